@@ -15,6 +15,13 @@ def test_a_phrase_is_seen_over_lines(text: str) -> None:
     assert any(pattern.search(text) for pattern in words.PATTERNS.values())
 
 
+@pytest.mark.parametrize(
+    "text", ["it goes by it", "they go by it", "it hangs on it", "they hang on it", "by the\n# words of it"]
+)
+def test_both_forms_of_a_verb_are_seen(text: str) -> None:
+    assert any(pattern.search(text) for pattern in words.PATTERNS.values())
+
+
 def test_no_riddle_is_left() -> None:
     found = words.riddles()
     assert not found, "\n".join(found)

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from certkit.assessment.rater_error import JudgeReport
     from certkit.assessment.result import Assessment, AssessmentDocument
     from certkit.assessment.words import (
-        above,
         fragile,
         levels,
         measure_next,
@@ -68,7 +67,6 @@ __all__ = [
     "TierStatus",
     "Unit",
     "Verdict",
-    "above",
     "asked",
     "assess",
     "assess_accumulation",
@@ -99,7 +97,6 @@ __getattr__ = lazy(
         "rater_error": ("JudgeReport",),
         "result": ("Assessment", "AssessmentDocument"),
         "words": (
-            "above",
             "fragile",
             "levels",
             "measure_next",

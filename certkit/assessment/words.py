@@ -102,7 +102,7 @@ def fragile(fragility: Fragility) -> tuple[str, ...]:
     if (without := fragility.without_task) and without.losing:
         rows = ", ".join(f"{_named(name)} {count:,}" for name, count in without.criteria.items())
         told.append(
-            f"Tier {fragility.tier} hangs on {without.losing:,} of {without.tasks:,} tasks: without any one"
+            f"Tier {fragility.tier} depends on {without.losing:,} of {without.tasks:,} tasks: without any one"
             f" of them it is lost ({rows})."
         )
     for rest in fragility.without_domain:

@@ -95,12 +95,6 @@ def stock() -> dict[str, Any]:
     return toml.loads(path.read_text(encoding="utf-8"), code="internal.bug", where=path.name)
 
 
-@cache
-def shape_of(band: records.Band) -> records.Priors:
-    """Return what a band fixes; the delay is counted in each task."""
-    return msgspec.convert({"delay": 0, **stock()["bands"][band]}, records.Priors)
-
-
 class Story:
     """The story of one pair of twins: its turns, its questions, and what misleads or not at the end."""
 
@@ -260,7 +254,10 @@ def line(item: msgspec.Struct) -> bytes:
 
 
 def _twins(seed: str, family: records.Family, band: records.Band, instance: int) -> Iterator[records.Task]:
-    shape, pair = shape_of(band), f"{family}-{band}-{instance}"
+    pair = f"{family}-{band}-{instance}"
+    shape = msgspec.convert(
+        {"delay": 0, **stock()["bands"][band]}, records.Priors
+    )  # the delay is counted below
     story = Story(family, Draw(seed, f"{family}/{band}/{instance}"), shape)
     final = records.Question(**story.final)
     for variant in records.Variant:

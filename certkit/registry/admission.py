@@ -74,7 +74,7 @@ def admit(
 ) -> Admitted:
     """Append a passport to the registry in `folder`, if it is valid at `at` and its issuer is trusted.
 
-    What it supersedes, and a drift since the passport before it, are logged in one with it. `heads` is the
+    The same write also logs which passport it replaces, and any drift since the previous one. `heads` is the
     file that remembers what was signed, outside the registry. Raises `RefusedPassportError`,
     `UntrustedError` ``registry.submitter``, and what `Registry.append` does.
     """

@@ -5,8 +5,7 @@
     report.not_shown                      # the limits of any look at these files
 
 `folder` holds a registry's database, or the tree that was exported from one. The log's verifier key and the
-keys of those who may submit are never read from it. `check` verifies a passport's signature; that one has
-expired since is no finding.
+keys of those who may submit are never read from it. `check` verifies a passport's signature.
 
 For every entry: its index, form, submitter's signature and date, its place in its lineage, the passport that
 it names, the drift that follows from that one, and who ends a passport. Then every tile, the checkpoint, and
@@ -16,6 +15,7 @@ the checkpoints that are remembered. No byte of the registry is changed, and not
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 _LAST: Final = 253_402_300_799  # the end of the year 9999, later than which there is no datetime
 LISTED: Final = 1000
-"""How many findings are listed; all are counted."""
+"""How many findings of each code are listed; all are counted."""
 UNTRUSTED: Final = "registry.entry-untrusted"
 _NOT_THEN: Final = {"passport.key-window", "passport.expired", "passport.not-yet-valid"}
 
@@ -76,8 +76,8 @@ NOT_SHOWN: Final = (
     "whether a passport was issued and never submitted",
 )
 NO_WITNESS: Final = (
-    "anything that whoever holds the log's key may do by themselves: your policy asks for no witness, so only"
-    " checkpoints that somebody remembers stand against the next three"
+    "actions of the holder of the log's key: your policy asks for no witness, so only a checkpoint that"
+    " someone remembers can reveal the next three"
 )
 NO_PASSPORTS: Final = (
     "whether the passports say what the entries repeat, were valid then, drifted as the entries tell, and"
@@ -115,18 +115,16 @@ class Audit(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-audit
     size: Count
     root: Annotated[Hash, Meta(description="made from the entries, whatever the checkpoint says")]
     passports: Count
-    total: Annotated[Count, Meta(description="all findings; `findings` lists the first ones")]
+    total: Annotated[Count, Meta(description="all findings; `findings` lists the first 1,000 of each code")]
     findings: Sequence[Finding]
     notes: Annotated[Sequence[Text], Meta(description="what is unusual and harmless")]
     not_shown: Sequence[Text]
 
     @property
     def exit_code(self) -> Exit:
-        """What the findings that are listed amount to: `UNTRUSTED` where nothing else is wrong."""
-        if not self.total:
-            return Exit.OK
-        untrusted = all(finding.code == UNTRUSTED for finding in self.findings)
-        return Exit.UNTRUSTED if untrusted else Exit.MISMATCH
+        """What the findings amount to: `UNTRUSTED` where nothing else is wrong."""
+        codes = {finding.code for finding in self.findings}
+        return Exit.MISMATCH if codes - {UNTRUSTED} else Exit.UNTRUSTED if codes else Exit.OK
 
 
 class _Verified(Policy):
@@ -201,7 +199,7 @@ class _Work:
         self._quorum = quorum
         self._witnessed: int | None = None
         self._findings: list[Finding] = []
-        self._total = 0
+        self._counts: Counter[str] = Counter()
         self._notes: list[str] = []
         self._size = 0
         self._lineages = Lineages()
@@ -217,8 +215,8 @@ class _Work:
 
     def found(self, code: str, where: str, message: str) -> None:
         """Note down what does not hold."""
-        self._total += 1
-        if len(self._findings) < LISTED:
+        self._counts[code] += 1
+        if self._counts[code] <= LISTED:
             self._findings.append(Finding(code=code, where=where, message=message))
 
     def run(self, source: Source, remembered: Sequence[Checkpoint], progress: Progress) -> None:
@@ -242,12 +240,12 @@ class _Work:
     def report(self) -> Audit:
         """Return what was found."""
         return Audit(
-            result="unsound" if self._total else "sound",
+            result="unsound" if self._findings else "sound",
             origin=self._key.name,
             size=self._size,
             root=self._structure.root.hex(),
             passports=self._lineages.passports,
-            total=self._total,
+            total=self._counts.total(),
             findings=tuple(self._findings),
             notes=tuple(self._notes),
             not_shown=unshown(self._quorum.k, self._witnessed, passports=self._passports),

@@ -1,4 +1,4 @@
-"""What a writer has to know of the entries so far, and a snapshot of it that spares the next one the reading.
+"""What a writer knows about the log's entries, and a snapshot so that the next need not read them all.
 
     known = Ledger(log, where=str(folder))
     known.follow(head, trust)                 # all entries up to a head that the log's key signed
@@ -203,7 +203,7 @@ class Ledger:
             self._begin(head)
         if self._reaches(head):
             return
-        # It may have read what was never committed, and then begins anew.
+        # Entries read in an aborted transaction may be gone; then start again from the snapshot.
         self._begin(head)
         if not self._reaches(head):
             raise MismatchError(
@@ -226,7 +226,10 @@ class Ledger:
                 if frontier.root == columns.root:
                     self._forget(columns, frontier)
                     return
-        self._warn("the snapshot beside the remembered head is of another log or form; all entries are read")
+        self._warn(
+            "ignored the stored snapshot: it belongs to another log or has another format. Reading all"
+            " entries instead; this takes longer."
+        )
 
     def _reaches(self, head: Checkpoint) -> bool:
         with shown(self._progress, "reading the log", head.size - self.size) as bar:
@@ -252,7 +255,7 @@ class Ledger:
             self._take(Logged(index, leaf, entry))
 
     def _change_keys(self, index: int, entry: UnverifiedEntry) -> None:
-        """Take an entry by which the log changes its key, and which counts where the key before signed it."""
+        """Apply a key change; it counts only if the previous log key signed it."""
         if isinstance(entry.claims, KeyChange) and not self.log_keys.follow(entry, entry.claims):
             self._changes.add(index)
 

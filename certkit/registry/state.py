@@ -8,7 +8,7 @@
 
 Writer, audit, status, history and list ask this, and differ in the `Policy` alone.
 
-An entry ends a passport where it revokes or supersedes it by the word of the passport's issuer, or logs a
+An entry ends a passport where the passport's issuer revokes or supersedes it by the entry, or it logs a
 later passport that names it, if that entry counts. Of several endings a revocation comes before a
 supersession, a graver reason before another, and else the first.
 
@@ -181,7 +181,7 @@ class Issued(Struct, frozen=True, kw_only=True):
 
 
 class Passports:
-    """The passports that entries log, and what ended each, by the word of those who count."""
+    """The passports that entries log, and what ended each; entries that do not count end none."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -193,7 +193,7 @@ class Passports:
         self._drifts: dict[str, DriftResult] = {}
 
     def follow(self, logged: Logged) -> bool:
-        """Take the next entry; tell whether it counts, so far as that does not hang on later entries."""
+        """Take the next entry; return whether it counts; later entries may still change that."""
         claims, counts = logged.found.claims, True
         if isinstance(claims, Claims):
             counts = self._logs(logged, claims)
@@ -236,7 +236,7 @@ class Passports:
         self._issuers.setdefault(passport_id, set()).update(issuers)
 
     def ends(self, logged: Logged) -> bool:
-        """Tell whether an entry that was followed ends a passport by the word of who may say so."""
+        """Tell whether an entry that was followed ends a passport, as only the passport's issuer can."""
         claims = logged.found.claims
         if not isinstance(claims, Revocation | Supersession) or self._repeats(claims):
             return True  # a later passport, which counts

@@ -65,10 +65,14 @@ def test_the_screen_says_right_above_the_verdict_what_contests_it(contested: Pat
     done = certkit("assess", contested, "--require-tier", "2")
     lines = done.out.splitlines()
     at = lines.index("Table reading: Tier 2 (decides); bounded reading: Tier 2.")
-    told = " ".join(lines[at + 1 : at + 7])
-    assert told.startswith(CHALLENGE)
-    assert "[oracle-varies] Tier 2 (Production + oversight) has its criteria met" in told
+    assert lines[at + 1].startswith("Open: 1 serious, ")
+    assert lines[at + 1].endswith("[oracle-varies]")
+    told = " ".join(lines[at + 2 : at + 4])
+    assert told.startswith("Tier 2 (Production + oversight) has its criteria met")
     assert "CONTESTED by 1 open challenge: oracle-varies" in told
+    answer = lines[: lines.index("")]
+    assert (len(answer) <= 8, "Next: " in "".join(answer[-2:])) == (True, True)
+    assert CHALLENGE in " ".join(" ".join(lines[lines.index("Findings:") :]).split())
     assert done.code == 4
 
 

@@ -84,6 +84,7 @@ def test_the_answer_stands_first_and_fits_a_terminal(made: Made) -> None:
         "tier: Tier 2 before, Tier 1 now",
         "SIGNATURES NOT CHECKED: name a trust policy with --trust",
     ]
+    assert any(line.startswith("operational reliability (r_op) ") for line in lines)
     assert max(map(len, done.out.splitlines())) <= 80
 
 

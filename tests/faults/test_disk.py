@@ -7,7 +7,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -173,49 +172,3 @@ def test_a_kill_while_sealing_leaves_a_bundle_that_opens(tmp_path: Path) -> None
     # fchmod, fsync, replace, fsync of the folder: killed at each, and then not at all.
     killed = -signal.SIGKILL
     assert seen == [(killed, False), (killed, False), (killed, False), (killed, True), (0, True)]
-
-
-def test_an_interruption_leaves_no_reader_processes(tmp_path: Path) -> None:
-    """Ctrl-C during a long read ends the helpers too."""
-    root = bundles.write(tmp_path / "b", {})
-    row = bundles.line(run("r", x_filler="f" * 3000))
-    with (root / "records" / "a.jsonl").open("wb") as stream:
-        for i in range(12_000):
-            stream.write(row.replace(b'"r"', b'"%d"' % i, 1))
-    if not Path("/proc").is_dir():
-        pytest.skip("only Linux lists processes under /proc")
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, "assess", root, "-j", "3"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    children: set[int] = set()
-    while not children and process.poll() is None:
-        children = _children(process.pid)
-        time.sleep(0.005)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate()
-    assert process.returncode in {130, 4}, err  # 4: the work was done before the signal came
-    assert b"Traceback" not in err
-    # A helper that was being started when the signal came sees its pipe closed and leaves by itself.
-    for _ in range(500):
-        if not any(map(_running, children)):
-            break
-        time.sleep(0.02)
-    assert not {pid for pid in children if _running(pid)}
-
-
-def _children(pid: int) -> set[int]:
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
-    except OSError:
-        return set()
-    return set(map(int, text.split()))
-
-
-def _running(pid: int) -> bool:
-    try:
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    except OSError:
-        return False

@@ -122,11 +122,19 @@ def _recovery(run: Run) -> Counter[str]:
         sums[names[manner(run)]] += 1
     if harness:
         return sums
+    sums["effect_unknown"] += run.get("fault_took_hold") is None
+    onset, actual = run.get("fault_step"), run.get("steps_actual")
+    if success and onset is not None and actual is not None:
+        sums.update(onset_success=1, onset_last=onset > Fraction(9, 10) * actual)
     group = {"guided": "guided", "unguided": "unguided", "silent": "unguided_silent"}.get(manner(run))
     if group is not None:
         sums[group] += 1
         sums[f"{group}_success"] += success
     sums["grade_on_failure"] += not success and (run.get("recovery_grade") or 0) > 0
+    sums["effect_unknown"] += run.get("fault_took_hold") is None
+    actual, onset = run.get("steps_actual"), run.get("fault_step")
+    if success and actual is not None and onset is not None:
+        sums.update(onset_success=1, onset_last=Fraction(onset, actual) > Fraction(9, 10))
     if not held:
         sums["frr_left_out"] += 1
     elif (grade := grade_tenths(run)) is None:

@@ -1,8 +1,8 @@
 """Phrases that a reader who does not know this project has to read twice, and plain words for each.
 
 They are looked for in the code with its comments and messages, the pages (decisions aside: they record what
-was thought at the time), the templates and the README. A phrase may be broken over lines, comment marks and
-quotation marks.
+was thought at the time), the templates (the probes' prompts aside) and the README. A phrase may be broken
+over lines, comment marks and quotation marks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ RIDDLES: Final = {
     "is decided (?:in|on)": "say what the lock or the rule guarantees",
     "(?:is|are) charged": "counts as a loss, lowers",
     "leaves? with": "exits with",
-    "goes? by": "uses, follows",
+    "go(?:es)? by": "uses, follows",
+    "hangs? on": "depends on",
+    "by the words? of": "say who does it",
     "held against": "compared with",
     "came to": "result",
     "whose turn": "say who holds the lock",
@@ -69,7 +71,7 @@ def read_texts() -> Iterator[tuple[Path, str]]:
         ("templates", {".j2", ".html", ".md", ".toml"}),
     ):
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in endings and "decisions" not in path.parts:
+            if path.suffix in endings and not {"decisions", "families.toml"} & set(path.parts):
                 yield path, path.read_text(encoding="utf-8")
 
 

@@ -11,7 +11,7 @@ largest value that it can have. An unclear reply counts as wrong, in `high` as r
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import fsum, log2, sqrt
@@ -177,15 +177,13 @@ def overall(items: Iterable[Scored], name: str) -> Fraction | None:
 
     None where there is no task, or one of them has no value.
     """
-    top, weights = Counter[int](), Counter[int]()  # numerators, by their denominator
+    top = total = Fraction(0)
     for item in items:
-        weight, value = item.weight, item.scores[name]
-        if value is None:
+        if (value := item.scores[name]) is None:
             return None
-        top[weight.denominator * value.denominator] += weight.numerator * value.numerator
-        weights[weight.denominator] += weight.numerator
-    whole, total = (sum(Fraction(n, d) for d, n in part.items()) for part in (top, weights))
-    return Fraction(whole, total) if total else None
+        top += item.weight * value
+        total += item.weight
+    return top / total if total else None
 
 
 def _core(items: Sequence[Scored]) -> doc.Core:
@@ -268,7 +266,9 @@ def score(kept: Kept) -> doc.IntegrityDocument:
         by_cell=_cells(items),
         raters=doc.Raters(
             people=len({item.rater for item in kept.annotations if item.kind != "audit"}),
-            core=overall((scored(task, replies) for task in kept.tasks), "core"),
+            core=overall(
+                [scored(task, replies) for task in kept.tasks] if kept.annotations else items, "core"
+            ),
             difficulty=raters.difficulty_of(kept, said),
             construct=raters.construct_of(kept),
         ),

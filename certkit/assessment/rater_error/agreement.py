@@ -54,8 +54,8 @@ class Estimate(Struct, frozen=True, kw_only=True):
 def kappa(table: Sequence[Sequence[int]], scores: Sequence[int], weights: Weights = "none") -> Estimate:
     """Return κ of two raters from their contingency table, with the standard error of Fleiss et al. 1969.
 
-    table[i][j] counts the items to which one rater gave scores[i] and the other scores[j]. Weights go by the
-    distance of the scores, so that a score that nobody gave changes nothing.
+    table[i][j] counts the items to which one rater gave scores[i] and the other scores[j]. Weights depend on
+    the distance of the scores, so that a score that nobody gave changes nothing.
     """
     counts = np.array(table, object).reshape(len(scores), len(scores))
     n = int(counts.sum())

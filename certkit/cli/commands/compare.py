@@ -11,7 +11,7 @@ from msgspec import Struct, to_builtins
 from certkit import wording, workflow
 from certkit.assessment.compare.words import ALPHA, change, figure, signed
 from certkit.assessment.drift.rows import LEAST
-from certkit.assessment.metrics.catalogue import Unit
+from certkit.assessment.metrics.catalogue import Unit, named
 from certkit.assessment.metrics.metric import shown
 from certkit.cli import context
 from certkit.cli import options as opt
@@ -115,13 +115,13 @@ _TESTS: Final = {
 }
 
 _RESULTS: Final = {
-    "STABLE": "a loss of the margin in r_op is excluded, and no row shows that it got worse",
+    "STABLE": f"a loss of the margin in {named('r_op')} is excluded, and no row shows that it got worse",
     "DRIFTED": "it behaves worse",
     "IDENTITY_CHANGED": "the agent is not the same, though no row shows that it got worse",
-    "UNDERPOWERED": "no row shows that it got worse, and a loss in r_op is not excluded",
+    "UNDERPOWERED": f"no row shows that it got worse, and a loss in {named('r_op')} is not excluded",
     "NOT_COMPARABLE": "the two sides measure different things",
 }
-_ROW, _VALUE, _RUNS, _LOSS = 29, 7, 8, 8
+_ROW, _VALUE, _RUNS, _LOSS = 32, 6, 8, 7
 
 
 def show_comparison(compared: Comparison) -> Iterator[str]:
@@ -268,7 +268,10 @@ def _rows_of_drift(drift: Drift) -> Iterator[str]:
         f"{'loss':>{_LOSS}} state"
     )
     for row in drift.behaviour:
-        name = cut(row.name, _ROW - 1)
+        name = named(row.metric) if row.name == row.criterion else row.name
+        if len(name) >= _ROW:
+            yield from fold(visible(name))
+            name = ""
         loss = "-" if row.difference is None else f"{row.difference:+.3f}"
         state = "not tested" if row.reason else row.state
         sides = _cell(row.old, row.tasks.old) + _cell(row.new, row.tasks.new)

@@ -72,11 +72,11 @@ def issue(
     ] = None,
     evaluator: Annotated[
         Relation | None,
-        typer.Option("--relation-to-evaluator", help="How the issuer stands to who ran the evaluation."),
+        typer.Option("--relation-to-evaluator", help="The issuer's relation to who ran the evaluation."),
     ] = None,
     developer: Annotated[
         Relation | None,
-        typer.Option("--relation-to-developer", help="How the issuer stands to who made the agent."),
+        typer.Option("--relation-to-developer", help="The issuer's relation to the agent's developer."),
     ] = None,
     profile: opt.ProfileName = "hb-eval-2026",
     require_tier: Annotated[int, opt.REQUIRE_TIER(help="The tier that the claim speaks of.")] = 1,
@@ -87,7 +87,7 @@ def issue(
     trust: opt.TrustFile = None,
     valid_from: Annotated[
         datetime | None,
-        opt.MOMENT("--valid-from", help="Default: now."),
+        opt.MOMENT("--valid-from", help="Start of validity. Default: now."),
     ] = None,
     days: Annotated[int, typer.Option("--days", min=1, max=366, help="How long it is valid.")] = 90,
     supersedes: Annotated[

@@ -162,7 +162,7 @@ def append(
 ) -> None:
     """Log a passport, if a trusted issuer signed it and it is valid; write the proof beside it.
 
-    What it supersedes, and a drift since the passport before it, are logged in one with it. The same
+    The same write also logs which passport it replaces, and any drift since the previous passport. The same
     passport again gives its first index. A refused passport leaves nothing behind.
 
     Example: certkit registry append registry passport.json --key issuer-key.pem

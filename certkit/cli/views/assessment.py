@@ -18,29 +18,30 @@ from certkit.assessment import (
     Status,
     TierStatus,
     Unit,
-    above,
     asked,
     fragile,
     levels,
     measure_next,
     of_judge,
     sentence,
+    serious,
     shown,
 )
-from certkit.cli.emit import WIDTH, fold, hint, note
+from certkit.cli.emit import WIDTH, cut, fold, hint, note
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.text import visible
-from certkit.wording import many
+from certkit.wording import many, readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from certkit.assessment import Assessment, Finding, Metric, Profile, Row
+    from certkit.assessment import Assessment, Metric, Profile, Row
     from certkit.assessment.metrics.metric import Value
     from certkit.assessment.profile import Criterion
     from certkit.assessment.result import Baseline, BundleResult
     from certkit.cli.emit import Line
 
+_ANSWER: Final = 8
 DRIFT: Final = {"DRIFTED", "IDENTITY_CHANGED"}
 _TIER_STYLE: Final = {TierStatus.MET: "bold green", TierStatus.NOT_MET: "bold red"}
 _SEVERITY_STYLE: Final = {Severity.WARNING: "yellow", Severity.INFO: "dim"}
@@ -67,7 +68,7 @@ def show_assessment(
     yield from _section(f"For Tier {assessment.verdict.tier + 1}:", measure_next(assessment))
     if assessment.bundles:
         yield from show_bundles(assessment.bundles)
-    yield from _findings(assessment.findings, verbose=verbose)
+    yield from _findings(assessment, verbose=verbose)
 
 
 def _line(text: str, style: str = "") -> Iterator[Line]:
@@ -80,31 +81,56 @@ def _wrapped(text: str, *, first: str = "", rest: str = "", style: str = "") -> 
 
 
 def _answer(assessment: Assessment, place: str | None, baseline: Baseline | None) -> Iterator[Line]:
-    """Print who succeeds how often, the tiers, what challenges them, the decisive row, and what to do."""
+    """Print who succeeds how often, the tiers, what challenges them, the decisive row, and what to do.
+
+    At most `_ANSWER` lines: what is longer is cut, and stands in full below the table.
+    """
     manifest = assessment.facts.manifest
     specimen = ""
     if manifest.protocol.origin == "simulated":
         specimen = " (SIMULATED: it says nothing about a real agent)"
     agent = f"{manifest.agent.name} {manifest.agent.version}{specimen}"
-    yield from _wrapped(f"{agent} {_how_often(assessment.metrics)}.", style="bold")
-    for text in above(assessment):
-        yield from _wrapped(text)
-    reached = assessment.tiers[str(max(assessment.verdict.tier, 1))].status
-    yield from _wrapped(sentence(assessment), style=_TIER_STYLE.get(reached, "bold yellow"))
-    if decisive := measure_next(assessment)[:1]:
-        row = decisive[0]
-        yield from _wrapped(f"Furthest from Tier {assessment.verdict.tier + 1} is {row[:1].lower()}{row[1:]}")
+    verdict = assessment.verdict
+    reached = _TIER_STYLE.get(assessment.tiers[str(max(verdict.tier, 1))].status, "bold yellow")
+    lines = [
+        *_short(f"{agent} {_how_often(assessment.metrics)}.", 2, "bold"),
+        *_short(readings(verdict.table.tier, verdict.bounded.tier, decides=verdict.decides)),
+        *_short(_open(assessment)),
+        *_short(sentence(assessment), 2, reached),
+    ]
     if baseline is not None:
         worse = f", worse in {_first(baseline.worse)}" if baseline.worse else ""
-        yield from _wrapped(f"Against {baseline.passport}: {baseline.result}{worse}; signature not checked.")
+        lines += _short(f"Against {baseline.passport}: {baseline.result}{worse}; signature not checked.")
+    todo = []
     if place is not None:
         command, options = _next_command(assessment, place)
         if baseline is not None and baseline.result in DRIFT:
             command, options = f"certkit drift {quote(baseline.passport)} {place}", ""
         line = f"Next: {command} {options}".rstrip()
-        broken = [f"Next: {command} \\", f"  {options}"]
-        yield from broken if options and len(line) > WIDTH else [line]
-    yield from _line("")
+        todo = [f"Next: {command} \\", f"  {options}"] if options and len(line) > WIDTH else [line]
+    room = _ANSWER - len(lines) - len(todo)
+    if baseline is None and room > 0:
+        for row in measure_next(assessment)[:1]:
+            lines += _short(f"Furthest: {row[:1].lower()}{row[1:]}", room)
+    yield from [*lines, *todo, ""]
+
+
+def _short(text: str, lines: int = 1, style: str = "") -> Iterator[Line]:
+    """Print a text in at most so many lines, its end left out where it is longer."""
+    folded = fold(text)
+    for line in [*folded[: lines - 1], *filter(None, [" ".join(folded[lines - 1 :])])]:
+        yield from _line(cut(line, WIDTH), style)
+
+
+def _open(assessment: Assessment) -> str:
+    """Return how many challenges are open, and the first of them, cut so that its code stays."""
+    challenges = [item for item in assessment.challenges if item.state == "open"]
+    contesting = sum(item.contests for item in challenges)
+    told = f"Open: {contesting} serious, {many(len(challenges) - contesting, 'other')}"
+    if not challenges:
+        return told
+    code = f" [{challenges[0].code}]"
+    return cut(f"{told}; first: {challenges[0].message}", WIDTH - len(code)) + code
 
 
 def _first(names: Sequence[str]) -> str:
@@ -222,14 +248,16 @@ def _section(title: str, items: Sequence[str]) -> Iterator[Line]:
         yield from _wrapped(item, first="  ", rest="    ")
 
 
-def _findings(findings: tuple[Finding, ...], *, verbose: bool) -> Iterator[Line]:
-    """Print the findings below the serious ones, which stand above the verdict."""
-    below = [item for item in findings if item.severity is not Severity.SERIOUS]
+def _findings(assessment: Assessment, *, verbose: bool) -> Iterator[Line]:
+    """Print the challenges that are serious, then the other findings."""
+    below = [item for item in assessment.findings if item.severity is not Severity.SERIOUS]
     shown = [item for item in below if verbose or item.severity is not Severity.INFO]
-    if not below:
+    if not assessment.findings:
         return
-    yield from _line("")
-    yield from _line("Findings:", "bold")
+    yield from _section("Findings:", serious(assessment))
+    if not assessment.serious:
+        yield from _line("")
+        yield from _line("Findings:", "bold")
     for item in shown:
         yield from _wrapped(
             f"{item.severity.value}: {item.message} [{item.code}]",

@@ -164,7 +164,7 @@ class Merge:
         self.cells = Index()  # CellKey → number
         self._tallies: NDArray[Any] = np.zeros((0, len(TALLY_FIELDS)), object)
         self._terms: dict[tuple[int, int], tuple[int, int]] = {}
-        self._groups: list[NDArray[np.void]] = []
+        self._groups = [np.empty(0, GROUP)]
         self._runs: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, kind)] for name, kind in RUN.items()}
         self._unclustered = 0
         self._user_fields: frozenset[str] = frozenset()
@@ -227,7 +227,8 @@ class Merge:
 
     def groups(self) -> NDArray[np.void]:
         """Return the merged groups; ``cell`` holds the numbers of `cells`."""
-        self._groups = [merge_groups(np.concatenate([np.empty(0, GROUP), *self._groups]))]
+        if len(self._groups) > 1:
+            self._groups = [merge_groups(np.concatenate(self._groups))]
         return self._groups[0]
 
     def summary(self, *, unordered: str | None = None, parts: Sequence[int] = ()) -> Summary:

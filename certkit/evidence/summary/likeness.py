@@ -114,12 +114,15 @@ def digits(columns: Columns) -> NDArray[np.uint32]:
 
 def sampled(columns: Columns) -> dict[str, set[int]]:
     """Return what each score takes in some of the runs, in billionths."""
-    return {
-        name: set(
-            np.unique(np.rint(column[columns.present(name)][:SAMPLE] * _BILLION).astype(np.int64)).tolist()
-        )
+    present = {
+        name: column[columns.present(name)][:SAMPLE]
         for name, column in columns.numbers.items()
         if name in SCORES
+    }
+    return {
+        name: set(np.unique(np.rint(column * _BILLION).astype(np.int64)).tolist())
+        for name, column in present.items()
+        if len(column)
     }
 
 

@@ -21,7 +21,15 @@ from certkit.assessment.metrics.catalogue import Group
 from certkit.document import Digest, Document, Part, Text, Tier, fill
 from certkit.evidence.context import HazardIdentification, refuse
 from certkit.report import words
-from certkit.report.argument.challenges import ASSUMED, Challenge, Standing, challenges, monitored, unowned
+from certkit.report.argument.challenges import (
+    ASSUMED,
+    Challenge,
+    Standing,
+    challenges,
+    monitored,
+    unknown,
+    unowned,
+)
 from certkit.report.argument.graph import ROOT, Edge, Graph, Kind, Link, Node, State, settled
 from certkit.report.results import bound, deciding, in_words, measured, rows
 from certkit.wording import many
@@ -29,7 +37,7 @@ from certkit.wording import many
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from certkit.evidence.context import Context, Hazard
+    from certkit.evidence.context import Hazard
     from certkit.report.argument.case import Case
 
 ASSUMPTIONS: Final = (
@@ -140,7 +148,7 @@ def build(case: Case) -> Argument:
     effects = {f"ch-{item.code}": _EFFECTS[item.state] for item in raised if item.state in _EFFECTS}
     graph = settled(_Builder(case).built(raised), effects)
     if case.given and not case.stale:
-        refuse(_unknown(case.context, graph), case.given.where)
+        refuse(unknown(case.context, graph.by_id), case.given.where)
     because = tuple(_reasons(case, graph, raised))
     root = graph.by_id[ROOT]
     return Argument(
@@ -154,24 +162,6 @@ def build(case: Case) -> Argument:
         edges=graph.edges,
         challenges=raised,
         decision=fill(DecisionPart, case.context.decision, in_force=case.approved),
-    )
-
-
-def _unknown(context: Context, graph: Graph) -> Iterator[str]:
-    """Yield where comments and indicators are about a node that the argument does not have."""
-    named = {
-        f"/reviewers/{place}/comments/{number}/node": comment.node
-        for place, reviewer in enumerate(context.reviewers or ())
-        for number, comment in enumerate(reviewer.comments or ())
-    }
-    named |= {
-        f"/monitoring/{place}/claim": item.claim
-        for place, item in enumerate(context.monitoring or ())
-        if item.claim
-    }
-    known = {*graph.by_id, *(hazard.id for hazard in context.hazards or ())}
-    yield from (
-        f"{path}: the argument has no node {name!r}" for path, name in named.items() if name not in known
     )
 
 

@@ -15,10 +15,12 @@ import pytest
 from certkit import canonical
 from certkit.errors import Exit, InputError
 from certkit.passport import dsse
+from certkit.registry import auditing
 from certkit.registry.auditing import audit
 from certkit.registry.entry import LIMIT, PAYLOAD_TYPE, Entry, Previous, read, write
 from certkit.registry.log import Log
 from certkit.registry.registry import Registry
+from certkit.tlog.checkpoint import Quorum
 from certkit.tlog.note import Signer
 from tests.support import merkle
 from tests.support.registries import (
@@ -40,6 +42,7 @@ from tests.support.registries import (
     passport,
     submitters,
 )
+from tests.support.witnesses import KEYS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -328,6 +331,14 @@ def test_who_submitted(tmp_path: Path) -> None:
     wrong = audit(folder, log=vkey, submitters={name: candidate(name, STRANGER.public_key())}, check=check)
     assert codes(wrong) == {"registry.entry-signature"}
     assert wrong.exit_code is Exit.MISMATCH
+
+
+def test_many_findings_of_one_code_hide_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auditing, "LISTED", 1)
+    vkey = filled(tmp_path / "r", 3)
+    report = audit(tmp_path / "r", log=vkey, submitters={}, check=check, quorum=Quorum.of(1, map(str, KEYS)))
+    assert [finding.code for finding in report.findings] == ["registry.entry-untrusted", "registry.witnesses"]
+    assert (report.total, report.exit_code) == (4, Exit.MISMATCH)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A writer goes by the bytes of the entries, and by a snapshot only where it is of this log."""
+"""A writer trusts the bytes of the entries, and by a snapshot only where it is of this log."""
 
 from __future__ import annotations
 
