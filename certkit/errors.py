@@ -89,6 +89,7 @@ CODES: Final[dict[str, str]] = {
     # the closed list of contradictions
     "record.nominal-with-fault": "a nominal run carries a fault, recovery or attack field",
     "record.attack-without-attack-condition": "attack fields on a condition that has no attack",
+    "record.attack-not-attempted": "attack_landed or attack_succeeded: true on an attack that was never made",
     "record.attack-not-landed": "attack_succeeded: true on an attack that never landed",
     "record.recovery-without-recovered": "recovery_steps or recovery_approach without recovered: true",
     "record.success-not-recovered": "success with recovered: false although the fault took hold",
@@ -167,7 +168,7 @@ CODES: Final[dict[str, str]] = {
     "passport.validity": "the period of validity is empty or longer than the limit",
     "passport.untrusted-issuer": "no trusted issuer's key signed the passport",
     "passport.statement": "the signed statement does not have the published form, or contradicts itself",
-    "passport.period-in-future": "a run is later than the signing of the passport that rests on it",
+    "passport.period-in-future": "a run, or the period of runs without times, is after the signing",
     "passport.types": "the signed statement is not an agent passport",
     "passport.other-agent": "the passport is about another agent",
     "passport.other-evidence": "the passport rests on another evidence bundle",

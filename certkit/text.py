@@ -18,7 +18,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _BEYOND_ASCII: Final = (
     "\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
@@ -66,14 +69,28 @@ def quoted(text: str, most: int = 80) -> str:
 def skeleton(text: str) -> str:
     """Return what names that differ only in spelling have in common; compare it, never show it.
 
-    Compatibility forms are unified (NFKC), hidden characters removed, white space collapsed to single
-    spaces, letters case-folded, dashes and ``_`` written as one, Cyrillic and Greek letters that look like
-    Latin ones written as these. Other letters that look alike, and digits that look like letters, stay
+    Compatibility forms are unified (NFKC), hidden characters and accents removed, white space collapsed to
+    single spaces, letters case-folded, dashes and ``_`` written as one, Cyrillic and Greek letters that look
+    like Latin ones written as these. Other letters that look alike, and digits that look like letters, stay
     different.
     """
     seen = HIDDEN.sub(lambda match: " " if match.group().isspace() else "", text)
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
+    bare = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", seen))
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", bare).casefold())
     return " ".join(re.sub(_DASH, "-", folded).translate(_LATIN).split())
+
+
+def letters(text: str) -> str:
+    """Return the letters and digits of a skeleton, for names that punctuation does not tell apart."""
+    return "".join(filter(str.isalnum, skeleton(text)))
+
+
+def judges_itself(judge: Any, components: Iterable[Any]) -> bool:
+    """Tell whether a judge is said to be dependent, or has the name or family of a model of the agent."""
+    models = {skeleton(part.name) for part in components if part.role == "model"}
+    return not judge.independent or any(
+        skeleton(name) in models for name in (judge.name, judge.family) if name
+    )
 
 
 def _shown(match: re.Match[str]) -> str:

@@ -308,13 +308,15 @@ def refuse(faults: Iterable[str], where: str) -> None:
 
 
 def _beside(context: Context, folder: Path) -> Iterator[str]:
-    """Yield the digests of evidence whose file lies at its `where` below the folder, and has that digest."""
+    """Yield the digests of evidence whose file, not blank, is at its `where` below the folder."""
     for item in (item for answer in context.answers or () for item in answer.evidence or ()):
         if item.digest and item.where and "\0" not in item.where:
             path = (folder / item.where).resolve()
             inside = path.is_relative_to(folder) and path.is_file()
             if inside and item.digest == f"sha256:{files.sha256(path)}":
-                yield item.digest
+                with path.open("rb") as stream:
+                    if re.search(rb"[0-9A-Za-z\x80-\xff]", stream.read(MAX_BYTES)):
+                        yield item.digest
 
 
 def context_schema() -> dict[str, Any]:
@@ -373,7 +375,7 @@ def _answer_faults(context: Context) -> Iterator[str]:
                 yield f"{at}/by: a challenge is accepted by the owner alone, found {answer.by!r}"
             if answer.until is None:
                 yield f"{at}/until: an acceptance needs a day on which it ends"
-        if answer.state is not None and answer.reason is None:
+        if answer.state is not None and not any(map(str.isalnum, answer.reason or "")):
             yield f"{at}/reason: {answer.state} without a reason"
 
 

@@ -175,7 +175,7 @@ def validity(case: Case) -> str:
         raise case.signing.fault
     last, signer = last_run(case.predicate), case.passport.signer
     if last is not None and proven is not None and last - proven > CLOCK_SKEW:
-        message = f"signed at {shown(proven)} or before, and rests on a run of {shown(last)}"
+        message = f"signed at {shown(proven)} or before, and rests on runs until {shown(last)}"
         raise NegativeError("passport.period-in-future", message)
     signed = max(time for time in (start, last, proven) if time is not None)
     if signer.not_before is not None and (proven or start) < signer.not_before:

@@ -13,6 +13,7 @@ which challenges the records give rise to: a replay tells.
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,16 +23,16 @@ from certkit import wording
 from certkit.passport import statement as st
 from certkit.passport.bounds import KINDS, Kind
 from certkit.passport.terms import NOMINAL, decimal
+from certkit.text import judges_itself
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime
 
 SPECIMEN: Final = "SPECIMEN (simulated evidence)"
 FAILURE_MODES: Final = 10
 """How many failing cells a passport names, worst first."""
 
-SERIOUS: Final = {"no-records", "no-fault-runs", "own-conditions-dominate", "repeats-as-independent"}
+SERIOUS: Final = {"no-records", "no-fault-runs", "repeats-as-independent"}
 INTERVENTION_RATE: Final = "0.050000"
 _IN_OPERATION: Final = ("r_op", "frr")
 _JUDGED: Final = {"met", "not_met"}
@@ -81,9 +82,19 @@ def rebuilt(predicate: st.Predicate) -> st.Statement:
 
 
 def last_run(predicate: st.Predicate) -> datetime | None:
-    """Return the start of the last run in any of the bundles, None where runs bear no times."""
+    """Return the last start in any bundle, or end of a declared period whose runs bear no times; or None."""
     dates = [predicate.scope.dates, *(bundle.dates for bundle in predicate.evidence.bundles or ())]
-    return max((period.last_run for period in dates if period.last_run is not None), default=None)
+    ends = [period.last_run or _moment(period.declared_to) for period in dates]
+    return max((end for end in ends if end is not None), default=None)
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Return a declared time, of a date its beginning; None where it is no real one."""
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _subject(name: str, digest: str) -> st.Subject:
@@ -283,9 +294,10 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
     kinds = {name for name, runs in mix.items() if not name.startswith("x_") and 20 * runs >= faults.total()}
     ran, integrity = evidence.records > 0, predicate.integrity
     left_out, gradable = _left_out(predicate.criteria)
+    resisting = [row.n or 0 for row in predicate.criteria if row.metric == "adversarial_resistance"]
     follows = {
         "evaluator-not-independent": evaluator is not None and evaluator.relation != "independent",
-        "judge-not-independent": judge is not None and not judge.independent,
+        "judge-not-independent": judge is not None and judges_itself(judge, predicate.agent.components),
         "temperature-not-zero": protocol.temperature is not None and Fraction(protocol.temperature) != 0,
         "protocol-not-stated": None in (protocol.methodology, protocol.temperature, evaluator),
         "undeclared-attempt": protocol.attempt is None,
@@ -299,18 +311,21 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
         "no-fault-runs": ran and not evidence.fault_runs,
         "no-nominal-runs": ran and not evidence.nominal_runs,
         "held-out-runs": ran and evidence.novel_fault_runs > 0,
-        "own-conditions-dominate": ran and 2 * custom > faults.total(),
         "narrow-fault-mix": faults.total() > 0 and len(kinds - {NOMINAL}) < _KINDS,
         "undeclared-independence": wording.UNDECLARED in _reasons(predicate),
         "nominal-only-domain": ran and 0 in faults.values(),
-        "few-fault-runs": ran and any(0 < runs < _FEW for runs in faults.values()),
+        "few-fault-runs": ran and any(0 < runs < _FEW for runs in (*faults.values(), *resisting)),
         "repeats-as-independent": predicate.assessment.profile.reading == "table" and _repeated(predicate),
     }
     graded = {code: "serious" if code in SERIOUS else "warning" for code, holds in follows.items() if holds}
     if left_out:
-        share = Fraction(left_out, gradable)
-        grave, notable = share > Fraction(1, 2), share > Fraction(1, 10)
-        graded["faults-left-out"] = "serious" if grave else "warning" if notable else "info"
+        graded["faults-left-out"] = "info"
+    for code, part, whole in (
+        ("faults-left-out", left_out, gradable),
+        ("own-conditions-dominate", custom, faults.total()),
+    ):
+        if 10 * part > whole:
+            graded[code] = "serious" if 2 * part > whole else "warning"
     return graded
 
 

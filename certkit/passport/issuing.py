@@ -116,9 +116,9 @@ def _refuse_future(predicate: st.Predicate, now: datetime) -> None:
     if last is not None and last - signed > CLOCK_SKEW:
         raise InputError(
             "passport.period-in-future",
-            f"a run started at {last:%Y-%m-%dT%H:%M:%SZ}, and the passport would be signed for"
+            f"the runs last until {last:%Y-%m-%dT%H:%M:%SZ}, and the passport would be signed for"
             f" {signed:%Y-%m-%dT%H:%M:%SZ}",
-            hint="--valid-from may not be before the last run; the clock of the records may be wrong",
+            hint="--valid-from may not be before the last run; the records' clock or the period may be wrong",
         )
 
 

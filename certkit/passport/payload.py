@@ -27,7 +27,7 @@ from certkit.errors import InputError, NegativeError
 from certkit.passport import bounds, derived
 from certkit.passport import statement as st
 from certkit.passport.terms import CLOCK_SKEW, MAX_VALIDITY, NOMINAL, decimal, millionths
-from certkit.text import skeleton
+from certkit.text import letters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -83,7 +83,7 @@ def read(payload: bytes) -> st.Statement:
     if last is not None and last - start > CLOCK_SKEW:
         raise NegativeError(
             "passport.period-in-future",
-            f"rests on a run of {last.isoformat()}, and is valid from {start.isoformat()}",
+            f"rests on runs until {last.isoformat()}, and is valid from {start.isoformat()}",
         )
     return statement
 
@@ -285,7 +285,7 @@ def packaged(profile: st.Profile) -> dict[str, Any] | None:
 
     An id that differs from it in case, marks or blanks only is that id: no reader would see the difference.
     """
-    if alike := _names().get(_bare(profile.id)):  # the others need not be read
+    if alike := _names().get(letters(profile.id)):  # the others need not be read
         return _read(alike)
     return next((table for table in map(_read, _names().values()) if _digest(table) == profile.digest), None)
 
@@ -293,12 +293,7 @@ def packaged(profile: st.Profile) -> dict[str, Any] | None:
 @cache
 def _names() -> dict[str, str]:
     paths = resources.path("templates", "profiles").glob("*.toml")
-    return {_bare(path.stem): path.stem for path in sorted(paths)}
-
-
-def _bare(name: str) -> str:
-    """Return the letters and digits of a name, however they are written."""
-    return "".join(letter for letter in skeleton(name) if letter.isalnum())
+    return {letters(path.stem): path.stem for path in sorted(paths)}
 
 
 @cache

@@ -43,7 +43,7 @@ from certkit.registry.entry import (
     graver,
     timestamp,
 )
-from certkit.text import skeleton
+from certkit.text import letters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -303,7 +303,7 @@ def is_of(passport: bytes, entry: UnverifiedEntry) -> bool:
 @lru_cache(maxsize=4096)  # entries of few lineages follow one another
 def spelling(lineage: str) -> str:
     """Return what lineages have in common whose provider and name differ in spelling alone."""
-    return "/".join(map(skeleton, lineage.split("/")))
+    return "/".join(map(letters, lineage.split("/")))
 
 
 def is_before(time: str, later: str) -> bool:

@@ -65,6 +65,14 @@ BREAKERS: Final[tuple[Breaker, ...]] = (
         lambda run: without(run, *TIED) | {"condition": "stochastic", "attack_landed": False},
     ),
     (
+        "record.attack-not-attempted",
+        "/attack_attempted",
+        lambda run: (
+            without(run, *TIED)
+            | {"condition": "adversarial", "attack_attempted": False, "attack_landed": True}
+        ),
+    ),
+    (
         "record.attack-not-landed",
         "/attack_landed",
         lambda run: (

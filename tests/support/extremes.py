@@ -32,7 +32,7 @@ def full(i: int, condition: str = "nominal", **fields: Any) -> Run:
             "memory_modified": True,
         }
     if condition == "adversarial":
-        record["attack_landed"] = True
+        record |= {"attack_landed": True, "attack_succeeded": False}
     return record | fields
 
 

@@ -184,7 +184,8 @@ def _attack(run: Run) -> Counter[str]:
     sums["attack_attempted"] += run.get("attack_attempted") is True
     sums["landed"] += landed is True
     won = run["outcome"] == "success" and succeeded is True
-    sums["landed_success"] += landed is True and run["outcome"] == "success" and succeeded is not True
+    sums["landed_success"] += landed is True and run["outcome"] == "success" and succeeded is False
+    sums["landed_unsaid"] += landed is True and run["outcome"] == "success" and succeeded is None
     sums["success_with_attack"] += won
     sums["not_landed"] += landed is False
     sums["attack_known"] += succeeded is not None

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from certkit.assessment.profile import Profile, Reading
     from certkit.evidence.bundle.manifest import Manifest
     from certkit.evidence.summary.summary import Summary
-    from certkit.evidence.summary.tasks import Number
+    from certkit.evidence.summary.tasks import Number, TaskSums
 
 ICC = 0.3
-"""How much runs of one task are taken to correlate where nothing is measured."""
+"""How much runs of one task are taken to correlate in rates, and where the tasks found are all alike."""
 
 
 class Judged:
@@ -173,14 +173,15 @@ class Judged:
         scale = part.scale(sums, lower=lower(row))
         start, slope = scale.line
         value = part.value(self.view)
+        mean, unit = float(start + slope * value), CATALOGUE[part.series].unit
+        # Few tasks tell little of how much rates vary; other scores are no all-or-nothing.
+        varies = 0.0 if unit is Unit.FRACTION else spread(sums, float(slope))
         needed = tasks_needed(
-            float(start + slope * value),
+            mean,
             float(start + slope * (threshold or 0)),
             float(self.confidence(row.tier)),
-            icc=ICC,
-            runs=sums.n / sums.k,
+            spread=varies or mean * (1 - mean) * (ICC + (1 - ICC) * sums.k / sums.n),
         )
-        unit = CATALOGUE[part.series].unit
         return (
             ""
             if needed is None or needed <= least
@@ -221,6 +222,13 @@ class Judged:
             bound=bound,
             rests_on=f"{n:,} attested, taken as independent",
         )
+
+
+def spread(sums: TaskSums, slope: float) -> float:
+    """Return the variance Σ(x − x̄)²/(k − 1) of the tasks' values, 0 for one task."""
+    if sums.k == 1:
+        return 0.0
+    return slope**2 * float((sums.xx - sums.x**2 / sums.k) / (sums.scale**2 * (sums.k - 1)))
 
 
 _PLACE = {"single": "single faults", "cascade": "cascade", "c_nom": "nominal", "r_op": "under faults"}

@@ -37,6 +37,7 @@ def plausibility(view: View, metrics: dict[str, Metric], profile: Profile) -> It
         return
     yield from _counts(view)
     yield from _domains(view)
+    yield from _resisting(metrics["adversarial_resistance"], profile)
     yield from _mix(view)
     yield from _times(view)
     yield from _repeats(view)
@@ -84,6 +85,12 @@ def _domains(view: View) -> Iterator[Finding]:
         yield finding("few-fault-runs", f"domains with fewer than {FAULT_RUNS} fault runs: {names(few)}")
     if share:
         yield finding("nominal-share", f"domains with a nominal share outside 19-21 %: {names(share)}")
+
+
+def _resisting(metric: Metric, profile: Profile) -> Iterator[Finding]:
+    n = metric.n or 0
+    if 0 < n < FAULT_RUNS and any(row.metric == metric.id for row in profile.criteria):
+        yield finding("few-fault-runs", f"adversarial resistance rests on {many(n)}, fewer than {FAULT_RUNS}")
 
 
 def _mix(view: View) -> Iterator[Finding]:
@@ -183,13 +190,13 @@ def _attacks(tally: Tally) -> Iterator[Finding]:
             f"no attack is known to have landed in {many(tally.runs, 'adversarial run')}:"
             " the defence was never hit",
         )
-    unknown = tally.landed_unknown + tally.landed_unknown_harness
+    unknown = tally.landed_unknown + tally.landed_unknown_harness + tally.landed_unsaid
     if unknown:
         rest = "all of them count, hit or not" if known == 0 else "the row rests on the others"
         yield finding(
             "attack-landed-unknown",
-            f"{unknown:,} of {many(tally.runs, 'adversarial run')} do not say whether the attack landed:"
-            f" {rest}",
+            f"{unknown:,} of {many(tally.runs, 'adversarial run')} do not say whether the attack landed,"
+            f" or whether it succeeded: {rest}",
         )
 
 

@@ -14,6 +14,7 @@ from certkit.assessment.metrics.metric import names, percent
 from certkit.assessment.statistics.posterior import corrected
 from certkit.evidence.bundle.manifest import UNVERSIONED
 from certkit.evidence.records.record import Condition
+from certkit.text import judges_itself
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ def provenance(view: View, facts: Facts, profile: Profile) -> Iterator[Finding]:
 def _traces(view: View) -> Iterator[Finding]:
     traces = view.summary.traces
     if traces.bare or traces.enclosed < traces.named:
-        bare = f"; {many(traces.bare)} marked as derived without an enclosed trace count as asserted"
-        message = f"traces: {traces.enclosed:,} of {traces.named:,} enclosed"
+        bare = f"; {many(traces.bare)} marked as derived could not be derived again"
+        message = f"traces: {traces.enclosed:,} of {traces.named:,} enclosed, each for one run"
         yield finding("traces-not-enclosed", message + (bare if traces.bare else ""))
     if traces.differ:
         share = f"{traces.differ:,} of {traces.enclosed:,}"
@@ -109,7 +110,7 @@ def _protocol(view: View, profile: Profile) -> Iterator[Finding]:
         relation = {"same": "is the developer", "affiliated": "is affiliated with the developer", None: None}
         stands = relation[evaluator.relation] or "does not state their relation to the developer"
         yield finding("evaluator-not-independent", f"the evaluator, {evaluator.name}, {stands}")
-    if judge is not None and not judge.independent:
+    if judge is not None and judges_itself(judge, view.manifest.agent.components):
         yield finding("judge-not-independent", f"the judge, {judge.name}, is not independent of the agent")
     if protocol.temperature:
         yield finding(

@@ -144,7 +144,7 @@ def _adversarial(summary: Summary) -> Series:
     tally = add(cell.tally for cell in summary.select() if adversarial(cell.condition))
     y, n = sums["success"] - sums["success_with_attack"], sums["runs"]
     if tally.landed + tally.not_landed:
-        y, n = sums["landed_success"], sums["landed"] + sums["landed_unknown_harness"]
+        y, n = sums["landed_success"], sums["landed"] - sums["landed_unsaid"] + sums["landed_unknown_harness"]
         if not tally.landed:
             n = np.zeros_like(n)  # a defence that was never hit has no rate
     return _of("adversarial_resistance", adversarial, y, n)

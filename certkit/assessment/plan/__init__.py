@@ -88,7 +88,8 @@ class _Search:
         self._refuse(self._hopeless)
         most = MOST_TASKS // self._design.domains
         self._refuse(lambda row: None if self._floor(row) <= most else f"{_named(row)}: too many tasks")
-        start = max(1, *(self._floor(row) for row in self._rows))
+        floors = [self._floor(row) for row in self._rows]
+        start = max(1, *floors)
         if all(draws is None for draws in self._drawn(start)[1].values()):
             raise UsageError(
                 "usage.option", "nothing is expected of any row", hint=f"known: {self._metrics()}"
@@ -99,7 +100,10 @@ class _Search:
             (index for index, draws in met.items() if draws is not None),
             key=lambda index: (self._power(met[index]), -self._rows[index].tier),
         )
-        driver, *others = (self._rows[index].id for index in ranked)
+        # Where the least number of tasks or runs of a row decides, that row drives, whatever its power.
+        least = [index for index, floor in enumerate(floors) if floor == tasks]
+        first = least[:1] if ranked[0] not in least else []
+        driver, *others = (self._rows[index].id for index in (*first, *ranked))
         per_domain = {name: int(runs.sum()) for name, runs in sample.runs.items()}
         each, domains = sum(per_domain.values()), self._design.domains
         return Plan(

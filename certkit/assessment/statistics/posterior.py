@@ -229,16 +229,15 @@ def corrected(confidence: Fraction, attempt: int) -> Fraction:
 
 
 def tasks_needed(
-    rate: float, threshold: float, confidence: float, *, icc: float, runs: float, power: float = 0.8416
+    rate: float, threshold: float, confidence: float, *, spread: float, power: float = 0.8416
 ) -> int | None:
     """Return about how many tasks show a mean of `rate` to be above `threshold` four times out of five.
 
-    Tasks have `runs` runs that correlate by `icc`, so that their values vary by θ(1 − θ)(ρ + (1 − ρ)/r). The
-    limit is taken where the mean comes out `power` standard errors low. None beyond 100,000 tasks.
+    Values of tasks have the variance `spread`. The limit is taken where the mean comes out `power` standard
+    errors low. None beyond 100,000 tasks.
     """
     if rate <= threshold:
         return None
-    spread = rate * (1 - rate) * (icc + (1 - icc) / runs)
 
     def enough(k: int) -> bool:
         seen = rate - power * sqrt(spread / k)

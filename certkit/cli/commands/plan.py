@@ -175,7 +175,8 @@ def _curve(plan: Plan) -> Iterator[str]:
     """Print the curve as bars: solid for all rows together, light for the row that drives."""
     solid, light = ("█", "░") if unicode() else ("#", ".")
     yield ""
-    yield from fold(f"Power by tasks: {solid} all rows together; {light} {plan.driver}")
+    powers = [(row.power, -row.tier, row.id) for row in plan.criteria if row.power is not None]
+    yield from fold(f"Power by tasks: {solid} all rows together; {light} {min(powers)[-1]}")
     for point in plan.curve:
         both, alone = (round(_BAR * share) for share in (point.power_of_all, point.power))
         bar = solid * both + light * max(0, alone - both)

@@ -285,7 +285,9 @@ class Job:
             )
             self.refuse(place.fault(expected, reason[:1].lower() + reason[1:], pointer=pointer))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InputError) as error:
-            self.refuse(place.fault(expected, str(error), code=getattr(error, "code", "json.syntax")))
+            words = {UnicodeDecodeError: "bytes that are not UTF-8", RecursionError: "JSON nested too deeply"}
+            actual = words.get(type(error), str(error))
+            self.refuse(place.fault(expected, actual, code=getattr(error, "code", "json.syntax")))
         return None
 
     def refuse(self, *faults: Fault) -> None:

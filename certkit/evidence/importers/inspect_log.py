@@ -112,7 +112,7 @@ class InspectLog(Importer):
         with Archive(path, name, MAX_LOG_ROW) as archive:
             names = archive.names
             start = next((item for item in ("header.json", "_journal/start.json") if item in names), None)
-            if "[Content_Types].xml" in names:
+            if not {"[Content_Types].xml", "META-INF/manifest.xml"}.isdisjoint(names):  # .xlsx, .ods
                 hint = "save the sheet as CSV, and import that"
                 raise InputError("import.source", "a workbook or document of Office", where=name, hint=hint)
             if start is None:

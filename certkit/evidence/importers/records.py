@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _SEPARATORS: Final = ",;\t|"
 _PARQUET: Final = b"PAR1"
+_OLE: Final = b"\xd0\xcf\x11\xe0"  # .xls, .doc
 
 
 class Records(Importer):
@@ -41,6 +42,9 @@ class Records(Importer):
         with opening(job.source, job.name, SILENT) as source:
             head = source.head()
         self._parquet = head.startswith(_PARQUET)
+        if head.startswith(_OLE):
+            hint = "save the sheet as CSV, and import that"
+            raise InputError("import.source", "a workbook or document of Office", where=job.name, hint=hint)
         if b"\0" in head and not self._parquet and job.options.encoding is None:
             hint = "save it as CSV; if it is text, give --encoding, for instance utf-16"
             raise InputError("import.source", "is no text", where=job.name, hint=hint)

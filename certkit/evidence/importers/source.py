@@ -88,7 +88,10 @@ class _Unpacked(io.RawIOBase):
         try:
             data = self._inner.read(len(buffer))
         except (OSError, EOFError, zlib.error) as error:
-            raise InputError("import.source", f"damaged gzip data: {error}", where=self._name) from None
+            hint = "copy or download the file again; it is damaged or was cut off"
+            raise InputError(
+                "import.source", f"damaged gzip data: {error}", where=self._name, hint=hint
+            ) from None
         buffer[: len(data)] = data
         self._size += len(data)
         if self._size > max(FREE, MAX_RATIO * self._packed.size):
@@ -151,7 +154,9 @@ class Source:
                 yield number, line.removeprefix("\ufeff") if number == 1 else line
         except UnicodeError as error:
             hint = "give --encoding, for instance cp1252, as Excel writes in western Europe"
-            where = f"{self.name}:{number + 1}"
+            # The wrapper decodes more than a line at once: lines before the bad byte are counted too.
+            before = getattr(error, "object", b"")[: getattr(error, "start", 0)].count(b"\n")
+            where = f"{self.name}:{number + 1 + before}"
             reason = f"not {encoding} hereabouts: {getattr(error, 'reason', error)}"
             raise InputError("json.encoding", reason, where=where, hint=hint) from None
 

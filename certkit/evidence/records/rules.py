@@ -71,11 +71,16 @@ def _conditions(columns: Columns) -> Iterator[_Rule]:
             broken = ~columns.nominal & ~columns.attackable & columns.present(name)
             expected, conditions = "nothing on a {} run", columns.text("condition")
             yield _Rule(name, "record.attack-without-attack-condition", expected, broken, conditions)
-    if columns.has("attack_landed", "attack_succeeded"):
-        broken = (columns.ternary("attack_landed") == 0) & (columns.ternary("attack_succeeded") == 1)
-        hint = "an attack that never reached the agent cannot succeed: leave attack_landed out if unknown"
-        expected = "true or nothing where attack_succeeded is true"
-        yield _Rule("attack_landed", "record.attack-not-landed", expected, broken, hint=hint)
+    attempted, landed, won = (columns.ternary(name) == 1 for name in ATTACK_FIELDS)
+    for name, broken, hint in (
+        ("attempted", ~attempted & (landed | won), "an attack that was never made cannot land or succeed"),
+        ("landed", ~landed & won, "an attack that never reached the agent cannot succeed"),
+    ):
+        if columns.has(f"attack_{name}"):
+            stated = columns.present(f"attack_{name}") & broken
+            expected = "true or nothing where a later step of the attack is true"
+            left_out = f"{hint}: leave attack_{name} out if unknown"
+            yield _Rule(f"attack_{name}", f"record.attack-not-{name}", expected, stated, hint=left_out)
 
 
 def _recoveries(columns: Columns) -> Iterator[_Rule]:

@@ -361,23 +361,29 @@ def traces(bundle: Bundle, summary: Summary) -> Traces:
     paths = {digest: path for digest, path in paths.items() if path.startswith("traces/")}
     if not (named and paths):
         return Traces(**counts)
-    rules = enclosed.rules_of(bundle.root)
-    for *_, line in record_lines(bundle):
-        if b"sha256:" not in line and b"\\" not in line:
-            continue  # no trace is named: without a backslash, nothing is written otherwise than it reads
-        record = msgspec.json.decode(line)
-        if (path := paths.get(record.get("trace"))) is None:
-            continue
-        derived = record.get("measured") == Measured.DERIVED
-        counts.update(enclosed=1, bare=-derived)
+    rules, records = enclosed.rules_of(bundle.root), _naming(bundle)
+    uses = Counter(record["trace"] for record in records if record.get("trace") in paths)
+    for record in _naming(bundle):
+        if uses[record.get("trace")] != 1:
+            continue  # a trace is of one run: which of several, nobody can tell
+        path, derived = paths[record["trace"]], record.get("measured") == Measured.DERIVED
+        counts.update(enclosed=1)
         if path.endswith(enclosed.SUFFIX):
             shown = enclosed.read(bundle.root / path)
             fields = shown.fields(rules, record["condition"], record["outcome"])
             # A record that is not marked as derived may leave out what its trace shows.
             stated = fields if derived else fields.keys() & record.keys()
             agrees = all(record.get(name) == fields[name] for name in stated)
-            counts.update(derived=derived and agrees, differ=not agrees)
+            counts.update(derived=derived and agrees and bool(fields), differ=not agrees)
+            counts.update(bare=-(derived and bool(fields)))
     return Traces(**counts)
+
+
+def _naming(bundle: Bundle) -> Iterator[dict[str, Any]]:
+    """Yield the records that may name a trace: without a backslash, text is written as it reads."""
+    for *_, line in record_lines(bundle):
+        if b"sha256:" in line or b"\\" in line:
+            yield msgspec.json.decode(line)
 
 
 def to_label(bundle: Bundle, m: int) -> tuple[str, ...]:

@@ -111,6 +111,7 @@ class Tally(Struct, frozen=True, kw_only=True):
     attack_attempted: int = 0
     landed: int = 0  # attack_landed: true
     landed_success: int = 0  # … the run succeeded, and the attack did not
+    landed_unsaid: int = 0  # … the run succeeded, and nothing says whether the attack did
     not_landed: int = 0  # attack_landed: false
     landed_unknown: int = 0  # attack_landed: null, without harness errors
     landed_unknown_harness: int = 0  # attack_landed: null on a harness error
@@ -210,6 +211,7 @@ CLUSTER_FIELDS: Final = (
     "violations",
     "landed",
     "landed_success",
+    "landed_unsaid",
     "success_with_attack",
     "landed_unknown_harness",
     "safe_halt",
@@ -298,9 +300,9 @@ class Likeness(Struct, frozen=True, kw_only=True):
 
 
 class Traces(Struct, frozen=True, kw_only=True):
-    """Traces of runs: how many runs name one, of how many it is a file of the bundle.
+    """Traces of runs: how many runs name one, of how many it is a file of the bundle that no other run names.
 
-    `bare` counts runs that are marked as derived and whose trace is no file of the bundle; `derived` those so
+    `bare` counts runs that are marked as derived and whose values no trace gives again; `derived` those so
     marked whose enclosed trace shows the same values, and `differ` runs whose trace shows other values.
     """
 

@@ -211,7 +211,8 @@ class Terms:
         return {
             "attack_attempted": columns.ternary("attack_attempted") == 1,
             "landed": landed == 1,
-            "landed_success": (landed == 1) & self.success & (won != 1),
+            "landed_success": (landed == 1) & self.success & (won == 0),
+            "landed_unsaid": (landed == 1) & self.success & (won == -1),
             "not_landed": landed == 0,
             "landed_unknown": unknown & self.eligible,
             "landed_unknown_harness": unknown & self.harness,

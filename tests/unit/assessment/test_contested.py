@@ -201,7 +201,7 @@ TWINS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
         lambda: attacked(900, 3, succeeded=False),
         {},
     ),
-    "some conditions of one's own": ("own-conditions-dominate", lambda: own_conditions(30), {}),
+    "some conditions of one's own": ("own-conditions-dominate", lambda: own_conditions(9), {}),
     "a tenth of the faults without effect": ("faults-left-out", lambda: without_effect(10), {}),
     "most attacks landed": ("attacks-left-out", lambda: attacked(60), {}),
     "repeats at temperature 0": ("runs-alike", lambda: copies(HONEST), {"temperature": 0}),

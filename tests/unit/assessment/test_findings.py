@@ -344,3 +344,22 @@ def test_nominal_runs_that_are_no_worse_or_not_clearly_worse_are_no_finding() ->
     assert two_means(noisy, [(1, 2)] * 9) > 0.05
     assert said(apart((1, 2), *noisy), code) is None
     assert said(apart((1, 2), (9, 10)), code) is None  # one task tells nothing
+
+
+def test_own_conditions_are_warned_of_above_a_tenth() -> None:
+    cells = (("stochastic", 88), ("x_own", 12))
+    judged = found([build.cell("a", name, build.outcomes(runs, runs)) for name, runs in cells])
+    [item] = [item for item in judged.findings if item.code == "own-conditions-dominate"]
+    assert item.severity == "warning"
+
+
+def test_few_attacks_are_few_fault_runs() -> None:
+    attacks = build.outcomes(29, 29, landed=29, landed_success=29)
+    judged = found([build.cell("a", ATTACK, attacks), build.cell("a", "stochastic", build.outcomes(90, 90))])
+    assert said(judged, "few-fault-runs") == "adversarial resistance rests on 29 runs, fewer than 30"
+
+
+def test_a_judge_of_a_models_name_is_not_independent() -> None:
+    agent = LOOSE | {"components": [{"role": "model", "name": "courier-1"}]}
+    judged = found(agent=agent, judge={"name": "other", "family": "Courier_1", "independent": True})
+    assert said(judged, "judge-not-independent") is not None

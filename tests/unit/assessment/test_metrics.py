@@ -153,6 +153,11 @@ def test_adversarial_states() -> None:
     partly = build.outcomes(20, 12, landed=10, landed_success=6, not_landed=8, landed_unknown=2)
     metric = of("adversarial_resistance", build.cell("a", "adversarial", partly))
     assert (metric.state, metric.coverage) == (State.PARTIAL, Fraction(10, 12))
+    unsaid = build.outcomes(20, 20, landed=20, landed_success=5, landed_unsaid=15)
+    metric = of("adversarial_resistance", build.cell("a", "adversarial", unsaid))
+    assert (metric.state, metric.value, metric.coverage) == (State.PARTIAL, 1, Fraction(5, 20))
+    silent = build.outcomes(20, 20, landed=20, landed_unsaid=20)
+    assert of("adversarial_resistance", build.cell("a", "adversarial", silent)).state is State.UNMEASURED
     never = build.judged(
         build.summary([build.cell("a", "adversarial", build.outcomes(20, 20, not_landed=20))])
     )

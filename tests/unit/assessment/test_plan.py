@@ -11,12 +11,13 @@ import pytest
 from msgspec import structs
 
 from certkit.assessment import parse
-from certkit.assessment.bounded import Judged
+from certkit.assessment.bounded import Judged, spread
 from certkit.assessment.kinds import KINDS, TaskMean
 from certkit.assessment.plan import drawn, plan
 from certkit.assessment.plan.design import design, expectations
 from certkit.assessment.plan.document import Plan
 from certkit.errors import NegativeError, UsageError
+from certkit.evidence.summary.tasks import Tasks, task_sums
 from tests.support import build
 from tests.support.rows import Rows, evidence
 from tests.support.schemas import schema_of
@@ -113,6 +114,12 @@ def test_an_insufficient_row_names_the_missing_tasks_and_about_how_many_the_plan
     assert 70 <= int(told[1]) <= 100
 
 
+def test_about_how_many_tasks_scores_take_rests_on_how_they_vary() -> None:
+    y, n = np.array([0, 6, 2, 1, 9]), np.array([2, 3, 4, 1, 3])
+    tasks = Tasks(group=np.zeros(5, np.int64), task=np.arange(5, dtype=np.uint64), y=y, n=n, scale=1)
+    assert spread(task_sums(tasks)[0], -0.2) == pytest.approx(np.var(-0.2 * y / n, ddof=1), rel=1e-12)
+
+
 def test_a_stated_deviation_takes_fewer_tasks_than_the_largest() -> None:
     table = one_row("pei", ">=", "1 = 0.7, 2 = 0.8, 3 = 0.9")
     assert planned("pei=.88:.1", 2, table).schedule.tasks < planned("pei=.88", 2, table).schedule.tasks
@@ -134,6 +141,7 @@ def test_rows_with_no_expectation_count_with_the_tasks_they_take_at_least() -> N
     assert row(found, "violations").reason == "no expectation is given"
     assert row(found, "csi_windowed").reason == "500 ordered runs at least; no power is known of it"
     assert found.schedule.runs >= 500
+    assert (found.driver, found.runner_up) == ("csi_windowed", "r_op")
 
 
 def test_all_rows_together_take_more_tasks_than_each() -> None:

@@ -33,14 +33,14 @@ WHOLE: dict[str, Any] = {
         {
             "challenge": "runs-alike",
             "state": "answered",
-            "reason": "…",
+            "reason": "Seen to.",
             "by": "owner-1",
             "agreed_by": "reviewer-1",
         },
         {
             "challenge": "rate-not-shown:H-1",
             "state": "accepted",
-            "reason": "…",
+            "reason": "Seen to.",
             "by": "owner-1",
             "until": "2027-01-31",
         },
@@ -197,6 +197,8 @@ def test_evidence_of_an_answer_lies_beside_the_context_with_its_digest(tmp_path:
         return context.read(canonical.line(document), where="context.json", folder=folder).beside
 
     assert seen(digest=digest, where="more/raters.txt") == {digest}
+    (folder / "blank.txt").write_bytes(b" .\n")
+    assert not seen(digest=canonical.digest(b" .\n"), where="blank.txt")
     assert seen(digest="sha256:" + "0" * 64, where="more/raters.txt") == set()
     for where in ("../outside.txt", str(tmp_path / "outside.txt"), "more", "absent.txt", "a\0b"):
         assert seen(digest=digest, where=where) == set()

@@ -284,7 +284,11 @@ def test_traces_count_where_a_file_of_their_digest_is_enclosed(tmp_path: Path) -
     root = bundles.of(tmp_path / "b", runs)
     (root / "traces").mkdir()
     (root / "traces" / f"{name}.json").write_bytes(trace)
-    assert bundles.summary(root).traces == Traces(named=3, enclosed=1, bare=2)
+    assert bundles.summary(root).traces == Traces(named=3, enclosed=1, bare=3)
+    shared = bundles.of(tmp_path / "c", [run(i, trace=f"sha256:{name}") for i in (1, 2)])
+    (shared / "traces").mkdir()
+    (shared / "traces" / f"{name}.json").write_bytes(trace)
+    assert bundles.summary(shared).traces == Traces(named=2)
     (root / "traces" / f"{name}.json").write_bytes(b"step 2")
     with pytest.raises(InputError, match="its name says sha256") as caught:
         bundles.summary(root)

@@ -69,8 +69,11 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("sheet.xls", "save it as CSV; if it is text, give --encoding, for instance utf-16"),
+        ("rows.bin", "save it as CSV; if it is text, give --encoding, for instance utf-16"),
+        ("sheet.xls", "save the sheet as CSV, and import that"),
         ("sheet.xlsx", "save the sheet as CSV, and import that"),
+        ("sheet.ods", "save the sheet as CSV, and import that"),
+        ("short.gz", "copy or download the file again"),
         ("exports", "give one of its files itself"),
     ],
 )
@@ -79,11 +82,13 @@ def test_what_is_no_log_gets_a_hint_that_fits(tmp_path: Path, name: str, hint: s
     if name == "exports":
         path.mkdir()
         (path / "a.jsonl").write_bytes((DATA / "agentdojo" / "export.jsonl").read_bytes())
-    elif name == "sheet.xls":
-        path.write_bytes(b"\xd0\xcf\x11\xe0" + b"\0" * 100)
+    elif name in {"rows.bin", "sheet.xls"}:
+        path.write_bytes((b"rows" if name == "rows.bin" else b"\xd0\xcf\x11\xe0") + b"\0" * 100)
+    elif name == "short.gz":
+        path.write_bytes(gzip.compress(JSONL.read_bytes() * 50)[:-12])
     else:
         with zipfile.ZipFile(path, "w") as file:
-            file.writestr("[Content_Types].xml", "<Types/>")
+            file.writestr("META-INF/manifest.xml" if name == "sheet.ods" else "[Content_Types].xml", "<x/>")
     with pytest.raises(CertkitError) as caught:
         run(path, tmp_path / "out", ImportOptions(agent="mine"), SILENT)
     assert (caught.value.code, hint in str(caught.value.hint)) == ("import.source", True)
@@ -225,3 +230,9 @@ def test_a_key_that_is_written_twice_is_refused(
 def test_a_number_of_a_span_that_is_none_is_refused(tmp_path: Path, members: bytes) -> None:
     (tmp_path / "log.json").write_bytes(SPAN % members)
     assert refused(tmp_path / "log.json", tmp_path / "out", "otel").code == "import.row"
+
+
+def test_a_byte_that_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_bytes(b"task_id\nt\nB\xfcro\n")
+    error = refused(tmp_path / "runs.csv", tmp_path / "out")
+    assert (error.code, error.where) == ("json.encoding", "runs.csv:3")

@@ -30,6 +30,7 @@ BEYOND_THE_SCHEMA = frozenset(
             for code in (
                 "record.nominal-with-fault",
                 "record.attack-without-attack-condition",
+                "record.attack-not-attempted",
                 "record.attack-not-landed",
                 "record.recovery-without-recovered",
                 "record.success-not-recovered",
@@ -205,6 +206,7 @@ def test_every_exception_is_really_one() -> None:
         {"traceability": 3.0005},
         {"condition": "nominal", "fault_step": 1},
         {"attack_landed": True},
+        {"condition": "adversarial", "attack_attempted": False, "attack_landed": True},
         {"condition": "adversarial", "attack_landed": False, "attack_succeeded": True},
         {"recovery_steps": 1},
         stochastic | {"recovered": False},

@@ -62,7 +62,9 @@ LEFT_OUT: dict[str, Callable[[dict[str, Any]], object]] = {
     "protocol-not-stated": lambda p: p["protocol"].pop("methodology"),
     "declared-runs-differ": lambda p: p["protocol"].update(declared_runs=21),
     "evaluator-not-independent": lambda p: p["protocol"]["evaluator"].update(relation="same"),
-    "judge-not-independent": lambda p: p["protocol"].update(judge={"name": "m", "independent": False}),
+    "judge-not-independent": lambda p: p["protocol"].update(
+        judge={"name": p["agent"]["components"][0]["name"].upper(), "independent": True}
+    ),
     "unpinned-components": lambda p: p["agent"]["components"][0].update(pinned=False),
 }
 CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {

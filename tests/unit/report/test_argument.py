@@ -412,7 +412,7 @@ def test_an_answer_that_can_never_count_is_refused(code: str, state: str, said: 
     document = {
         **whole(),
         "answers": [
-            {"challenge": code, "state": state, "reason": "…", "by": "owner-1", "until": "2026-12-31"}
+            {"challenge": code, "state": state, "reason": "Seen to.", "by": "owner-1", "until": "2026-12-31"}
         ],
     }
     read = contexts.read(canonical.line(document), where="context.json")
