@@ -228,7 +228,8 @@ def spread(sums: TaskSums, slope: float) -> float:
     """Return the variance Σ(x − x̄)²/(k − 1) of the tasks' values, 0 for one task."""
     if sums.k == 1:
         return 0.0
-    return slope**2 * float((sums.xx - sums.x**2 / sums.k) / (sums.scale**2 * (sums.k - 1)))
+    squares = max(0, sums.xx - sums.x**2 / sums.k)  # the sums of quotients are rounded down
+    return slope**2 * float(squares / (sums.scale**2 * (sums.k - 1)))
 
 
 _PLACE = {"single": "single faults", "cascade": "cascade", "c_nom": "nominal", "r_op": "under faults"}

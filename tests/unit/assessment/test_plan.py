@@ -118,6 +118,8 @@ def test_about_how_many_tasks_scores_take_rests_on_how_they_vary() -> None:
     y, n = np.array([0, 6, 2, 1, 9]), np.array([2, 3, 4, 1, 3])
     tasks = Tasks(group=np.zeros(5, np.int64), task=np.arange(5, dtype=np.uint64), y=y, n=n, scale=1)
     assert spread(task_sums(tasks)[0], -0.2) == pytest.approx(np.var(-0.2 * y / n, ddof=1), rel=1e-12)
+    alike = structs.replace(tasks, y=np.ones(5, np.int64), n=np.full(5, 3))
+    assert spread(task_sums(alike)[0], 1.0) == 0
 
 
 def test_a_stated_deviation_takes_fewer_tasks_than_the_largest() -> None:
