@@ -131,10 +131,6 @@ def _recovery(run: Run) -> Counter[str]:
         sums[group] += 1
         sums[f"{group}_success"] += success
     sums["grade_on_failure"] += not success and (run.get("recovery_grade") or 0) > 0
-    sums["effect_unknown"] += run.get("fault_took_hold") is None
-    actual, onset = run.get("steps_actual"), run.get("fault_step")
-    if success and actual is not None and onset is not None:
-        sums.update(onset_success=1, onset_last=Fraction(onset, actual) > Fraction(9, 10))
     if not held:
         sums["frr_left_out"] += 1
     elif (grade := grade_tenths(run)) is None:

@@ -188,7 +188,7 @@ def test_a_passport_is_logged_while_it_is_valid(tmp_path: Path, days: int) -> No
     folder = tmp_path / "r"
     trust = policy(new(folder))
     log(folder, issue(1))
-    data = issue(2, days=days).to_json()
+    data = issue(2, days=days, period=None).to_json()
     facts = checker(trust)(data, NOW + days * DAY)
     stored = Stored(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
     store.keep_blob(folder, data)
