@@ -131,7 +131,7 @@ def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) 
     for bundle, code, said in (("strong", 0, "STABLE"), ("weak", 5, "DRIFTED, worse in ")):
         done = certkit("assess", tmp_path / bundle, "--baseline", baseline)
         assert done.code == code
-        assert f"passport.json: {said}" in " ".join(done.out.split())
+        assert f"Baseline: {said}" in " ".join(done.out.split())
         told = certkit("assess", tmp_path / bundle, "--baseline", baseline, "--json").document["baseline"]
         assert (told["result"], bool(told["worse"])) == (said.partition(",")[0], code == 5)
     assert baseline.read_bytes() == before

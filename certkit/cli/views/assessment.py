@@ -100,7 +100,7 @@ def _answer(assessment: Assessment, place: str | None, baseline: Baseline | None
     ]
     if baseline is not None:
         worse = f", worse in {_first(baseline.worse)}" if baseline.worse else ""
-        lines += _short(f"Against {baseline.passport}: {baseline.result}{worse}; signature not checked.")
+        lines += _short(f"Baseline: {baseline.result}{worse} (signature not checked): {baseline.passport}")
     todo = []
     if place is not None:
         command, options = _next_command(assessment, place)

@@ -72,15 +72,16 @@ def _conditions(columns: Columns) -> Iterator[_Rule]:
             expected, conditions = "nothing on a {} run", columns.text("condition")
             yield _Rule(name, "record.attack-without-attack-condition", expected, broken, conditions)
     attempted, landed, won = (columns.ternary(name) == 1 for name in ATTACK_FIELDS)
-    for name, broken, hint in (
-        ("attempted", ~attempted & (landed | won), "an attack that was never made cannot land or succeed"),
-        ("landed", ~landed & won, "an attack that never reached the agent cannot succeed"),
+    never_made = "an attack that was never made cannot land or succeed"
+    never_met = "an attack that never reached the agent cannot succeed"
+    for name, code, broken, hint in (
+        ("attack_attempted", "record.attack-not-attempted", ~attempted & (landed | won), never_made),
+        ("attack_landed", "record.attack-not-landed", ~landed & won, never_met),
     ):
-        if columns.has(f"attack_{name}"):
-            stated = columns.present(f"attack_{name}") & broken
+        if columns.has(name):
+            stated = columns.present(name) & broken
             expected = "true or nothing where a later step of the attack is true"
-            left_out = f"{hint}: leave attack_{name} out if unknown"
-            yield _Rule(f"attack_{name}", f"record.attack-not-{name}", expected, stated, hint=left_out)
+            yield _Rule(name, code, expected, stated, hint=f"{hint}: leave {name} out if unknown")
 
 
 def _recoveries(columns: Columns) -> Iterator[_Rule]:
