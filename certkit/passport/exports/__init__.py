@@ -80,7 +80,7 @@ def verified(
     """Return the claim of a passport that verifies under `trust` at an aware time.
 
     `made` is the present, where that is not the time asked for: what is signed is dated by it.
-    `checks` are the further questions of `certkit.passport.verify`. Raises `CertkitError`
+    `checks` are the further questions of `certkit.passport.verification.verify`. Raises `CertkitError`
     ``export.unverified`` with the exit code of the verification, naming the step that stands in the way.
     """
     verification = verify(data, trust=trust, at=at, **checks)
@@ -106,7 +106,7 @@ def unverified(data: bytes, *, at: datetime, made: datetime | None = None) -> So
     """Return the claim of a passport whose form holds, and of which nothing else is known.
 
     `at` and `made` are as in `verified`.
-    Raises `InputError` and `NegativeError` with the codes of `certkit.passport.parse` and
+    Raises `InputError` and `NegativeError` with the codes of `certkit.passport.opening.parse` and
     `certkit.passport.payload.read`.
     """
     passport = parse(data)

@@ -21,10 +21,12 @@ from jsonschema import Draft202012Validator
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm
 from msgspec import structs
 
-from certkit import canonical, passport, resources, workflow
+from certkit import canonical, resources, workflow
 from certkit.errors import CertkitError
 from certkit.passport import exports, keys, words
+from certkit.passport.claim import from_bundle
 from certkit.passport.exports import shown, signed
+from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
 from certkit.progress import SILENT
 from tests.support.making import KEY, NOW, issued, of_bundle, sealed_bundle, trust
 from tests.support.sources import AT, CARD, source
@@ -185,7 +187,7 @@ def test_a_tier_that_is_not_attained_is_no_property() -> None:
 
 def test_every_step_that_was_made_on_demand_is_a_property(tmp_path: Path) -> None:
     root = sealed_bundle(tmp_path / "bundle")
-    opened, replay = passport.from_bundle(root, workflow.load_profile, progress=SILENT)
+    opened, replay = from_bundle(root, workflow.load_profile, progress=SILENT)
     checks: dict[str, Any] = {"evidence": opened, "replay": replay}
     found = exports.verified(of_bundle(root).to_json(), trust=trust(), at=AT, **checks)
     properties = json.loads(made("in-toto-svr", found))["predicate"]["properties"]
@@ -277,17 +279,17 @@ def test_a_credential_speaks_in_the_issuers_name_alone() -> None:
     of = source()
     assert refused(lambda: made("vc+jwt", of, key=STRANGER)).code == "export.key"
     trusted = [
-        passport.TrustedKey(pem=keys.public_pem(KEY.public_key())),
-        passport.TrustedKey(pem=keys.public_pem(P256.public_key()), not_before=AT + timedelta(days=1)),
+        TrustedKey(pem=keys.public_pem(KEY.public_key())),
+        TrustedKey(pem=keys.public_pem(P256.public_key()), not_before=AT + timedelta(days=1)),
     ]
-    policy = passport.Trust(issuers=(passport.TrustedIssuer(name="Example Lab", keys=tuple(trusted)),))
+    policy = Trust(issuers=(TrustedIssuer(name="Example Lab", keys=tuple(trusted)),))
     data = issued().to_json()
     early = exports.verified(data, trust=policy, at=AT)
     assert refused(lambda: made("vc+jwt", early, key=P256)).code == "export.key"
     later = exports.verified(data, trust=policy, at=AT + timedelta(days=1))
     assert made("vc+jwt", later, key=P256)  # a key that took over speaks for the issuer too
-    other = passport.TrustedIssuer(name="Other Lab", keys=(structs.replace(trusted[1], not_before=None),))
-    mixed = passport.Trust(issuers=(passport.TrustedIssuer(name="Example Lab", keys=(trusted[0],)), other))
+    other = TrustedIssuer(name="Other Lab", keys=(structs.replace(trusted[1], not_before=None),))
+    mixed = Trust(issuers=(TrustedIssuer(name="Example Lab", keys=(trusted[0],)), other))
     stranger = exports.verified(data, trust=mixed, at=AT)
     assert refused(lambda: made("vc+jwt", stranger, key=P256)).code == "export.key"
 
