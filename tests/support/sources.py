@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from certkit.passport import exports
+from certkit import passport
 from tests.support.making import KEY, NOW, issued, trust
 
 AT = NOW + timedelta(days=1)
@@ -23,6 +23,6 @@ CARD: dict[str, Any] = {
 }
 
 
-def source(key: Any = KEY, *, origin: str = "measured", **policy: Any) -> exports.Source:
+def source(key: Any = KEY, *, origin: str = "measured", **policy: Any) -> passport.Verification:
     data = issued(key=key, origin=origin).to_json()
-    return exports.verified(data, trust=trust(key, accept_specimens=True, **policy), at=AT)
+    return passport.verify(data, trust=trust(key, accept_specimens=True, **policy), at=AT)
