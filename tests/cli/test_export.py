@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import assessment, canonical, evidence, passport, workflow
+from certkit import canonical, workflow
+from certkit.assessment.assessing import assess_accumulation
 from certkit.cli import context
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.bundle.pooling import accumulate
 from certkit.passport import exports, keys
+from certkit.passport.issuing import VALIDITY, issue
 from tests.support.campaigns import campaign, made
 from tests.support.making import ISSUER, KEY, NOW, issued, of_bundle, sealed_bundle, trust
 from tests.support.running import Done, certkit, program
@@ -93,11 +97,9 @@ def properties_of(done: Done) -> list[str]:
 
 def test_a_passport_of_several_bundles_is_exported_with_all_of_them(folder: Path) -> None:
     roots = [made(folder / f"bundle-{month}", campaign(f"m{month}", month)) for month in (1, 2)]
-    pooled = evidence.accumulate([evidence.open_bundle(root) for root in roots])
-    judged = assessment.assess_accumulation(pooled, workflow.load_profile("hb-eval-2026"))
-    whole = passport.issue(
-        judged, pooled.summary, issuer=ISSUER, key=KEY, not_before=NOW, not_after=NOW + passport.VALIDITY
-    )
+    pooled = accumulate([open_bundle(root) for root in roots])
+    judged = assess_accumulation(pooled, workflow.load_profile("hb-eval-2026"))
+    whole = issue(judged, pooled.summary, issuer=ISSUER, key=KEY, not_before=NOW, not_after=NOW + VALIDITY)
     (folder / "passport.json").write_bytes(whole.to_json())
     both = ("--bundle", "bundle-1", "--bundle", "bundle-2", "--replay")
     done = export("in-toto-svr", "--trust", "trust.json", *both)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import convert, structs
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.cli import emit
 from certkit.cli.commands import export as shown
 from certkit.cli.views import table
 from certkit.passport import keys, words
+from certkit.passport.opening import parse
 from certkit.passport.statement import Predicate
 from tests.support.making import issued, of_bundle, sealed_bundle, trust
 from tests.support.running import certkit, program
@@ -150,7 +151,7 @@ def test_a_specimen_says_so(folder: Path) -> None:
 def test_what_was_not_measured_is_neither_zero_nor_passed(folder: Path) -> None:
     (folder / "passport.json").write_bytes(of_bundle(sealed_bundle(folder / "bundle")).to_json())
     rows = rows_of(show())
-    payload = passport.parse((folder / "passport.json").read_bytes()).payload
+    payload = parse((folder / "passport.json").read_bytes()).payload
     criteria = canonical.loads(payload)["predicate"]["criteria"]
     unmeasured = [item["id"] for item in criteria if item["state"] == "unmeasured"]
     assert unmeasured

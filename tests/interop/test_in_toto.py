@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.passport import exports, sealed
+from certkit.passport.verification import verify
 from tests.support.making import KEY, NOW, issued, trust
 from tests.support.sources import source
 
@@ -95,4 +96,4 @@ def test_what_is_no_statement_is_refused_by_the_library_and_by_us(name: str) -> 
 def verdict(payload: bytes) -> str:
     """Return what we say of a statement that a trusted key signed."""
     data = canonical.line(sealed.seal(payload, KEY))
-    return passport.verify(data, trust=trust(), at=NOW + timedelta(days=1)).verdict
+    return verify(data, trust=trust(), at=NOW + timedelta(days=1)).verdict

@@ -22,10 +22,12 @@ from jsonschema import Draft202012Validator
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm
 from msgspec import structs
 
-from certkit import canonical, passport, resources, workflow
+from certkit import canonical, resources, workflow
 from certkit.errors import CertkitError
 from certkit.passport import exports, keys, words
+from certkit.passport.claim import from_bundle
 from certkit.passport.exports import shown, signed
+from certkit.passport.verification import verify
 from certkit.progress import SILENT
 from tests.support.making import KEY, NOW, issued, of_bundle, sealed_bundle, trust
 from tests.support.sources import AT, CARD, source
@@ -33,11 +35,13 @@ from tests.support.sources import AT, CARD, source
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from certkit.passport.opening import Verification
+
 P256 = keys.generate("p256")
 STRANGER = keys.generate("ed25519")
 
 
-def made(format: exports.Format, of: passport.Verification, **more: Any) -> str:  # noqa: A002 - as in the package
+def made(format: exports.Format, of: Verification, **more: Any) -> str:  # noqa: A002 - as in the package
     if format in exports.SIGNED:
         more = {"key": KEY, **more}
     if format == "a2a":
@@ -59,7 +63,7 @@ def unsigned(segment: str) -> dict[str, Any]:
     return found
 
 
-def result(of: passport.Verification) -> dict[str, Any]:
+def result(of: Verification) -> dict[str, Any]:
     """Return the statement of a verification result."""
     envelope = json.loads(made("in-toto-svr", of))
     found: dict[str, Any] = json.loads(base64.b64decode(envelope["payload"]))
@@ -99,7 +103,7 @@ def test_a_passport_that_does_not_verify_is_not_exported(format: exports.Format)
         (data, trust(min_tier=9), AT, 8, "step 11 (policy)"),
         (b"{}", trust(), AT, 3, "step 1 (parse)"),
     ):
-        verification = passport.verify(given, trust=policy, at=at)
+        verification = verify(given, trust=policy, at=at)
         error = refused(partial(made, format, verification))
         assert (error.code, int(error.exit_code)) == ("export.unverified", code)
         assert words_ in error.message
@@ -174,7 +178,7 @@ def test_a_simple_verification_result_has_the_published_form() -> None:
     ]
 
 
-def stating(of: passport.Verification, **parts: Any) -> passport.Verification:
+def stating(of: Verification, **parts: Any) -> Verification:
     """Return a verification of a statement with other parts."""
     assert of.statement is not None
     predicate = structs.replace(of.statement.predicate, **parts)
@@ -191,9 +195,9 @@ def test_a_tier_that_is_not_attained_is_no_property() -> None:
 
 def test_every_step_that_was_made_on_demand_is_a_property(tmp_path: Path) -> None:
     root = sealed_bundle(tmp_path / "bundle")
-    opened, replay = passport.from_bundle(root, workflow.load_profile, progress=SILENT)
+    opened, replay = from_bundle(root, workflow.load_profile, progress=SILENT)
     checks: dict[str, Any] = {"evidence": opened, "replay": replay}
-    found = passport.verify(of_bundle(root).to_json(), trust=trust(), at=AT, **checks)
+    found = verify(of_bundle(root).to_json(), trust=trust(), at=AT, **checks)
     properties = result(found)["predicate"]["properties"]
     assert {"CERTKIT_PASSED_EVIDENCE", "CERTKIT_PASSED_REPLAY"} <= {*properties}
 
@@ -351,7 +355,7 @@ def test_a_card_of_another_agent_or_no_card_is_not_signed(card: Any) -> None:
 HOSTILE = "a|b`c``d\n# x <script> [l](http://e.example) @all \u202e\x1b[2J"
 
 
-def hostile(of: passport.Verification) -> passport.Verification:
+def hostile(of: Verification) -> Verification:
     assert of.statement is not None
     found = of.statement.predicate
     profile = structs.replace(found.assessment.profile, id=HOSTILE)
