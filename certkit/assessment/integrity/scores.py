@@ -90,7 +90,6 @@ def entropy(confidence: int) -> Fraction:
 @lru_cache(maxsize=65_536)
 def held(reply: Reading | None, x: Fraction, h: Fraction) -> Scores:
     """Return 1 - ρ of one probe under every score ([NS] eq. 8, 9, 12); None where a term is missing."""
-
     ten_x = 10 * x
 
     def core(d: int, halves: int) -> Fraction:

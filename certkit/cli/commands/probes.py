@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from certkit import evidence, files
+from certkit import files
 from certkit.assessment.findings.provenance import TASKS as ABOUT_TASKS
 from certkit.assessment.integrity.document import IntegrityDocument, State
 from certkit.assessment.integrity.scores import score_integrity
@@ -20,6 +20,7 @@ from certkit.cli.emit import emit, hint, note, progress
 from certkit.cli.options import AGENT, AGENT_VERSION, NAME, OUT, SEED, BundleFolder, NoSeal, Out
 from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
+from certkit.evidence.bundle.folder import open_bundle, seal
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import generate_probes, run_probes
@@ -136,7 +137,7 @@ def score(folder: BundleFolder) -> None:
     """
     is_tasks = not (folder / MANIFEST_NAME).exists() and (folder / FOLDER).is_dir()
     if not is_tasks:
-        evidence.open_bundle(folder, progress=progress())
+        open_bundle(folder, progress=progress())
     if is_tasks or not (folder / FOLDER).is_dir():
         raise UnavailableError(
             "integrity.missing",
@@ -174,7 +175,7 @@ def sheet(
         raise typer.BadParameter(", ".join(EACH), param_hint="--kind")
     if (out is None) == (filled is None) or (filled is None) != (rater is None):
         raise typer.BadParameter("either -o, or --take with --rater", param_hint="--take")
-    bundle = evidence.open_bundle(folder, progress=progress())
+    bundle = open_bundle(folder, progress=progress())
     kept = read(folder)
     if out is not None:
         data, rows = write_sheet(kept, kind)
@@ -187,7 +188,7 @@ def sheet(
     data = files.read(filled, limit=MAX_SHEET)
     taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(filled))
     keep(folder, kept, taken)
-    digest = evidence.seal(folder).facts.digest if bundle.facts.sealed else None
+    digest = seal(folder).facts.digest if bundle.facts.sealed else None
     return emit(
         ProbesSheet(sheet=filled, rows=len(taken), digest=digest).to_dict,
         [f"{filled}: {many(len(taken), 'row')} taken in", *([digest] if digest else [])],
