@@ -178,7 +178,7 @@ def test_faults_are_numbered_through_all_pieces(tmp_path: Path) -> None:
     records = campaign(400)
     data = lines(records[:300]) + b"\n" + lines(records[300:]) + b"{}\n" + lines(campaign(2, seed=9))
     found = faults(bundles.write(tmp_path / "b", {"a.jsonl": data}))
-    assert found[0] == ("records/a.jsonl", 301, "", "record.blank-line")
+    assert found[0] == ("records/a.jsonl", 301, "", "record.json")
     assert {row[1] for row in found[1:]} == {402}
 
 
@@ -198,7 +198,7 @@ def test_a_line_beyond_every_limit_stays_one_line(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("certkit.evidence.reading.lines.BLOCK", 3000)
     data = lines([run(1), run(2, x_long="l" * 40_000), run(3), run(4, trial=-1)])
     assert faults(bundles.write(tmp_path / "b", {"a.jsonl": data})) == [
-        ("records/a.jsonl", 2, "", "record.too-long"),
+        ("records/a.jsonl", 2, "", "record.json"),
         ("records/a.jsonl", 4, "/trial", "record.value"),
     ]
 
@@ -206,7 +206,7 @@ def test_a_line_beyond_every_limit_stays_one_line(tmp_path: Path, monkeypatch: p
 def test_a_long_line_is_refused_among_lines_that_teach_the_reader_its_fields(tmp_path: Path) -> None:
     data = lines([run(1, x_a="s"), run(2, x_a="s" * 2**20), run(3, x_a="s")])
     assert faults(bundles.write(tmp_path / "b", {"a.jsonl": data})) == [
-        ("records/a.jsonl", 2, "", "record.too-long")
+        ("records/a.jsonl", 2, "", "record.json")
     ]
 
 
