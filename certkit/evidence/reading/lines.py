@@ -40,7 +40,7 @@ def check_line(line: bytes, number: int = 1) -> tuple[Record, frozenset[str]] | 
     result = typed_line(line, number)
     if isinstance(result, list):
         return result
-    return contradictions(Columns.of_records([result[0]], result[1]), [number]) or result
+    return contradictions(Columns.of_records([result[0]]), [number]) or result
 
 
 def typed_line(line: bytes, number: int) -> tuple[Record, frozenset[str]] | list[Fault]:
@@ -168,8 +168,9 @@ class Reader:
         read = [typed_line(line, number) for number, line in enumerate(split_lines(block), 1)]
         right = [(number, *item) for number, item in enumerate(read, 1) if not isinstance(item, list)]
         records = [record for _, record, _ in right]
-        columns = Columns.of_records(records, frozenset().union(*(user for *_, user in right)))
-        names = columns.user_fields | columns.numbers.keys() | columns.texts.keys() | {"started_at"}
+        columns = Columns.of_records(records)
+        user = frozenset[str]().union(*(user for *_, user in right))
+        names = user | columns.numbers.keys() | columns.texts.keys() | {"started_at"}
         broken = contradictions(columns, [number for number, *_ in right])
         if broken or len(records) < len(read):
             faults = [fault for item in read if isinstance(item, list) for fault in item]

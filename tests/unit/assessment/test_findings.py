@@ -141,7 +141,6 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
         [build.cell("a", "cascade", build.outcomes(9, 9))], cascade_definition="sequential"
     ),
     "unread-parts": lambda: found(unread=("integrity/",)),
-    "user-fields-ignored": lambda: build.judged(build.summary(schedule(), user_fields=("x_note",))),
     "import-odd": lambda: found(imported=imported("odd")),
     "import-refused": lambda: found(imported=imported("refused")),
     "declared-runs-differ": lambda: found(declared_runs=120),

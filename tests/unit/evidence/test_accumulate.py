@@ -271,8 +271,10 @@ def test_what_manifests_state_is_joined_and_what_differs_is_named(tmp_path: Path
     }
     assert found.conflicts == (
         "temperature: 0.0 in bundle 1; 0.7 in bundle 2",
-        'evaluator: {"name":"A","relation":"independent"} in bundle 1;'
-        ' {"name":"B","relation":"affiliated"} in bundle 2',
+        (
+            'evaluator: {"name":"A","relation":"independent"} in bundle 1;'
+            ' {"name":"B","relation":"affiliated"} in bundle 2'
+        ),
         'declared mix: {"nominal":0.25} in bundle 1; {"nominal":0.5} in bundle 2',
     )
 
