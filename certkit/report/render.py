@@ -31,6 +31,7 @@ from certkit.report.table import listing
 from certkit.report.view import SECTIONS
 from certkit.report.view import listing as attached
 from certkit.text import visible
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -57,11 +58,11 @@ def printable(text: str) -> str:
 
 
 def _finalize(value: Any) -> Any:
+    if isinstance(value, Markup):
+        return value
     if value is None or value == "":
         return Markup('<span class="blank">not provided</span>')
-    if isinstance(value, Markup) or not isinstance(value, str):
-        return value
-    return printable(value)
+    return printable(value) if isinstance(value, str) else value
 
 
 def html(view: View) -> str:
@@ -102,6 +103,7 @@ def _environment() -> Environment:
         "figures": figures,
         "listing": listing,
         "fragile": fragile,
+        "many": many,
         "mark": mark,
         "of_judge": of_judge,
         "version": __version__,
