@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case
-    from certkit.report.table import Entries
 
 MOST_AGAINST = 5
 """Lines of what speaks against the claim that fit the page."""
@@ -228,7 +227,7 @@ def changes(case: Case) -> Iterator[str]:
     )
 
 
-def identity(case: Case) -> Entries:
+def identity(case: Case) -> dict[str, str | None]:
     """Return who and what this is about in six lines; digests by their first 16 digits."""
     document, context, people = case.document, case.context, case.context.by_id
     reviewers = [

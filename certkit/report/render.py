@@ -27,9 +27,7 @@ from certkit.report import answer, confidence, fonts, results, sections
 from certkit.report.argument.challenges import CLOSED_BY
 from certkit.report.argument.figures import figures
 from certkit.report.svg import mark
-from certkit.report.table import listing
 from certkit.report.view import SECTIONS
-from certkit.report.view import listing as attached
 from certkit.text import visible
 from certkit.wording import many
 
@@ -62,6 +60,8 @@ def _finalize(value: Any) -> Any:
         return value
     if value is None or value == "":
         return Markup('<span class="blank">not provided</span>')
+    if type(value) is int:
+        return f"{value:,}"
     return printable(value) if isinstance(value, str) else value
 
 
@@ -94,14 +94,12 @@ def _environment() -> Environment:
     made.filters["plain"] = printable
     made.globals |= {
         "answer": answer,
-        "attached": attached,
         "confidence": confidence,
         "results": results,
         "sections": sections,
         "closed_by": CLOSED_BY,
         "contents": SECTIONS,
         "figures": figures,
-        "listing": listing,
         "fragile": fragile,
         "many": many,
         "mark": mark,
