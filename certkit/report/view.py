@@ -26,7 +26,7 @@ from certkit.report.exports import EXPORTS
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from certkit.assessment import Assessment
+    from certkit.assessment.result import Assessment
     from certkit.canonical import Digest
     from certkit.evidence.context import Given
     from certkit.evidence.summary.summary import Summary
