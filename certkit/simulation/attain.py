@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct
 
-from certkit import assessment, files, resources
+from certkit import files, resources
 from certkit.assessment.bounded import Judged
 from certkit.assessment.findings.contradictions import contradictions
 from certkit.assessment.findings.findings import Severity
+from certkit.assessment.profile import parse
 from certkit.assessment.statistics.estimators import least_failure_free
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.summary.gather import summarise
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from certkit.assessment import Profile
+    from certkit.assessment.profile import Profile
 
 
 class Agent(NamedTuple):
@@ -74,7 +75,7 @@ class Draw(Struct, frozen=True, kw_only=True, eq=False):
 def table() -> Profile:
     """Return the packaged profile whose tiers are simulated."""
     path = resources.path("templates", "profiles", "hb-eval-2026.toml")
-    return assessment.parse(files.read(path, limit=1 << 20).decode(), path.name)
+    return parse(files.read(path, limit=1 << 20).decode(), path.name)
 
 
 def needed(tier: int) -> int:

@@ -11,11 +11,13 @@ from msgspec import structs
 from scipy import stats
 
 import certkit
-from certkit.assessment import AssessmentDocument, Status, of_judge
 from certkit.assessment.bounded import Judged
+from certkit.assessment.criteria import Status
 from certkit.assessment.findings.findings import SEVERITY
 from certkit.assessment.rater_error import JudgeReport, judge_findings, judge_report
 from certkit.assessment.rater_error.corrected import Labels, share
+from certkit.assessment.result import AssessmentDocument
+from certkit.assessment.words import of_judge
 from certkit.document import to_builtins
 from certkit.evidence.bundle.calibration import ABSENT, Calibration, Rater, millionths
 from tests.support import build, bundles
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from certkit.assessment import Assessment
     from certkit.assessment.metrics.view import View
+    from certkit.assessment.result import Assessment
 
 Row = tuple[str, str, float]
 
