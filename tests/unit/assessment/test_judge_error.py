@@ -138,8 +138,8 @@ def test_pairs_and_the_icc_are_those_of_the_raters() -> None:
 def test_an_uncalibrated_judge_is_named_and_warned_of(
     calibration: Calibration | None, judge: str | None, reason: str
 ) -> None:
-    named = {"judge": {"name": judge, "independent": True} if judge else None}
-    view = seen(calibration, methodology="other", **named)
+    named = {"name": judge, "independent": True} if judge else None
+    view = seen(calibration, methodology="other", judge=named)
     found = judge_report(view)
     assert found.state == "uncalibrated"
     assert reason in (found.reason or "")
