@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 import typer
 from msgspec import structs
 
-from certkit import evidence, files, resources, toml, workflow
+from certkit import files, resources, toml, workflow
 from certkit.assessment.findings.findings import MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
@@ -19,6 +19,7 @@ from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold
 from certkit.document import Count, Document, Part, Text
 from certkit.errors import CODES, EXIT_MEANING, Exit, UsageError
+from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.records.schema import record_schema
 from certkit.evidence.summary.runs import Runs, worst_runs
 from certkit.report.formulas import FORMULAS
@@ -148,7 +149,7 @@ def runs(
 
     Example: certkit runs bundle --failed --domain travel
     """
-    listed = worst_runs(evidence.open_bundle(folder), failed=failed, domain=domain, condition=condition)
+    listed = worst_runs(open_bundle(folder), failed=failed, domain=domain, condition=condition)
     emit(lambda: _document(listed).to_dict(), _listed(listed))
 
 
