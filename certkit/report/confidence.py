@@ -86,7 +86,7 @@ def episodes(document: Document) -> Iterator[str]:
     if cascade and cascade["value"] is not None:
         fall = words.value(cascade["value"], Unit.PP)
         yield f"Under a cascade of faults success is {fall} below that under single faults."
-    told = {"success-with-violations", "stopped-short", "harness-errors", "success-with-attack"}
+    told = {"success-with-violations", "harness-errors", "success-with-attack"}
     for item in document["findings"]:
         if item["code"] in told:
             yield f"{words.capital(item['message'])}."

@@ -34,7 +34,7 @@ STYLES = (
     strategies.with_nulls,
 )
 thorough = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 # What a producer gets wrong, as bytes put somewhere into a line.
@@ -102,7 +102,7 @@ def assert_same(found: Columns | list[Fault], wanted: Columns | list[Fault]) -> 
     assert reduced(found) == reduced(wanted)
 
 
-@settings(parent=thorough, max_examples=100)
+@settings(parent=thorough, max_examples=60)
 @given(st.lists(blocks(), min_size=1, max_size=3))
 def test_the_fast_reader_says_what_the_slow_one_says(drawn: list[list[bytes]]) -> None:
     # One reader for several blocks, because it learns from each what the next may hold.
