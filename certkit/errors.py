@@ -79,9 +79,7 @@ CODES: Final[dict[str, str]] = {
     "bundle.records-invalid": "at least one record is refused, and with it the bundle",
     "bundle.parquet-unreadable": "a .parquet file cannot be read as Parquet",
     # one record (faults inside bundle.records-invalid)
-    "record.json": "the line is not one strict JSON object",
-    "record.blank-line": "the line is empty",
-    "record.too-long": "the line is longer than the limit",
+    "record.json": "the line is not one strict JSON object, is empty, or is longer than the limit",
     "record.missing-field": "a required field is absent or null",
     "record.unknown-field": "the field is not in the record format and has no x_ prefix",
     "record.type": "the value has the wrong JSON type",
