@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PAYLOAD: Final = issued().payload
-RESULT: Final = exports.export("in-toto-svr", source()).content.encode()
+ENVELOPE: Final = json.loads(exports.export("in-toto-svr", source(), key=KEY).content)
+RESULT: Final = base64.b64decode(ENVELOPE["payload"])
 
 
 def read(payload: bytes) -> Any:
@@ -96,8 +97,3 @@ def verdict(payload: bytes) -> str:
     """Return what we say of a statement that a trusted key signed."""
     data = canonical.line(sealed.seal(payload, KEY))
     return verify(data, trust=trust(), at=NOW + timedelta(days=1)).verdict
-
-
-def test_a_signed_verification_result_has_the_same_statement() -> None:
-    envelope = json.loads(exports.export("in-toto-svr", source(), key=KEY).content)
-    assert read(base64.b64decode(envelope["payload"])).pb == read(RESULT).pb
