@@ -10,13 +10,12 @@ refuse them.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, Final, Literal, Protocol
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from certkit import canonical
-from certkit.canonical import Digest
 from certkit.errors import InputError
 from certkit.passport import dsse, keys
 from certkit.passport.keys import PrivateKey
@@ -90,17 +89,6 @@ class PassportFile(_Form, frozen=True, kw_only=True):
     media_type: Literal["application/vnd.dev.sigstore.bundle.v0.3+json"]
     verification_material: VerificationMaterial
     dsse_envelope: Any
-
-
-class Signer(Protocol):
-    """A signer of payloads that is not a key: see `certkit.passport.keyless`."""
-
-    @property
-    def key_id(self) -> Digest:
-        """The id of the public key that the signature is verified with."""
-
-    def seal(self, payload: bytes) -> dict[str, Any]:
-        """Return the bundle of a signed payload as JSON values."""
 
 
 def seal(
