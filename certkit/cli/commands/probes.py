@@ -208,8 +208,6 @@ def _scored(scored: IntegrityDocument) -> Iterator[str]:
     if core.interval:
         value += f" [{', '.join(map(_short, core.interval))}]"
     yield f"core {value}, attainable {floor} to {ceiling}"
-    if scored.rated:
-        yield scored.rated
     yield f"hollow: {len(scored.hollow.tasks)} of {success.successes:,} successes"
     if reason := ABOUT_TASKS.get(scored.origin.seed):
         hint(reason)
