@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 MOST_CASES: Final = 50_000
 """Counts that one claim may make the search try."""
-HALF: Final = Fraction(1, 2)
 
 
 def _listed(value: object) -> tuple[object, ...]:
@@ -164,11 +163,11 @@ class PosteriorClaim(Searched):
 
     def without_n(self, said: str) -> Result:
         """Use what holds for every n: with s/n ≤ τ and τ ≥ 1/2, mean and mode, and the median, are ≤ τ."""
-        rate = self.rate
-        if rate is not None and all(rate.high <= tau.value and tau.value >= HALF for tau in self.tau):
+        rate, half = self.rate, Fraction(1, 2)
+        if rate is not None and all(rate.high <= tau.value and tau.value >= half for tau in self.tau):
             words = "the rate is not above τ ≥ 1/2, so that P(θ > τ) ≤ 1/2 whatever n is"
-            if not self.printed.admits(Fraction(0), HALF):
-                return self.judged(said, words, Fraction(0), HALF, fits=False)
+            if not self.printed.admits(Fraction(0), half):
+                return self.judged(said, words, Fraction(0), half, fits=False)
         return super().without_n(said)
 
 

@@ -135,17 +135,14 @@ class _Reader:
 
     def _lines(self, name: str, kind: type[Item]) -> Iterator[tuple[int, Item]]:
         for number, text in enumerate(split_lines(self._data.get(name, b"")), 1):
-            if len(text) > MAX_LINE:
-                size = f"at most {MAX_LINE:,} bytes", f"{len(text):,}"
-                self._fault(name, number, "", "integrity.line", *size)
-            elif (item := self._checked(name, number, text, kind)) is not None:
+            if (item := self._checked(name, number, text, kind)) is not None:
                 yield number, item
 
     def _checked(self, name: str, number: int, text: bytes, kind: type[Item]) -> Item | None:
         """Return the document in a text, or None once its fault is noted."""
         value: Any = None
         try:
-            value = canonical.loads(text)
+            value = canonical.loads(text, max_bytes=MAX_LINE)
             return msgspec.convert(value, kind, strict=True)
         except InputError as error:
             reason = f"{error.message} ({error.code})"
