@@ -174,7 +174,6 @@ CODES: Final[dict[str, str]] = {
     "passport.expired": "the passport's validity has ended",
     "passport.key-window": "the passport was signed outside the period in which its key is trusted",
     "passport.certificate": "a certificate's signature, chain, log entry or time does not hold",
-    "passport.timestamp": "an attached timestamp is not one, or is over something else than the signature",
     "passport.root-window": "signed when a part of the trusted root was not in office",
     "passport.registry": "the logged entry is not about this passport",
     "passport.witnesses": "too few trusted witnesses cosigned the log's checkpoint",
