@@ -1,9 +1,9 @@
 """A passport out of a PDF that certkit drew: found among the file's streams, not through its objects.
 
 Every stream that inflates to JSON with a Sigstore bundle's media type is a passport, and one that is the
-text of a log proof its proof; a single passport must be there. So no PDF parser is needed, and nothing in the
-file is repaired. What stands in a PDF in another compression than Flate, or encrypted, is not found. The pages
-are a drawing that anybody can make: only the passport is signed.
+text of a log proof its proof; a single passport must be there. So no PDF parser is needed, and nothing in
+the file is repaired. What stands in a PDF in another compression than Flate, or encrypted, is not found. The
+pages are a drawing that anybody can make: only the passport is signed.
 """
 
 from __future__ import annotations

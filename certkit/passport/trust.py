@@ -20,8 +20,8 @@ from certkit.document import Part, Time
 from certkit.errors import CertkitError, InputError, UntrustedError
 from certkit.passport import keys, trusted_root
 from certkit.passport.keys import PublicKey
-from certkit.passport.terms import END
-from certkit.passport.terms import Digest as DigestText
+from certkit.passport.statement import END
+from certkit.passport.statement import Digest as DigestText
 
 TRUST_SCHEMA: Final = "urn:certkit:trust:v1"
 STATUS_AGE: Final = timedelta(days=7)
