@@ -62,8 +62,6 @@ def _counts(view: View) -> Iterator[Finding]:
             "harness-errors",
             f"{total.harness_error:,} of {many(total.runs)} are harness errors ({share:.1%})",
         )
-    if view.summary.user_fields:
-        yield finding("user-fields-ignored", f"user fields, not read: {names(view.summary.user_fields)}")
 
 
 def _domains(view: View) -> Iterator[Finding]:

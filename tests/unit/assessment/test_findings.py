@@ -138,8 +138,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "cascade-definition": lambda: found(
         [build.cell("a", "cascade", build.outcomes(9, 9))], cascade_definition="sequential"
     ),
-    "unread-parts": lambda: found(unread=("context.json",)),
-    "user-fields-ignored": lambda: build.judged(build.summary(schedule(), user_fields=("x_note",))),
+    "unread-parts": lambda: found(unread=("integrity/",)),
     "import-odd": lambda: found(imported=imported("odd")),
     "import-refused": lambda: found(imported=imported("refused")),
     "declared-runs-differ": lambda: found(declared_runs=120),
