@@ -113,7 +113,7 @@ def _complaint(metric: str, value: Fraction) -> str | None:
     spec = CATALOGUE.get(metric)
     if spec is None:
         return None  # which metrics a tier knows is told with the tier
-    low, high = spec.low or Fraction(0), spec.high
+    low, high = spec.low, spec.high
     if low <= value and (high is None or value <= high):
         return None
     ends = f"{float(low):g} or more" if high is None else f"{float(low):g} to {float(high):g}"

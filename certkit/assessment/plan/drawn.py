@@ -188,7 +188,7 @@ class Drawn:
 
     def _field(self, series: str, n: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         spec, expected = CATALOGUE[series], self._expect[series]
-        low = spec.low or 0
+        low = spec.low
         if series == "irs":
             n = _total([self._won[name] for name in conditions(series, self.runs)])
         room = ceil(expected) or 1 if spec.high is None else spec.high - low
