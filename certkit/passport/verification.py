@@ -94,11 +94,10 @@ def verify(
 
     `agent` is the digest of the agent that the passport must be about, `issuer` what its signer must be
     called, in the policy or in the passport; `domain` and `require_tier` are the intended deployment.
-    `evidence` opens the bundle, `replay` computes the claim from it again (see
-    `certkit.passport.claim.from_bundle`); `proof` is the text of the offline log proof, or why it could not
-    be read; `status` tells whether the passport still stands, and so does `beside`, which came along with it:
-    of both the worse answer counts, and `beside` is needed only where the policy requires a status. Nothing
-    about the passport raises: it is told in the result.
+    `evidence` opens the bundle, `replay` computes the claim from it again (`certkit.passport.claim`); `proof`
+    is the text of the offline log proof, or why it could not be read. `status` tells whether the passport
+    still stands, and so does `beside`, which came along with it; the worse answer counts. Nothing about the
+    passport raises: it is told in the result.
     """
     if at.tzinfo is None:
         raise UsageError("usage.option", "the time of verification has no offset")
