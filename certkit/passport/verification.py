@@ -235,16 +235,14 @@ def _evaluated(predicate: Predicate) -> str:
 def _claim(passport: Signed, known: Known | None) -> out.Claim:
     predicate, signer = passport.statement.predicate, passport.signer
     judged = predicate.assessment
-    return out.Claim(
-        claim=predicate.claim,
-        agent=predicate.agent,
+    return fill(
+        out.Claim,
+        predicate,
         tier=judged.tier,
         readings={"table": judged.table.tier, "bounded": judged.bounded.tier},
         decides=judged.profile.reading,
-        challenges=predicate.challenges,
         profile=fill(out.Profile, judged.profile, known=known),
         domains=predicate.scope.domains,
-        origin=predicate.origin,
         issuer=out.SignedBy(name=signer.issuer, stated_name=predicate.issuer.name, key_id=signer.id),
         not_before=predicate.validity.not_before,
         not_after=predicate.validity.not_after,
