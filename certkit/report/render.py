@@ -23,7 +23,7 @@ from certkit import files, resources
 from certkit._version import __version__
 from certkit.assessment.words import fragile, of_judge
 from certkit.errors import UnavailableError
-from certkit.report import answer, confidence, fonts, results, sections
+from certkit.report import answer, fonts, results, sections
 from certkit.report.argument.challenges import CLOSED_BY
 from certkit.report.argument.figures import figures
 from certkit.report.svg import mark
@@ -94,7 +94,6 @@ def _environment() -> Environment:
     made.filters["plain"] = printable
     made.globals |= {
         "answer": answer,
-        "confidence": confidence,
         "results": results,
         "sections": sections,
         "closed_by": CLOSED_BY,
