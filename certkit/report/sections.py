@@ -289,7 +289,7 @@ def episodes(document: Document) -> Iterator[str]:
     if cascade and cascade["value"] is not None:
         fall = words.value(cascade["value"], Unit.PP)
         yield f"Under a cascade of faults success is {fall} below that under single faults."
-    told = {"success-with-violations", "stopped-short", "harness-errors", "success-with-attack"}
+    told = {"success-with-violations", "harness-errors", "success-with-attack"}
     for item in document["findings"]:
         if item["code"] in told:
             yield f"{words.capital(item['message'])}."
@@ -312,9 +312,8 @@ def commitments(scored: Mapping[str, Any]) -> Iterator[str]:
         f"Commitment integrity (HCCIS-CORE) is {value}; on these tasks agents reach {core['floor']:.3f} to "
         f"{core['ceiling']:.3f}. It moves no tier and says nothing about safety."
     )
-    if (bare := scored["raters"]["core"]) != core["value"] and bare is not None:
-        people = many(scored["raters"]["people"], "rater")
-        yield f"The core rests on the ratings of {people}; without them it is {bare:.3f}."
+    if people := scored["raters"]["people"]:
+        yield f"The core rests on the ratings of {many(people, 'rater')}."
     if reason := TASKS.get(scored["origin"]["seed"]):
         yield f"{reason[:1].upper()}{reason[1:]}."
 
