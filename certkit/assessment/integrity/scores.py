@@ -197,12 +197,7 @@ def score(kept: Kept) -> doc.IntegrityDocument:
     state = doc.State.MEASURED if complete else doc.State.PARTIAL
     return doc.IntegrityDocument(
         state=state if replies else doc.State.UNMEASURED,
-        origin=doc.Origin(
-            seed=kept.inventory.origin,
-            tasks_digest=kept.inventory.tasks_digest,
-            agent=None if kept.run is None else kept.run.agent,
-            mode=None if kept.run is None else kept.run.mode,
-        ),
+        seed=kept.inventory.origin,
         success=doc.Success(
             successes=_matched(attempts),
             n=len(attempts),

@@ -208,7 +208,7 @@ def _scored(scored: IntegrityDocument) -> Iterator[str]:
         value += f" [{', '.join(map(_short, core.interval))}]"
     yield f"core {value}, attainable {floor} to {ceiling}"
     yield f"hollow: {len(scored.hollow.tasks)} of {success.successes:,} successes"
-    if reason := ABOUT_TASKS.get(scored.origin.seed):
+    if reason := ABOUT_TASKS.get(scored.seed):
         hint(reason)
 
 
