@@ -105,11 +105,11 @@ def run(
             Asking(
                 spec=agent,
                 name=name,
-                version=agent_version,
+                agent_version=agent_version,
                 model=model,
                 key=os.environ.get("CERTKIT_AGENT_KEY"),
                 mode=mode,
-                isolate=isolate,
+                isolation=isolate,
                 timeout=timeout,
                 retries=retries,
                 max_calls=max_calls,
