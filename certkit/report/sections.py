@@ -314,7 +314,7 @@ def commitments(scored: Mapping[str, Any]) -> Iterator[str]:
     )
     if people := scored["raters"]["people"]:
         yield f"The core rests on the ratings of {many(people, 'rater')}."
-    if reason := TASKS.get(scored["origin"]["seed"]):
+    if reason := TASKS.get(scored["seed"]):
         yield f"{reason[:1].upper()}{reason[1:]}."
 
 
