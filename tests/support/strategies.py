@@ -224,6 +224,14 @@ FLAWS: Final[tuple[Callable[[Run], Run], ...]] = (
 )
 
 
+WORST: Final[tuple[Callable[[Run, float], Run], ...]] = (
+    lambda run, _: FLAWS[0](run) if run["condition"] == "cascade" else run,
+    lambda run, place: FLAWS[0](run) if place > 0.7 else run,  # noqa: PLR2004 - late in time
+    lambda run, _: run | {"memory_similarity": 0.1} if "memory_similarity" in run else run,
+)
+"""What loses the rows on cascades, consistency and memory, which few flaws seldom do."""
+
+
 @st.composite
 def strong_records(draw: st.DrawFn) -> list[Run]:
     """Draw the runs of an agent that meets most rows, then plant a few flaws early or late in time."""
@@ -250,6 +258,9 @@ def strong_records(draw: st.DrawFn) -> list[Run]:
             i = len(listed) - 1 - place if late else place
             listed[i] = flaw(listed[i]) if i not in spoilt else listed[i]
             spoilt.add(i)
+    worst = draw(st.sampled_from([None, None, None, *WORST]))
+    if worst:
+        listed = [worst(run, i / len(listed)) for i, run in enumerate(listed)]
     return [{"run_id": f"r{i}", "sequence": i} | run for i, run in enumerate(listed)]
 
 
