@@ -226,7 +226,7 @@ FLAWS: Final[tuple[Callable[[Run], Run], ...]] = (
 
 WORST: Final[tuple[Callable[[Run, float], Run], ...]] = (
     lambda run, _: FLAWS[0](run) if run["condition"] == "cascade" else run,
-    lambda run, place: FLAWS[0](run) if place > 0.7 else run,  # noqa: PLR2004 - late in time
+    lambda run, place: FLAWS[0](run) if place > 0.7 else run,
     lambda run, _: run | {"memory_similarity": 0.1} if "memory_similarity" in run else run,
 )
 """What loses the rows on cascades, consistency and memory, which few flaws seldom do."""
