@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,12 +18,11 @@ import typer
 
 from certkit import evidence, files, workflow
 from certkit.canonical import is_digest
-from certkit.cli.emit import hint, note, warn
-from certkit.errors import CertkitError, InputError, UsageError
+from certkit.cli.emit import hint, warn
+from certkit.errors import InputError, UsageError
 from certkit.passport import keys
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.passport.trust import parse
-from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
     from certkit.passport.keys import PrivateKey, PublicKey
@@ -69,10 +67,10 @@ def profile_digest(name: str) -> str:
 
 
 def salt_of(old: Path) -> str | None:
-    """Return the task salt of an earlier bundle; hint where it has none."""
+    """Return the task salt of an earlier bundle; warn where it has none."""
     salt = evidence.open_bundle(old).manifest.protocol.task_salt
     if salt is None:
-        hint(f"{old} has no task salt to keep: drift will not pair tasks")
+        warn(f"{old} has no task salt to keep: drift will not pair tasks")
     return salt
 
 
@@ -107,20 +105,15 @@ def document_date() -> datetime | None:
     return datetime.fromtimestamp(int(text), tz=UTC) if text else None
 
 
-def heads_path(given: Path | None = None) -> Path:
-    """Return the file that remembers what was signed: the one that was named, or the user's own."""
-    given = given or (Path(named) if (named := os.environ.get("CERTKIT_HEADS")) else None)
-    if given is not None:
-        files.check_source(given)
-        return given
+def heads_path() -> Path:
+    """Return the file that remembers what was signed: CERTKIT_HEADS, or that of the user's state folder."""
+    if named := os.environ.get("CERTKIT_HEADS"):
+        files.check_source(Path(named))
+        return Path(named)
     state = os.environ.get("XDG_STATE_HOME", "")
     # A relative path there is to be ignored, by the XDG base directory specification.
-    folder = state if state.startswith("/") else os.path.expanduser("~/.local/state")  # noqa: PTH111 - see below
-    if not folder.startswith("/"):  # where there is no home, pathlib would raise RuntimeError
-        raise UsageError(
-            "usage.option", "there is no home folder to remember signed heads in", hint="--heads FILE"
-        )
-    return Path(folder) / "certkit" / "heads.db"
+    folder = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
+    return folder / "certkit" / "heads.db"
 
 
 def policy_path(given: Path | None) -> Path:
@@ -139,16 +132,6 @@ def load_policy(given: Path | None) -> Trust:
             hint="certkit trust add --issuer NAME --key PUBLIC.pem\nor name a policy with --trust FILE",
         )
     return parse(files.read(path, limit=MAX_POLICY), str(path))
-
-
-def vkeys(texts: Iterable[str] | None, option: str) -> tuple[str, ...]:
-    """Return verifier keys as they were given; raise `UsageError` for what is none."""
-    for text in texts or ():
-        try:
-            VerifierKey.parse(text)
-        except CertkitError as error:
-            raise UsageError("usage.option", f"{option}: {error.message}", hint=error.hint) from None
-    return tuple(texts or ())
 
 
 def passphrase(path: Path | None) -> bytes | None:
@@ -190,4 +173,4 @@ def warn_of_readers(path: Path) -> None:
     mode = stat.S_IMODE(path.stat().st_mode)
     if stat.S_ISREG(path.stat().st_mode) and mode & _OTHERS and not keys.is_encrypted(path):
         warn(f"{path}: not encrypted, and open to others (mode {mode:04o})")
-        note(f"hint: chmod 600 {path}")
+        hint(f"chmod 600 {path}")

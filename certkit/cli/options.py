@@ -166,15 +166,6 @@ PassphraseFile = Annotated[
         help="A file whose first line is the key's passphrase.",
     ),
 ]
-HeadsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--heads",
-        metavar="FILE",
-        envvar="CERTKIT_HEADS",
-        help="Remembers, outside the registry, what was signed. Default: in your state folder.",
-    ),
-]
 Since = Annotated[
     Path | None,
     typer.Option("--since", metavar="FILE", help="A checkpoint, or a proof, that the log must continue."),

@@ -26,7 +26,7 @@ WRITES: Final = {
     ("export", "-o"): "first/passport.json --format markdown --unverified",
     ("report", "-o"): "a",
     ("registry prove", "-o"): "registry 0",
-    ("registry status", "-o"): "registry 0 --heads heads.db",
+    ("registry status", "-o"): "registry 0",
     ("registry checkpoint", "-o"): "registry",
     ("keys generate", "-o"): "",
     ("keys generate", "--public"): "-o never.pem",
@@ -139,7 +139,7 @@ LINES: Final = {
     ),
     "import": ("records rows.csv -o never --map map.toml",),
     "issue": (
-        "a -o never --key key.pem --issuer Lab --registry registry --trust trust.json --heads heads.db",
+        "a -o never --key key.pem --issuer Lab --registry registry --trust trust.json",
         "a -o never --issuer Lab --keyless --trust trust.json",
     ),
     "keys generate": ("-o never",),

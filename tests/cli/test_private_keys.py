@@ -20,16 +20,16 @@ READS = (
     ("key.pem", "keys show key.pem --pem"),
     ("key.pem", "keys rotate key.pem -o {new} --public {new}.public"),
     ("key.pem", "issue a -o {new} --key key.pem --issuer Lab"),
-    ("key.pem", "registry note registry {new} --key key.pem --trust trust.json --heads heads.db"),
+    ("key.pem", "registry note registry {new} --key key.pem --trust trust.json"),
     (
         "key.pem",
         "export first/passport.json -f in-toto-svr -t trust.json -k key.pem --at 2026-03-02 -o {new}",
     ),
     (
         "registry/log-key.pem",
-        "registry note registry {new} --key key.pem --trust trust.json --heads heads.db",
+        "registry note registry {new} --key key.pem --trust trust.json",
     ),
-    ("registry/log-key.pem", "registry status registry 0 --heads heads.db"),
+    ("registry/log-key.pem", "registry status registry 0"),
     ("next.pem", "registry init {new} --name lab --log-key next.pem"),
 )
 

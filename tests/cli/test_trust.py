@@ -48,8 +48,8 @@ def test_every_field_of_a_policy_is_set_by_commands(folder: Path) -> None:
         ("add", "--issuer", "Lab", *identity),
         ("add", "--trusted-root", "public"),
         ("set", "--quorum", "2", "--require", "registry", "--require", "status", "--min-tier", "2"),
-        ("set", "--reading", "bounded", "--max-status-age", "PT12H", "--accept-specimens"),
-        ("set", "--accept-contested", "--refuse-answered"),
+        ("set", "--reading", "bounded", "--max-status-age", "PT12H"),
+        ("set", "--accept", "specimens", "--accept", "contested"),
     ):
         assert told(*command).code == 0, command
     after = held(folder)
@@ -86,7 +86,7 @@ def test_everything_that_was_put_in_is_taken_out(folder: Path) -> None:
         (("set", "--require", "evidence"), ("set", "--require", "nothing")),
         (("set", "--min-tier", "3"), ("set", "--min-tier", "0")),
         (("set", "--reading", "table"), ("set", "--reading", "any")),
-        (("set", "--accept-specimens"), ("set", "--refuse-specimens")),
+        (("set", "--accept", "specimens"), ("set", "--accept", "answered")),
         (("set", "--max-status-age", "P1D"), ("set", "--max-status-age", "P7D")),
     )
     for there, back in pairs:

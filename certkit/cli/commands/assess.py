@@ -73,7 +73,7 @@ def assess(
     code = Exit.OK if exit_zero else result.exit_code or (Exit.DRIFT if drifted else Exit.OK)
     place = shlex.join(map(str, bundles))
     screen = _screen(result, out, compared, verbose=verbose, place=place)
-    emit(lambda: document, screen, code=code, serious=serious(result))
+    emit(document, screen, code=code, serious=serious(result))
 
 
 def _screen(

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from msgspec import Meta
-from rich import text as rich
 from rich.table import Table
 
 from certkit import evidence
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, entry, fold, hint, progress
+from certkit.cli.emit import emit, entry, fold, progress
 from certkit.document import Count, Digest, Document, GivenPath, Part, Text, fill
 from certkit.evidence.records.record import Condition, Split
 from certkit.text import visible
@@ -47,9 +46,6 @@ def init(
     version: Annotated[
         str, opt.AGENT_VERSION("--version", help="Its version; 'unversioned' if it has none.")
     ],
-    simulated: Annotated[
-        bool, typer.Option("--simulated", help="The records will come from a simulation, not a measurement.")
-    ] = False,
     like: opt.Like = None,
 ) -> None:
     """Write the manifest of a new bundle; put record files into its records/ folder afterwards.
@@ -58,15 +54,10 @@ def init(
 
     Example: certkit bundle init bundle --agent triage --version 1.4.0
     """
-    origin = "simulated" if simulated else "measured"
     salt = secrets.token_hex(32) if like is None else context.salt_of(like)
-    evidence.init(folder, agent=agent, version=version, origin=origin, task_salt=salt)
-    emit(BundleInit(bundle=folder), _made(folder))
-
-
-def _made(folder: Path) -> Iterator[str]:
-    yield f"{folder}/bundle.json written"
-    hint(f"add {folder}/records/*.jsonl, then 'certkit bundle seal {folder}'")
+    evidence.init(folder, agent=agent, version=version, origin="measured", task_salt=salt)
+    advice = f"add {folder}/records/*.jsonl, then 'certkit bundle seal {folder}'"
+    emit(BundleInit(bundle=folder), [f"{folder}/bundle.json written"], hints=[advice])
 
 
 def seal(
@@ -174,24 +165,17 @@ def _checked(bundle: Bundle, summary: Summary) -> Iterator[Line]:
 def _cells(cells: Sequence[Cell]) -> Iterator[Line]:
     """Print successes / runs for each domain and condition."""
     for split in Split:
-        chosen = [cell for cell in cells if cell.split == split]
-        if not chosen:
+        counts = {(cell.domain, cell.condition): cell.tally for cell in cells if cell.split == split}
+        if not counts:
             continue
-        conditions = sorted(
-            {cell.condition for cell in chosen}, key=lambda name: (_ORDER.get(name, 99), name)
-        )
+        conditions = sorted({name for _, name in counts}, key=lambda name: (_ORDER.get(name, 99), name))
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        table.add_column(
-            rich.Text("domain" if split == Split.STANDARD else "domain (novel faults)"), overflow="fold"
-        )
+        table.add_column("domain" if split == Split.STANDARD else "domain (novel faults)", overflow="fold")
         for condition in conditions:
-            table.add_column(rich.Text(visible(_SHORT.get(condition, condition))), justify="right")
-        for domain in sorted({cell.domain for cell in chosen}):
-            by_condition = {cell.condition: cell.tally for cell in chosen if cell.domain == domain}
-            row = [rich.Text(visible(domain))]
-            for condition in conditions:
-                tally = by_condition.get(condition)
-                row.append(rich.Text("·" if tally is None else f"{tally.success:,}/{tally.runs:,}"))
-            table.add_row(*row)
+            table.add_column(visible(_SHORT.get(condition, condition)), justify="right")
+        for domain in sorted({name for name, _ in counts}):
+            tallies = [counts.get((domain, condition)) for condition in conditions]
+            numbers = ["·" if tally is None else f"{tally.success:,}/{tally.runs:,}" for tally in tallies]
+            table.add_row(visible(domain), *numbers)
         yield table
     yield "successes/runs; · none"

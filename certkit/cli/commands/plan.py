@@ -78,7 +78,7 @@ def plan(
         fault_mix=fault_mix,
     )
     made = room.plan(judged, tier, expectations(expect), wanted)
-    emit(made.to_dict, _shown(made, judged))
+    emit(made, _shown(made, judged))
 
 
 _BAR: Final = 48

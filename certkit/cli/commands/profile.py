@@ -45,6 +45,11 @@ class ProfileLint(Document, frozen=True, kw_only=True, tag="urn:certkit:profile-
     profile: Text
     faults: Sequence[Text]
 
+    @property
+    def exit_code(self) -> Exit:
+        """1 where there are faults."""
+        return Exit.NEGATIVE if self.faults else Exit.OK
+
 
 class ProfileShow(Document, frozen=True, kw_only=True, tag="urn:certkit:profile-show:v1"):
     """A profile with its digest."""
@@ -101,11 +106,8 @@ def lint(
     """
     profile = workflow.load_profile(name, linted=False)
     faults = [str(fault) for fault in assessment.profile_faults(profile, runs)]
-    emit(
-        ProfileLint(profile=profile.id, faults=faults),
-        [line for fault in faults for line in fold(fault, rest="  ")] or [f"{profile.id}: nothing found"],
-        code=Exit.NEGATIVE if faults else Exit.OK,
-    )
+    lines = [line for fault in faults for line in fold(fault, rest="  ")]
+    emit(ProfileLint(profile=profile.id, faults=faults), lines or [f"{profile.id}: nothing found"])
 
 
 _MARKS: Final = {"impossible": "✗", "inconsistent": "≠", "undecidable": "?", "consistent": "✓"}
@@ -125,7 +127,7 @@ def recheck(
     codes = ("recheck.unknown", "recheck.invalid")
     claims = room.parse(*workflow.named_text("recheck", name, what="claims", codes=codes))
     done = room.recheck(claims, profiles=cache(workflow.load_profile))
-    emit(done.to_dict, _rechecked(done), code=Exit(done.exit_code))
+    emit(done, _rechecked(done))
 
 
 def _rechecked(done: RecheckDocument) -> Iterator[str]:

@@ -84,8 +84,7 @@ def verify(
     if registry is not None and remember:
         for problem in remembered(registry, result, policy, heads):
             warn(problem)
-    screen = show_verification(result, verbose=verbose, dated=at is not None)
-    emit(result.to_dict, screen, code=result.exit_code)
+    emit(result, show_verification(result, verbose=verbose, dated=at is not None))
 
 
 def _policy(trust: Path | None, key: Path | None, issuer: str | None) -> Trust:

@@ -27,13 +27,13 @@ from certkit.assessment import (
     serious,
     shown,
 )
-from certkit.cli.emit import WIDTH, cut, fold, hint, note
+from certkit.cli.emit import WIDTH, cut, fold
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.text import visible
 from certkit.wording import many, readings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from certkit.assessment import Assessment, Metric, Profile, Row
     from certkit.assessment.metrics.metric import Value
@@ -328,10 +328,3 @@ def _period(bundle: BundleResult) -> str:
 def _tier_met(number: int) -> str:
     """Return a tier as a cell shows it."""
     return f"Tier {number}" if number else "none"
-
-
-def say_missing(reason: str, hints: Iterable[str]) -> None:
-    """Say on standard error why there is no PDF, and what would help."""
-    note(f"PDF not made: {reason}")
-    for line in hints:
-        hint(line)

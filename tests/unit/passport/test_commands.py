@@ -78,7 +78,7 @@ def test_trust_is_made_extended_and_shown(tmp_path: Path) -> None:
     second.write_text(keys.public_pem(keys.generate("p256").public_key()))
     base = ("--trust", str(policy), "--json", "--issuer", "Example Lab", "--key")
     assert certkit("trust", "add", *base, str(first))[0] == 0
-    demands = ("--accept-specimens", "--require", "replay")
+    demands = ("--accept", "specimens", "--require", "replay")
     code, document = certkit("trust", "set", "--trust", str(policy), "--json", *demands)
     assert code == 0
     assert canonical.loads(policy.read_bytes()) == document
