@@ -195,9 +195,8 @@ CODES: Final[dict[str, str]] = {
     "trust.rollback": "a trusted root is older than the one that it would replace",
     "trust.unknown-key": "no issuer in the trust policy holds this key",
     # exports
-    "export.unverified": "only a passport that was verified is exported in this format",
-    "export.key": "the key cannot sign this export: it is not a key of the issuer named there",
-    "export.card": "the file is not an agent card that can be signed as it stands, or is another agent's",
+    "export.unverified": "only a passport that verifies is exported",
+    "export.card": "the file is not an agent card, or is another agent's",
     # services on the network
     "keyless.token": "there is no identity token, or it cannot be used",
     "keyless.failed": "a Sigstore instance did not sign",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import structs
 
-from certkit import canonical, evidence
+from certkit import canonical
 from certkit._version import __version__
 from certkit.assessment.assessing import assess, assess_accumulation, contested
 from certkit.assessment.criteria import Status
@@ -24,6 +24,10 @@ from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
 from certkit.document import fill
 from certkit.errors import CertkitError, UnavailableError
+from certkit.evidence.bundle.folder import Bundle, open_bundle
+from certkit.evidence.bundle.manifest import Facts
+from certkit.evidence.bundle.pooling import Accumulation, accumulate
+from certkit.evidence.summary.gather import summarise
 from certkit.passport import replay, terms
 from certkit.passport import statement as st
 from certkit.passport.derived import rebuilt
@@ -40,7 +44,6 @@ if TYPE_CHECKING:
     from certkit.assessment.profile import Profile
     from certkit.assessment.result import Assessment, BundleResult
     from certkit.assessment.statistics.estimators import Interval
-    from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.context import Given
     from certkit.evidence.summary.summary import Summary
     from certkit.progress import Progress
@@ -115,20 +118,20 @@ def from_bundle(
     folders = (roots,) if isinstance(roots, Path) else tuple(roots)
 
     @cache  # hashed once, for the digests and for the replay
-    def bundles() -> tuple[evidence.Bundle, ...]:
+    def bundles() -> tuple[Bundle, ...]:
         try:
-            return tuple(evidence.open_bundle(root, progress=progress) for root in folders)
+            return tuple(open_bundle(root, progress=progress) for root in folders)
         except CertkitError as error:
             if error.code in _ABSENT:
                 raise UnavailableError("passport.unavailable", str(error)) from None
             raise
 
     @cache  # several are read to know their order
-    def pooled() -> evidence.Accumulation:
-        return evidence.accumulate(bundles(), progress=progress)
+    def pooled() -> Accumulation:
+        return accumulate(bundles(), progress=progress)
 
     def opened() -> Opened:
-        facts, parts = bundles()[0].facts, tuple[evidence.Facts, ...]()
+        facts, parts = bundles()[0].facts, tuple[Facts, ...]()
         if len(folders) > 1:
             facts, parts = pooled().facts, tuple(part.facts for part in pooled().parts)
         return Opened(facts=facts, parts=parts, context=context.digest if context else None)
@@ -142,7 +145,7 @@ def from_bundle(
             summary = pooled().summary
         else:
             source = bundles()[0]
-            summary = evidence.summarise(source, progress=progress)
+            summary = summarise(source, progress=progress)
             judged = assess(summary, source.facts, profile, required_tier=tier, context=context)
         return state(
             judged if context else _answered(judged, statement),

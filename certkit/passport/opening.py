@@ -129,7 +129,7 @@ class Claim(Part, frozen=True, kw_only=True):
 
 
 class Verification(Struct, frozen=True, kw_only=True):
-    """The result of `certkit.passport.verify`.
+    """The result of `certkit.passport.verification.verify`.
 
     `claim` and `statement` are None unless the signature held and the payload is a passport.
     `at` is the time of verification, and `not_checked` says in words what was not verified.

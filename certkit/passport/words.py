@@ -16,11 +16,9 @@ if TYPE_CHECKING:
         Commitments,
         Dates,
         Evidence,
-        Judgement,
         Predicate,
     )
 
-UNVERIFIED: Final = "UNVERIFIED"
 SPECIMEN: Final = "SPECIMEN"
 
 NOTICE: Final = (
@@ -34,15 +32,6 @@ IS_NOT: Final = (
 )
 
 _LONGEST: Final = 120
-
-
-def readings(judgement: Judgement) -> tuple[tuple[str, str, bool], ...]:
-    """Return each reading with its tier in words, and whether it is the one that decides."""
-    decides = judgement.profile.reading
-    return (
-        ("table", wording.tier(judgement.table.tier), decides == "table"),
-        ("bounded", wording.tier(judgement.bounded.tier), decides == "bounded"),
-    )
 
 
 def above(predicate: Predicate) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from certkit import wording
-from certkit.assessment import Status, Unit
+from certkit.assessment.criteria import Status
+from certkit.assessment.metrics.catalogue import Unit
 from certkit.report import results, words
 from certkit.report.argument.challenges import MOST_DAYS, Standing
 from certkit.report.argument.graph import State

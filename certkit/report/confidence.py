@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from certkit.assessment import CATALOGUE, Unit
 from certkit.assessment.findings.provenance import TASKS
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import percent
 from certkit.assessment.statistics.posterior import PRIORS
 from certkit.report import words

@@ -22,7 +22,8 @@ from xml.etree import ElementTree as ET
 
 from certkit import canonical
 from certkit._version import __version__
-from certkit.assessment import State, Status
+from certkit.assessment.criteria import Status
+from certkit.assessment.metrics.metric import State
 from certkit.report import answer, results, words
 from certkit.report.argument.challenges import Class, Standing
 from certkit.report.argument.graph import Kind

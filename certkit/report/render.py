@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from certkit import files, resources
 from certkit._version import __version__
-from certkit.assessment import fragile, of_judge
+from certkit.assessment.words import fragile, of_judge
 from certkit.errors import UnavailableError
 from certkit.report import answer, confidence, fonts, results, sections
 from certkit.report.argument.challenges import CLOSED_BY

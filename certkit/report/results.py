@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from certkit.assessment import CATALOGUE, State, Status, Unit
+from certkit.assessment.criteria import Status
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.metric import State
 from certkit.assessment.statistics.estimators import runs_needed
 from certkit.report import words
 from certkit.report.formulas import FORMULAS

@@ -27,7 +27,7 @@ from certkit.report.table import Table, table
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from certkit.assessment import Assessment
+    from certkit.assessment.result import Assessment
     from certkit.canonical import Digest
     from certkit.evidence.context import Given
     from certkit.evidence.summary.summary import Summary

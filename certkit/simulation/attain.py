@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from certkit import assessment, files, resources
+from certkit import files, resources
 from certkit.assessment.metrics.csi import ols_slope
+from certkit.assessment.profile import parse
 from certkit.assessment.statistics.estimators import least_failure_free
 from certkit.evidence.records.record import SINGLE_FAULTS, Condition
 from certkit.evidence.summary.summary import WINDOW
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from certkit.assessment import Profile
+    from certkit.assessment.profile import Profile
 
 TREND: Final = 20
 """Runs over which CSI looks at the slope of failures, [26] eq. 8."""
@@ -97,7 +98,7 @@ class Draw(Struct, frozen=True, kw_only=True, eq=False):
 def table() -> Profile:
     """Return the packaged profile whose tiers are simulated."""
     path = resources.path("templates", "profiles", "hb-eval-2026.toml")
-    return assessment.parse(files.read(path, limit=1 << 20).decode(), path.name)
+    return parse(files.read(path, limit=1 << 20).decode(), path.name)
 
 
 def needed(tier: int) -> int:

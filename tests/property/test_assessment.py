@@ -15,10 +15,14 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from certkit import canonical, resources
-from certkit.assessment import AssessmentDocument, Metric, State, assess, measure_next, parse, sentence
+from certkit.assessment.assessing import assess
 from certkit.assessment.criteria import Status, table
 from certkit.assessment.lint import lint
+from certkit.assessment.metrics.metric import Metric, State
+from certkit.assessment.profile import parse
+from certkit.assessment.result import AssessmentDocument
 from certkit.assessment.statistics.estimators import least_failure_free, posterior, wilson
+from certkit.assessment.words import measure_next, sentence
 from certkit.canonical import Digest
 from certkit.evidence.bundle.manifest import Facts, Manifest
 from certkit.evidence.summary.summary import CLUSTER_FIELDS, Cell, Clusters, Summary, Tally, Times, Window

@@ -28,6 +28,6 @@ def test_a_foreign_exception_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> No
     def broken(_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("certkit.evidence.summarise", broken)
+    monkeypatch.setattr(fuzz, "summarise", broken)
     with pytest.raises(fuzz.FindingError, match="ZeroDivisionError"):
         fuzz.run(seed=1, rounds=300)

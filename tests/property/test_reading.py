@@ -22,7 +22,8 @@ from certkit.evidence.summary.summary import TALLY_FIELDS, pei25_sum, pei_sum
 from tests.support import bundles, naive, strategies
 
 if TYPE_CHECKING:
-    from certkit.evidence import Fault, Summary
+    from certkit.evidence.records.faults import Fault
+    from certkit.evidence.summary.summary import Summary
 
 Run = dict[str, Any]
 STYLES = (

@@ -16,8 +16,9 @@ from msgspec import structs
 from scipy.special import gammaln
 
 from certkit import resources
-from certkit.assessment import Assessment, Profile, assess, parse
+from certkit.assessment.assessing import assess
 from certkit.assessment.bounded import Judged
+from certkit.assessment.profile import Profile, parse
 from certkit.canonical import Digest
 from certkit.evidence.bundle.manifest import Facts, Manifest
 from certkit.evidence.records.record import Split
@@ -38,7 +39,8 @@ from certkit.evidence.summary.summary import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from certkit.assessment import Row
+    from certkit.assessment.criteria import Row
+    from certkit.assessment.result import Assessment
 
 AGENT: dict[str, Any] = {
     "name": "courier",

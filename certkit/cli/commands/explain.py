@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import typer
 from msgspec import structs
 
-from certkit import evidence, files, resources, toml, workflow
+from certkit import files, resources, toml, workflow
 from certkit.assessment.findings.findings import MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
@@ -18,6 +18,7 @@ from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold
 from certkit.document import Count, Document, Part, Text, fill
 from certkit.errors import UsageError
+from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.records.schema import record_schema
 from certkit.evidence.summary.runs import Runs, worst_runs
 from certkit.report.formulas import FORMULAS
@@ -133,7 +134,7 @@ def runs(
 
     Example: certkit runs bundle --failed --domain travel
     """
-    listed = worst_runs(evidence.open_bundle(folder), failed=failed, domain=domain, condition=condition)
+    listed = worst_runs(open_bundle(folder), failed=failed, domain=domain, condition=condition)
     rows = []
     for row in listed.runs:
         fields = {name: value for name, value in structs.asdict(row.record).items() if value is not None}

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from certkit import evidence, files
+from certkit import files
 from certkit.assessment.findings.provenance import TASKS as ABOUT_TASKS
 from certkit.assessment.integrity.document import IntegrityDocument, State
 from certkit.assessment.integrity.scores import score_integrity
@@ -20,6 +20,7 @@ from certkit.cli.emit import emit, hint, note, progress
 from certkit.cli.options import AGENT, AGENT_VERSION, NAME, OUT, SEED, BundleFolder, NoSeal, Out
 from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
+from certkit.evidence.bundle.folder import open_bundle, seal
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
@@ -129,8 +130,7 @@ def score(folder: BundleFolder) -> None:
     """
     tasks = folder if not (folder / MANIFEST_NAME).exists() and (folder / FOLDER).is_dir() else None
     if tasks or not any(
-        file["path"].startswith(f"{FOLDER}/")
-        for file in evidence.open_bundle(folder, progress=progress()).files
+        file["path"].startswith(f"{FOLDER}/") for file in open_bundle(folder, progress=progress()).files
     ):
         raise UnavailableError(
             "integrity.missing",
@@ -169,7 +169,7 @@ def sheet(
         raise typer.BadParameter(", ".join(EACH), param_hint="--kind")
     if (out is None) == (filled is None) or (filled is None) != (rater is None):
         raise typer.BadParameter("either -o, or --take with --rater", param_hint="--take")
-    bundle = evidence.open_bundle(folder, progress=progress())
+    bundle = open_bundle(folder, progress=progress())
     kept = read(folder)
     if out is not None:
         data, rows = write_sheet(kept, kind)
@@ -182,7 +182,7 @@ def sheet(
     data = files.read(filled, limit=MAX_SHEET)
     taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(filled))
     keep(folder, kept, taken)
-    digest = evidence.seal(folder).facts.digest if bundle.facts.sealed else None
+    digest = seal(folder).facts.digest if bundle.facts.sealed else None
     return emit(
         ProbesSheet(sheet=filled, rows=len(taken), digest=digest).to_dict,
         [f"{filled}: {many(len(taken), 'row')} taken in", *([digest] if digest else [])],

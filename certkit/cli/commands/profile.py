@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from certkit import assessment, workflow
+from certkit import workflow
 from certkit.assessment import recheck as room
+from certkit.assessment.lint import lint as profile_faults
 from certkit.assessment.profile import Profile
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold
@@ -105,7 +106,7 @@ def lint(
     Example: certkit profile lint ./mine.toml --runs 1000
     """
     profile = workflow.load_profile(name, linted=False)
-    faults = [str(fault) for fault in assessment.profile_faults(profile, runs)]
+    faults = [str(fault) for fault in profile_faults(profile, runs)]
     lines = [line for fault in faults for line in fold(fault, rest="  ")]
     emit(ProfileLint(profile=profile.id, faults=faults), lines or [f"{profile.id}: nothing found"])
 

@@ -16,6 +16,7 @@ from certkit.cli.emit import emit, fold, progress, warn
 from certkit.document import Document, GivenPath, Text
 from certkit.errors import Exit, UsageError
 from certkit.report.argument.skeleton import ContextInit, ContextLint, blanks, skeleton, to_close, unfilled
+from certkit.workflow.verifying import MAX_PASSPORT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +90,7 @@ def report(
                 where=str(source),
                 hint="without a passport: certkit report BUNDLE",
             )
-        passport, evidence = files.read(source, limit=workflow.MAX_PASSPORT), bundle
+        passport, evidence = files.read(source, limit=MAX_PASSPORT), bundle
         claimed = room.read(passport).predicate.assessment
         tier, name = claimed.required_tier, profile or claimed.profile.id
     drawn = workflow.draw(

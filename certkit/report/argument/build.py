@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from msgspec import Meta
 
 from certkit import canonical
-from certkit.assessment import CATALOGUE, Status
-from certkit.assessment.metrics.catalogue import Group
+from certkit.assessment.criteria import Status
+from certkit.assessment.metrics.catalogue import CATALOGUE, Group
 from certkit.document import Digest, Document, Part, Text, Tier, fill
 from certkit.evidence.context import HazardIdentification, refuse
 from certkit.report import words

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from certkit.assessment import Metric, State
+from certkit.assessment.metrics.metric import Metric, State
 from certkit.evidence.summary.summary import Window, WindowRun
 from tests.support import build
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 from scipy import stats
 
-from certkit.assessment import SEVERITY, Assessment, Severity
+from certkit.assessment.findings.findings import SEVERITY, Severity
 from certkit.assessment.findings.plausibility import identical_repeats
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Stretch, Tally, Times, Traces, Window
@@ -19,6 +19,7 @@ from tests.support import build
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from certkit.assessment.result import Assessment
     from certkit.evidence.summary.summary import Cell
 
 

@@ -12,8 +12,8 @@ from msgspec import structs
 from scipy import stats
 
 import certkit
-from certkit.assessment import AssessmentDocument, Status, of_judge
 from certkit.assessment.bounded import Judged
+from certkit.assessment.criteria import Status
 from certkit.assessment.findings.findings import SEVERITY
 from certkit.assessment.rater_error import (
     JudgeReport,
@@ -22,6 +22,8 @@ from certkit.assessment.rater_error import (
     seen_by_judge,
 )
 from certkit.assessment.rater_error.corrected import Labels, Seen, share
+from certkit.assessment.result import AssessmentDocument
+from certkit.assessment.words import of_judge
 from certkit.document import to_builtins
 from certkit.evidence.bundle.calibration import ABSENT, Calibration, Rater, millionths
 from certkit.evidence.bundle.manifest import Protocol
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from certkit.assessment import Assessment
+    from certkit.assessment.result import Assessment
 
 TAU = {1: Fraction(60, 100), 2: Fraction(80, 100), 3: Fraction(95, 100)}
 DELTA = dict.fromkeys(TAU, Fraction(95, 100))

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.assessment import parse
 from certkit.assessment.bounded.fragility import fragility
+from certkit.assessment.profile import parse
 from tests.support import clustered
 from tests.support.bounded_oracle import family
 from tests.support.clustered import Design
 
 if TYPE_CHECKING:
-    from certkit.assessment import Profile
     from certkit.assessment.bounded import Judged
+    from certkit.assessment.profile import Profile
     from tests.support.strategies import Run
 
 # Consistency rests on the order of all runs, which leaving some out would change too. A row's least number of

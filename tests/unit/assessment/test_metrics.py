@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from certkit.assessment import Assessment, Metric, State, Status
-from certkit.assessment.result import metric_part
+from certkit.assessment.criteria import Status
+from certkit.assessment.metrics.metric import Metric, State
+from certkit.assessment.result import Assessment, metric_part
 from certkit.document import to_builtins
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Tally

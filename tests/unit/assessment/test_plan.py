@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from certkit.assessment import parse
 from certkit.assessment.bounded import Judged, spread
 from certkit.assessment.kinds import KINDS, TaskMean
 from certkit.assessment.plan import drawn, plan
 from certkit.assessment.plan.design import design, expectations
 from certkit.assessment.plan.document import Plan
+from certkit.assessment.profile import parse
 from certkit.errors import NegativeError, UsageError
 from certkit.evidence.summary.tasks import Tasks, task_sums
 from tests.support import build

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from certkit import canonical, evidence, workflow
+from certkit import canonical, workflow
 from certkit.errors import InputError
 from certkit.evidence.reading.lines import blocks
-from certkit.evidence.records.faults import LIMIT, Fault, Faults
+from certkit.evidence.records.faults import LIMIT, Fault, Faults, RecordFaultsError
+from certkit.evidence.records.record import Record
 from certkit.evidence.summary import gather
 from certkit.evidence.summary.summary import Traces
 from tests.support import bundles
@@ -107,7 +108,7 @@ def test_assessing_twice_gives_the_same_bytes(whole: Path) -> None:
 
 
 def faults(root: Path) -> list[tuple[str, int, str, str]]:
-    with pytest.raises(evidence.RecordFaultsError) as caught:
+    with pytest.raises(RecordFaultsError) as caught:
         bundles.summary(root)
     assert caught.value.total >= len(caught.value.faults)
     return [(fault.file, fault.line, fault.pointer, fault.code) for fault in caught.value.faults]
@@ -117,7 +118,7 @@ def test_a_run_id_used_again_in_another_file_is_named_with_both_places(tmp_path:
     root = bundles.write(
         tmp_path / "b", {"b.jsonl": lines([run(0), run(9)]), "a.jsonl": lines([run(7), run(8), run(9)])}
     )
-    with pytest.raises(evidence.RecordFaultsError) as caught:
+    with pytest.raises(RecordFaultsError) as caught:
         bundles.summary(root)
     [fault] = caught.value.faults
     assert (fault.file, fault.line, fault.code) == ("records/b.jsonl", 2, "record.duplicate-run-id")
@@ -185,7 +186,7 @@ def test_faults_are_numbered_through_all_pieces(tmp_path: Path) -> None:
 def test_only_the_first_faults_are_listed_and_all_are_counted(tmp_path: Path) -> None:
     good, bad = lines(run(f"g{i}") for i in range(3)), line(run(1, trial=-1)) * 60
     root = bundles.write(tmp_path / "b", {"a.jsonl": good + bad, "b.jsonl": bad})
-    with pytest.raises(evidence.RecordFaultsError) as caught:
+    with pytest.raises(RecordFaultsError) as caught:
         bundles.summary(root)
     assert caught.value.total == 120
     assert [(fault.file, fault.line) for fault in caught.value.faults] == [
@@ -233,7 +234,7 @@ def test_line_ends_are_no_evidence(tmp_path: Path, data: bytes) -> None:
 
 def test_null_and_absent_mean_the_same(tmp_path: Path) -> None:
     records = campaign(60)
-    every = dict.fromkeys(evidence.Record.__struct_fields__)
+    every = dict.fromkeys(Record.__struct_fields__)
     nulls = [every | record for record in records]
     left = verdict(bundles.of(tmp_path / "absent", records))
     right = verdict(bundles.of(tmp_path / "null", nulls))

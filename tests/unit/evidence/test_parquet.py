@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from certkit import canonical, evidence, workflow
+from certkit import canonical, workflow
 from certkit.errors import InputError
+from certkit.evidence.records.faults import RecordFaultsError
 from tests.support import bundles
 from tests.support.bundles import campaign, lines, run
 
@@ -62,7 +63,7 @@ def verdict(root: Path) -> dict[str, Any]:
 
 
 def places(root: Path) -> list[tuple[str, int, str, str]]:
-    with pytest.raises(evidence.RecordFaultsError) as caught:
+    with pytest.raises(RecordFaultsError) as caught:
         bundles.summary(root)
     return [(fault.file, fault.line, fault.pointer, fault.code) for fault in caught.value.faults]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import NegativeError
 from certkit.passport import derived, payload
 from certkit.passport.statement import Predicate
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from certkit.passport.opening import Passport
+
 
 def refused(document: dict[str, Any]) -> str:
     with pytest.raises(NegativeError) as caught:
@@ -28,7 +30,7 @@ def refused(document: dict[str, Any]) -> str:
     return caught.value.message
 
 
-def predicate_of(made: passport.Passport) -> tuple[dict[str, Any], dict[str, Any]]:
+def predicate_of(made: Passport) -> tuple[dict[str, Any], dict[str, Any]]:
     document: dict[str, Any] = canonical.loads(made.payload)
     return document, document["predicate"]
 

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit import assessment, evidence, workflow
+from certkit import workflow
 from certkit.assessment import tasks
+from certkit.assessment.assessing import assess
 from certkit.assessment.drift import snapshot as of_bundle
 from certkit.errors import CertkitError
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.summary.gather import summarise
 from certkit.passport import payload
 from certkit.passport import statement as st
 from certkit.passport.drift_side import drift_side
@@ -38,9 +41,9 @@ def with_table(statement: st.Statement, change: Callable[[st.TaskTable], st.Task
 
 
 def test_a_passport_shows_what_its_evidence_shows(root: Path) -> None:
-    bundle = evidence.open_bundle(root)
-    summary = evidence.summarise(bundle)
-    judged = assessment.assess(summary, bundle.facts, workflow.load_profile("hb-eval-2026"))
+    bundle = open_bundle(root)
+    summary = summarise(bundle)
+    judged = assess(summary, bundle.facts, workflow.load_profile("hb-eval-2026"))
     assert drift_side(stated(root)) == of_bundle(judged, summary)
 
 

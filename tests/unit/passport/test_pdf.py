@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import passport, report
+from certkit import report
 from certkit.errors import CertkitError
 from certkit.passport import pdf
+from certkit.passport.opening import parse
+from certkit.passport.verification import verify
 from certkit.report import render
 from tests.support.drawing import judged, needs_pdf, strong, tool
 from tests.support.making import KEY, NOW, issued, trust
@@ -99,14 +101,14 @@ def _outcome(data: bytes) -> str:
         taken = pdf.take(data)
     except CertkitError as error:
         return error.code
-    found = passport.verify(taken.passport, trust=trust(), at=NOW)
+    found = verify(taken.passport, trust=trust(), at=NOW)
     if found.verdict == "verified":
         assert found.passport_id == issued_id()
     return found.verdict
 
 
 def issued_id() -> str:
-    return passport.parse(PASSPORT).passport_id
+    return parse(PASSPORT).passport_id
 
 
 # --- on the command line

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import CertkitError
-from certkit.passport import sealed, timestamp
+from certkit.passport import sealed, timestamp, verification
 from tests.support import passport_parts as maker
 from tests.support.sigstore_service import Service
 from tests.support.stamping import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from certkit.passport.trust import Trust
     from tests.support.virtual_sigstore import Json
 
 SECOND = timedelta(seconds=1)
@@ -42,8 +43,8 @@ SECOND = timedelta(seconds=1)
 TRUST = policy(ROOT)
 
 
-def verify(bundle: Json, trust: passport.Trust = TRUST, at: datetime = LATER) -> tuple[str, int, str | None]:
-    found = passport.verify(canonical.line(bundle), trust=trust, at=at)
+def verify(bundle: Json, trust: Trust = TRUST, at: datetime = LATER) -> tuple[str, int, str | None]:
+    found = verification.verify(canonical.line(bundle), trust=trust, at=at)
     return (found.verdict, int(found.exit_code), found.steps[5].code)
 
 
@@ -53,7 +54,7 @@ WRONG = ("rejected", 6, "passport.timestamp")
 
 
 def test_a_required_timestamp_is_found_and_its_time_is_told() -> None:
-    found = passport.verify(canonical.line(stamped(TOKEN)), trust=TRUST, at=LATER)
+    found = verification.verify(canonical.line(stamped(TOKEN)), trust=TRUST, at=LATER)
     assert found.verdict == "verified"
     assert "signed at 2026-02-01T00:03:00Z or before" in found.steps[5].detail
     assert not any(item.startswith("signing time") for item in found.not_checked)
@@ -68,12 +69,12 @@ def test_a_required_timestamp_is_found_and_its_time_is_told() -> None:
         ("the authority had ended", stamped(TOKEN), policy(INSTANCE.trusted_root(tsa=AT - SECOND))),
     ],
 )
-def test_a_time_that_nobody_trusted_proves_is_a_claim(name: str, bundle: Json, trust: passport.Trust) -> None:
+def test_a_time_that_nobody_trusted_proves_is_a_claim(name: str, bundle: Json, trust: Trust) -> None:
     assert name
     assert verify(stamped(TOKEN)) == VERIFIED
     assert verify(bundle, trust) == UNKNOWN
     relaxed = policy(trust.trusted_root, required=False)
-    found = passport.verify(canonical.line(bundle), trust=relaxed, at=LATER)
+    found = verification.verify(canonical.line(bundle), trust=relaxed, at=LATER)
     assert found.verdict == "verified"
     assert any(item.startswith("signing time: it is the issuer's word") for item in found.not_checked)
 
@@ -113,7 +114,7 @@ def test_every_changed_byte_of_a_token_ends_in_a_refusal_or_leaves_the_time() ->
 
 def test_one_good_timestamp_is_enough_and_the_earliest_counts() -> None:
     later = INSTANCE.timestamp(DIGEST, AT + timedelta(hours=1))
-    found = passport.verify(
+    found = verification.verify(
         canonical.line(stamped(later, OTHER.timestamp(DIGEST), b"token", TOKEN)), trust=TRUST, at=LATER
     )
     assert found.verdict == "verified"

@@ -9,10 +9,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jsonschema import Draft202012Validator
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import CertkitError
 from certkit.passport import keys
 from certkit.passport import trust as passport_trust
+from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
+from certkit.passport.trust import parse as parse_trust
 from tests.support import schemas
 from tests.support.making import KEY, NOW, trust
 from tests.support.running import certkit
@@ -52,8 +54,8 @@ FULL: dict[str, Any] = {
 }
 
 
-def parsed(document: Any) -> passport.Trust:
-    return passport.parse_trust(canonical.line(document), "trust.json")
+def parsed(document: Any) -> Trust:
+    return parse_trust(canonical.line(document), "trust.json")
 
 
 def test_every_documented_key_is_read_and_written_as_it_was() -> None:
@@ -126,7 +128,7 @@ def test_a_policy_that_is_no_object_is_refused() -> None:
 
 def test_a_key_is_added_to_the_issuer_of_that_name() -> None:
     second = keys.generate("p256")
-    added = passport.TrustedKey(pem=keys.public_pem(second.public_key()))
+    added = TrustedKey(pem=keys.public_pem(second.public_key()))
     policy = trust().with_issuer("Example Lab", added).with_issuer("Other", added)
     assert [(issuer.name, len(issuer.keys)) for issuer in policy.issuers] == [
         ("Example Lab", 2),
@@ -134,17 +136,17 @@ def test_a_key_is_added_to_the_issuer_of_that_name() -> None:
     ]
 
 
-def lab(*held: passport.TrustedKey, name: str = "Lab") -> passport.TrustedIssuer:
-    return passport.TrustedIssuer(name=name, keys=held)
+def lab(*held: TrustedKey, name: str = "Lab") -> TrustedIssuer:
+    return TrustedIssuer(name=name, keys=held)
 
 
-def key(**window: Any) -> passport.TrustedKey:
-    return passport.TrustedKey(pem=keys.public_pem(keys.generate("ed25519").public_key()), **window)
+def key(**window: Any) -> TrustedKey:
+    return TrustedKey(pem=keys.public_pem(keys.generate("ed25519").public_key()), **window)
 
 
 def test_a_key_that_is_added_takes_the_place_of_none() -> None:
     one, other, third = key(), key(), key()
-    policy = passport.Trust(issuers=(lab(one), lab(name="Else"), lab(other)))
+    policy = Trust(issuers=(lab(one), lab(name="Else"), lab(other)))
     for changed, held in (
         (policy.with_issuer("Lab", third), ((one, third), (), (other,))),
         (policy.with_issuer("New", third), ((one,), (), (other,), (third,))),
@@ -154,5 +156,5 @@ def test_a_key_that_is_added_takes_the_place_of_none() -> None:
 
 def test_a_quorum_that_cannot_be_had_makes_no_policy(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
-    path.write_bytes(passport.Trust(issuers=(lab(key()),), witnesses=passport_trust.Witnesses(k=2)).to_json())
+    path.write_bytes(Trust(issuers=(lab(key()),), witnesses=passport_trust.Witnesses(k=2)).to_json())
     assert certkit("trust", "show", "--trust", path).code == 3

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import CertkitError
 from certkit.passport import keyless, trusted_root
+from certkit.passport.trust import Trust
+from certkit.passport.trust import parse as parse_trust
 from tests.support.documents import certkit
 from tests.support.virtual_sigstore import Sigstore
 
@@ -26,10 +28,8 @@ ROOT = INSTANCE.trusted_root()
 WHO = ("ca", "ct", "log", "tsa")
 
 
-def with_root(root: Any) -> passport.Trust:
-    return passport.parse_trust(
-        canonical.line({"schema": "urn:certkit:trust:v1", "trusted_root": root}), "trust.json"
-    )
+def with_root(root: Any) -> Trust:
+    return parse_trust(canonical.line({"schema": "urn:certkit:trust:v1", "trusted_root": root}), "trust.json")
 
 
 def test_a_root_is_kept_as_it_was_written() -> None:

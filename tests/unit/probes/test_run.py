@@ -19,7 +19,7 @@ import pytest
 
 from certkit import canonical, files
 from certkit.errors import CertkitError, UsageError
-from certkit.evidence import open_bundle
+from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import Asking, Ran, generate_probes, run_probes
 from certkit.probes.agents import Limits, agents_of, prompt

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.assessment.drift.snapshot import Snapshot
-    from certkit.passport import Passport
+    from certkit.passport.opening import Passport
     from certkit.registry.reader import History
 
 

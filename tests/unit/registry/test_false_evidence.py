@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import MismatchError
 from certkit.passport import keys
+from certkit.passport.trust import Trust, TrustedKey
 from certkit.registry.admission import checker, inspect
 from certkit.registry.auditing import audit
 from certkit.registry.entry import Revocation, read
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from certkit.registry.entry import PassportFacts, Reason
     from certkit.tlog.note import VerifierKey
 
-DELEGATE = passport.TrustedKey(pem=keys.public_pem(STRANGER.public_key()))
+DELEGATE = TrustedKey(pem=keys.public_pem(STRANGER.public_key()))
 
 
 def revoked(folder: Path, reason: Reason = "evidence-false", **more: Any) -> None:
@@ -47,7 +48,7 @@ def begun(tmp_path: Path) -> tuple[Path, VerifierKey]:
     return folder, vkey
 
 
-def again(folder: Path, vkey: VerifierKey, rules: passport.Trust | None = None, attempt: int = 1) -> set[str]:
+def again(folder: Path, vkey: VerifierKey, rules: Trust | None = None, attempt: int = 1) -> set[str]:
     """Log another passport on the first one's evidence, by no policy; return what an audit finds then."""
     at = NOW + DAY
     with Registry.open(folder, heads=heads(folder)) as registry:

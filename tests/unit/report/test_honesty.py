@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from certkit import report
-from certkit.assessment import CATALOGUE
+from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.evidence.summary.summary import Summary, Tally
 from certkit.report import answer, confidence, results, sections
 from tests.support.build import BULK, FIELD_RUNS, cell, outcomes, summary, window

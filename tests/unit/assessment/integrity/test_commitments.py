@@ -14,11 +14,12 @@ from certkit import canonical, report, workflow
 from certkit.assessment.findings.provenance import commitments
 from certkit.assessment.integrity.scores import score
 from certkit.cli.commands.verify import show_verification
-from certkit.evidence import seal
+from certkit.evidence.bundle.folder import seal
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
-from certkit.passport import from_bundle, verify
+from certkit.passport.claim import from_bundle
 from certkit.passport.replay import manifest_difference
+from certkit.passport.verification import verify
 from certkit.probes.agents import agents_of
 from certkit.probes.generate import generate
 from certkit.probes.generate import line as line_of
