@@ -1,14 +1,11 @@
 """What surrounds a command: the clock, the user's own files, private keys and the trust policy.
 
-Clock and environment are read here and nowhere below; what is found is passed down as values. A key that
-others on the machine could read is used, and that is said: who keeps it so may have a reason, such as a
-secret that a container is given, and a refusal would only teach people to copy it.
+Clock and environment are read here and nowhere below; what is found is passed down as values.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -19,7 +16,7 @@ import typer
 import certkit
 from certkit import files, workflow
 from certkit.canonical import is_digest
-from certkit.cli.emit import hint, warn
+from certkit.cli.emit import warn
 from certkit.errors import InputError, UsageError
 from certkit.passport import keys
 from certkit.passport.checks import CLOCK_SKEW
@@ -31,27 +28,18 @@ if TYPE_CHECKING:
 
 MAX_POLICY: Final = 4 * 1024 * 1024
 MAX_PASSPHRASE: Final = 4096
-_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def moment(text: str) -> datetime:
     """Return an RFC 3339 time with offset, or the beginning (UTC) of a date; 1970 to 9998 alone."""
     try:
-        time = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text if "T" in text else f"{text}T00:00:00Z")
     except ValueError:
         time = None
-    if time is not None and time.tzinfo is None and len(text) == len("2026-01-31"):
-        time = time.replace(tzinfo=UTC)
-    if time is None or time.tzinfo is None:
-        raise UsageError(
-            "usage.option",
-            f"{text!r} is not a time",
-            hint="a date, 2026-01-31, or a time with its offset, 2026-01-31T12:00:00Z",
-        )
-    if not 1970 <= time.year < 9999:  # noqa: PLR2004 - beyond, an offset or a tolerance leaves the calendar
-        raise UsageError(
-            "usage.option", f"{text!r} is out of range", hint="a time from 1970 to the end of 9998"
-        )
+    # Beyond these years an offset or a tolerance leaves the calendar.
+    if time is None or time.tzinfo is None or not 1970 <= time.year < 9999:  # noqa: PLR2004
+        hint = "a date, 2026-01-31, or a time with its offset, 2026-01-31T12:00:00Z"
+        raise UsageError("usage.option", f"{text!r} is not a time from 1970 to 9998", hint=hint)
     return time.astimezone(UTC)
 
 
@@ -157,9 +145,7 @@ def signing_key(path: Path, passphrase_file: Path | None) -> PrivateKey:
     words = passphrase(passphrase_file)
     if words is None and sys.stdin.isatty() and keys.is_encrypted(path):
         words = str(typer.prompt(f"Passphrase of {path}", hide_input=True, err=True)).encode()
-    key = keys.load_private(path, passphrase=words)
-    warn_of_readers(path)
-    return key
+    return keys.load_private(path, passphrase=words)
 
 
 def public_key(path: Path, passphrase_file: Path | None) -> PublicKey:
@@ -167,11 +153,3 @@ def public_key(path: Path, passphrase_file: Path | None) -> PublicKey:
     if keys.is_private(path):
         return signing_key(path, passphrase_file).public_key()
     return keys.load_public(path)
-
-
-def warn_of_readers(path: Path) -> None:
-    """Say where others on the machine could read a private key."""
-    mode = stat.S_IMODE(path.stat().st_mode)
-    if stat.S_ISREG(path.stat().st_mode) and mode & _OTHERS and not keys.is_encrypted(path):
-        warn(f"{path}: not encrypted, and open to others (mode {mode:04o})")
-        hint(f"chmod 600 {path}")

@@ -126,19 +126,9 @@ def console(*, error: bool = False) -> Console:
     return Console(stderr=error, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def unicode() -> bool:
-    """Tell whether standard output can show more than letters."""
-    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-
-
-def dash() -> str:
-    """Return what stands where there is no value."""
-    return "–" if unicode() else "-"
-
-
 def cut(text: str, width: int) -> str:
     """Return text that fits a column, its end left out where it is too long."""
-    return text if len(text) <= width else text[: width - 1] + ("…" if unicode() else "~")
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def brief(passport_id: str | None) -> str:

@@ -14,6 +14,7 @@ failure is its error's, anything unexpected is 70 and the only thing that may sh
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import sys
@@ -120,6 +121,8 @@ SETTINGS: Final = {
     "seed": Setting(int, 1, "CERTKIT_SEED", ("simulate", "demo")),
 }
 
+LETTERS: Final = {"✓": "+", "✗": "x", "–": "-", "≥": ">=", "≤": "<=", "≠": "!=", "…": "~", "█": "#", "░": "."}
+"""What stands for a sign where standard output cannot show it; for any other character a question mark."""
 HELP: Final = {"help_option_names": ["-h", "--help"]}
 ABOUT: Final = (
     "Certification evidence and agent passports: evidence in, a verdict that can be recomputed out."
@@ -251,11 +254,17 @@ def _checked(table: Any, name: str) -> dict[str, Any]:
     return table
 
 
+def _letters(error: Any) -> tuple[str, int]:
+    lost = error.object[error.start : error.end]
+    return "".join(LETTERS.get(character, "?") for character in lost), error.end
+
+
 def run(arguments: list[str] | None = None) -> None:
     """Run the program and exit with its code."""
+    codecs.register_error("letters", _letters)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="letters")
     sys.exit(main(sys.argv[1:] if arguments is None else arguments))
 
 

@@ -68,7 +68,7 @@ issue a -o second {ISSUE}2
 registry append registry second/passport.json {LOGGING}
 verify first/passport.json --trust trust.json --at 2026-03-02
 verify rows.csv --trust trust.json
-export first/passport.json --format markdown --unverified
+export first/passport.json --format markdown --trust trust.json --at 2026-03-02
 report a -o case.html
 registry list registry
 registry list registry --status current --at 2026-03-04
@@ -79,7 +79,7 @@ registry revoke registry 0 --replaced-by 1 {LOGGING}
 registry revoke registry 1 --reason issued-in-error {LOGGING}
 registry history registry {{lineage}}
 registry checkpoint registry
-registry cosign registry cosigned --at 2026-03-04
+registry cosign registry cosigned --trust trust.json --at 2026-03-04
 registry audit registry --trust trust.json
 registry export registry tree
 registry rotate-key registry --at 2026-03-04

@@ -102,18 +102,6 @@ def drift(
 
 _NAME: Final = 18
 _LABEL: Final = 36
-_TESTS: Final = {
-    "z": "two-proportion z",
-    "welch": "Welch's t",
-    "cohen_d": "Cohen's d",
-    "hedges_g": "Hedges' g",
-    "agent": "agent",
-    "domain": "domain",
-    "interaction": "agent × domain",
-    "spearman": "Spearman's ρ",
-    "kendall": "Kendall's τ-b",
-}
-
 _RESULTS: Final = {
     "STABLE": f"a loss of the margin in {named('r_op')} is excluded, and no row shows that it got worse",
     "DRIFTED": "it behaves worse",
@@ -188,26 +176,16 @@ def _paper_tests(tests: PaperTests, main: str) -> Iterator[str]:
     yield ""
     yield "Tests as papers print them"
     yield from fold(f"To bear in mind: {tests.warning}.")
-    groups = {"": tests.metrics.get(main), "ANOVA: ": tests.anova, "domain orders, ": tests}
-    for group, part in groups.items():
-        for name, label in _TESTS.items():
-            figures = to_builtins(getattr(part, name, None))
-            named = figures if isinstance(figures, dict) else {"": figures}
-            told = [
-                f"{key} {value:.4g}".strip() for key, value in named.items() if isinstance(value, float | int)
-            ]
-            if told:
-                yield from _row(f"{group}{label}", ", ".join(told))
-    if tests.anova is not None and tests.anova.reason:
-        yield from _row("ANOVA of the clusters' rates", tests.anova.reason)
-    if tests.anova is not None and tests.anova.pairs:
+    parts = {"": tests.metrics.get(main), "ANOVA, ": tests.anova, "domain orders, ": tests}
+    for group, part in parts.items():
+        for name, figures in (to_builtins(part) or {}).items():
+            pairs = figures.items() if isinstance(figures, dict) else [("", figures)]
+            if told := [f"{key} {value:.4g}" for key, value in pairs if isinstance(value, float | int)]:
+                yield from entry(f"  {group}{name.replace('_', ' ')}", ", ".join(told), _LABEL)
+    if tests.anova is not None:
         apart = sum(pair.p < ALPHA for pair in tests.anova.pairs)
         text = f"{apart} of {len(tests.anova.pairs)} pairs differ; --json lists them"
-        yield from _row("Tukey HSD, agent × domain", text)
-
-
-def _row(label: str, text: str) -> Iterator[str]:
-    yield from entry(f"  {label}", text, _LABEL)
+        yield from entry("  Tukey HSD, agent × domain", tests.anova.reason or text, _LABEL)
 
 
 def _not_alike(compared: Comparison) -> Iterator[str]:

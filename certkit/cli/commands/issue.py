@@ -84,7 +84,7 @@ def issue(
     registry: Annotated[Path | None, opt.REGISTRY(help="Also log it here.")] = None,
     log_key: opt.LogKey = None,
     trust: opt.TrustFile = None,
-    valid_from: Annotated[datetime | None, opt.MOMENT("--valid-from", help="Default: now.")] = None,
+    valid_from: Annotated[datetime | None, opt.MOMENT("--valid-from", help="Start of validity.")] = None,
     days: Annotated[int, typer.Option("--days", min=1, max=366, help="How long it is valid.")] = 90,
     supersedes: Annotated[
         str | None, typer.Option("--supersedes", metavar="ID", help="The id of the passport it replaces.")

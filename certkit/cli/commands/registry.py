@@ -101,11 +101,8 @@ class RegistryExport(Document, frozen=True, kw_only=True, tag="urn:certkit:regis
 
 
 def log_key_of(named: Path | None, folder: Path, *, finishing: bool = False) -> Ed25519PrivateKey:
-    """Return a log's private key, and say where others could read it; see `log_key_file`."""
-    path = log_key_file(named, folder, finishing=finishing)
-    key = load_log_key(path)
-    context.warn_of_readers(path)
-    return key
+    """Return a log's private key; see `log_key_file`."""
+    return load_log_key(log_key_file(named, folder, finishing=finishing))
 
 
 def logged_id(folder: Path, ident: str) -> str:

@@ -232,5 +232,5 @@ def _show_cosigned(told: RegistryCosign) -> Iterator[str]:
 
 
 def _cosigner(signed: Signed) -> Cosigner:
-    time = datetime.fromtimestamp(signed.time or 0, UTC)
+    time = datetime.fromtimestamp(min(signed.time or 0, 2**37), UTC)  # the calendar ends not far beyond
     return Cosigner(vkey=str(signed.key), time=time.isoformat().replace("+00:00", "Z"))

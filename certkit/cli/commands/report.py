@@ -83,6 +83,7 @@ def report(
             raise UsageError("usage.option", "--bundle goes with a passport")
         evidence = [source]
     else:
+        passport = files.read(source, limit=MAX_PASSPORT)
         if not bundle or require_tier:
             raise UsageError(
                 "usage.option",
@@ -90,7 +91,7 @@ def report(
                 where=str(source),
                 hint="without a passport: certkit report BUNDLE",
             )
-        passport, evidence = files.read(source, limit=MAX_PASSPORT), bundle
+        evidence = bundle
         claimed = room.read(passport).predicate.assessment
         tier, name = claimed.required_tier, profile or claimed.profile.id
     drawn = workflow.draw(

@@ -53,7 +53,7 @@ def add(
     trust: opt.TrustFile = None,
     issuer: Annotated[str | None, opt.ISSUER(help="Your name for whoever holds the key.")] = None,
     key: Annotated[Path | None, opt.KEY(help="The issuer's public key (PEM).")] = None,
-    not_before: Annotated[datetime | None, opt.MOMENT("--not-before", help="Signatures from then.")] = None,
+    not_before: Annotated[datetime | None, opt.MOMENT("--not-before", help="Signatures from here.")] = None,
     not_after: Annotated[datetime | None, opt.MOMENT("--not-after", help="Signatures up to here.")] = None,
     identity: Annotated[str | None, opt.IDENTITY()] = None,
     oidc_issuer: Annotated[
