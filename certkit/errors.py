@@ -79,9 +79,7 @@ CODES: Final[dict[str, str]] = {
     "bundle.records-invalid": "at least one record is refused, and with it the bundle",
     "bundle.parquet-unreadable": "a .parquet file cannot be read as Parquet",
     # one record (faults inside bundle.records-invalid)
-    "record.json": "the line is not one strict JSON object",
-    "record.blank-line": "the line is empty",
-    "record.too-long": "the line is longer than the limit",
+    "record.json": "the line is not one strict JSON object, is empty, or is longer than the limit",
     "record.missing-field": "a required field is absent or null",
     "record.unknown-field": "the field is not in the record format and has no x_ prefix",
     "record.type": "the value has the wrong JSON type",
@@ -176,7 +174,6 @@ CODES: Final[dict[str, str]] = {
     "passport.expired": "the passport's validity has ended",
     "passport.key-window": "the passport was signed outside the period in which its key is trusted",
     "passport.certificate": "a certificate's signature, chain, log entry or time does not hold",
-    "passport.timestamp": "an attached timestamp is not one, or is over something else than the signature",
     "passport.root-window": "signed when a part of the trusted root was not in office",
     "passport.registry": "the logged entry is not about this passport",
     "passport.witnesses": "too few trusted witnesses cosigned the log's checkpoint",

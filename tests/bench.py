@@ -190,8 +190,7 @@ def measure_findings(root: Path, *, raised: bool) -> None:
     start = time.process_time()  # before the imports, which patching brings forward
     reduce: dict[str, Any] = {
         "prints": lambda columns: np.zeros(columns.size, np.uint64),
-        "digits": lambda columns: np.zeros(columns.size, np.uint32),
-        "sampled": lambda _: {},
+        "digits": lambda columns: np.zeros(columns.size, np.uint8),
         "spellings": lambda _, hashes: hashes,
         "stems": lambda names: np.zeros(len(names), np.uint64),
     }

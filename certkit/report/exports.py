@@ -141,9 +141,7 @@ def _sarif(case: Case, argument: Argument) -> str:
         if status is not Status.MET
     ]
     told += [
-        (f"challenge/{item.code}", _LEVELS.get(item.kind, "warning"), item.text)
-        for item in argument.challenges
-        if item.state in {Standing.OPEN, Standing.SUSTAINED}
+        (f"challenge/{item.code}", _LEVELS.get(item.kind, "warning"), item.text) for item in argument.opened
     ]
     place = {"physicalLocation": {"artifactLocation": {"uri": "bundle.json"}}}
     driver = {

@@ -119,7 +119,7 @@ def numbers(value: Any) -> list[float]:
     return [value] if isinstance(value, float) else []
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(summaries(), st.sampled_from(list(PROFILES)), st.sampled_from([True, False, None]), st.integers(1, 3))
 def test_any_summary_has_a_finite_documented_verdict(
     summary: Summary,
@@ -140,7 +140,7 @@ def test_any_summary_has_a_finite_documented_verdict(
     assert sentence(found)
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(summaries())
 def test_rates_are_those_of_the_runs_counted_plainly(summary: Summary) -> None:
     found = assess(summary, facts(observable=True), PROFILES["hb-eval-2026"])

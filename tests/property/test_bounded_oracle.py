@@ -92,14 +92,14 @@ def compare(contents: strategies.Contents, name: str, stopping: str = "declared"
 
 
 @pytest.mark.parametrize("name", PROFILES)
-@thorough(16)
+@thorough(8)
 @given(design=clustered.designs(), manifest=clustered.manifests())
 def test_every_bound_is_the_oracles(name: str, design: clustered.Design, manifest: strategies.Run) -> None:
     compare(clustered.bundle(clustered.made(design), manifest), name)
 
 
 @pytest.mark.parametrize("name", PROFILES)
-@thorough(8)
+@thorough(5)
 @given(contents=strategies.bundles())
 def test_small_bundles_are_read_as_by_the_oracle(name: str, contents: strategies.Contents) -> None:
     compare(contents, name)

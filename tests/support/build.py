@@ -168,7 +168,6 @@ def summary(
     ordered: Window | None = None,
     times: Times | None = None,
     rows: Clusters | None = None,
-    user_fields: tuple[str, ...] = (),
 ) -> Summary:
     listed = tuple(sorted(cells, key=lambda item: (item.split, item.domain, item.condition)))
     return Summary(
@@ -177,7 +176,6 @@ def summary(
         clusters=rows if rows is not None else clusters(dealt(listed)),
         window=ordered or Window(order=None, reason="no run has a place in time", runs=0),
         times=times or Times(),
-        user_fields=user_fields,
     )
 
 

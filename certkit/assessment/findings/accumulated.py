@@ -39,8 +39,6 @@ OF_SIZE: Final = {
     "nominal-share",
     "few-fault-runs",
     "domains-in-blocks",
-    "csi-trend-zero",
-    "csi-irs-factor",
     "repeats-as-independent",
     "judge-uncalibrated",
     "judge-correction",

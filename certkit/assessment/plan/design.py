@@ -13,8 +13,7 @@ from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.profile import Reading, exact
 from certkit.document import Count, Part, Positive, Share
 from certkit.errors import UsageError
-from certkit.evidence.records.record import Condition
-from certkit.evidence.records.schedule import EVEN_MIX, MAX_DOMAINS, NOMINAL_SHARE
+from certkit.evidence.records.schedule import EVEN_MIX, FAULTS, MAX_DOMAINS, NOMINAL_SHARE, mix_complaint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,9 +40,6 @@ class Expected(Part, frozen=True, kw_only=True):
     sd: Fraction | None = None
 
 
-_FAULTS: Final = [condition.value for condition in Condition if condition is not Condition.NOMINAL]
-
-
 class Design(Part, frozen=True, kw_only=True):
     """What a schedule is made for.
 
@@ -59,7 +55,7 @@ class Design(Part, frozen=True, kw_only=True):
     attempt: Positive
     runs_per_task: Positive
     nominal_share: Share = NOMINAL_SHARE
-    fault_mix: Annotated[Mapping[str, Fraction], Meta(extra_json_schema={"propertyNames": {"enum": _FAULTS}})]
+    fault_mix: Annotated[Mapping[str, Fraction], Meta(extra_json_schema={"propertyNames": {"enum": FAULTS}})]
     draws: Positive = DRAWS
     seed: Count = SEED
 
@@ -89,7 +85,7 @@ def design(
     elif not 1 <= runs_per_task <= MAX_RUNS_PER_TASK:
         complaint = f"runs_per_task: expected 1 to {MAX_RUNS_PER_TASK:,}, found {runs_per_task:,}"
     else:
-        complaint = _mix_complaint(mix)
+        complaint = mix_complaint(mix)
     if complaint:
         raise UsageError("usage.option", complaint)
     return Design(
@@ -100,17 +96,8 @@ def design(
         joint=joint,
         attempt=attempt,
         runs_per_task=runs_per_task,
-        fault_mix={name: exact(float(mix[name])) for name in _FAULTS if mix.get(name)},
+        fault_mix={name: exact(float(mix[name])) for name in FAULTS if mix.get(name)},
     )
-
-
-def _mix_complaint(mix: dict[str, float]) -> str | None:
-    if unknown := sorted(set(mix) - set(_FAULTS)):
-        return f"fault_mix: {unknown[0]!r} is none of {', '.join(sorted(_FAULTS))}"
-    if all(0 <= share <= 1 for share in mix.values()) and abs(sum(mix.values()) - 1) <= 1e-9:  # noqa: PLR2004
-        return None
-    listed = ", ".join(f"{name}={share:g}" for name, share in mix.items())
-    return f"fault_mix: expected shares of at least 0 that sum to 1, found {listed}"
 
 
 def expectations(texts: Iterable[str]) -> dict[str, Expected]:

@@ -23,10 +23,10 @@ from certkit.errors import Exit, UnavailableError
 from certkit.evidence.bundle.folder import open_bundle, seal
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import read
-from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
+from certkit.evidence.integrity.running import generate_probes, run_probes
 from certkit.evidence.integrity.sheets import EACH, MAX_SHEET, keep, take
 from certkit.evidence.integrity.sheets import sheet as write_sheet
-from certkit.probes.agents import Limits, agents_of
+from certkit.probes.agents import Asking
 from certkit.probes.generate import INSTANCES
 from certkit.probes.records import FOLDER, PUBLIC, Mode
 from certkit.wording import many
@@ -97,14 +97,21 @@ def run(
     """
     sys.path.insert(0, str(Path.cwd()))
     with redirect_stdout(sys.stderr):  # what a Python agent prints is no result
-        agents = agents_of(
-            agent, timeout=timeout, isolate=isolate, model=model, key=os.environ.get("CERTKIT_AGENT_KEY")
-        )
         ran = run_probes(
             tasks,
             out,
             Asking(
-                agent, agents, name, agent_version, model, mode, isolate, Limits(jobs, retries, max_calls)
+                spec=agent,
+                name=name,
+                version=agent_version,
+                model=model,
+                key=os.environ.get("CERTKIT_AGENT_KEY"),
+                mode=mode,
+                isolate=isolate,
+                timeout=timeout,
+                retries=retries,
+                max_calls=max_calls,
+                jobs=jobs,
             ),
             sealing=not no_seal,
             progress=progress(),
@@ -128,16 +135,15 @@ def score(folder: BundleFolder) -> None:
 
     Example: certkit probes score bundle
     """
-    tasks = folder if not (folder / MANIFEST_NAME).exists() and (folder / FOLDER).is_dir() else None
-    if tasks or not any(
-        file["path"].startswith(f"{FOLDER}/") for file in open_bundle(folder, progress=progress()).files
-    ):
+    is_tasks = not (folder / MANIFEST_NAME).exists() and (folder / FOLDER).is_dir()
+    if not is_tasks:
+        open_bundle(folder, progress=progress())
+    if is_tasks or not (folder / FOLDER).is_dir():
         raise UnavailableError(
             "integrity.missing",
-            "these are tasks, and no run of them" if tasks else f"the bundle holds no {FOLDER}/",
+            "these are tasks, and no run of them" if is_tasks else f"the bundle holds no {FOLDER}/",
             where=str(folder),
-            hint=("" if tasks else "certkit probes generate -o tasks\n")
-            + f"certkit probes run {tasks or 'tasks'} --agent SPEC -o bundle",
+            hint="certkit probes generate -o tasks\ncertkit probes run tasks --agent SPEC -o bundle",
         )
     scored = score_integrity(folder)
     code = Exit.OK if scored.state is State.MEASURED else Exit.INSUFFICIENT

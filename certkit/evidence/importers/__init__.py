@@ -42,7 +42,6 @@ from certkit.evidence.importers.base import (
     ImportOptions,
     Job,
 )
-from certkit.evidence.importers.drafts import UNPRINTABLE
 from certkit.evidence.importers.every_eval import EveryEval
 from certkit.evidence.importers.hb_eval import HbEval
 from certkit.evidence.importers.inspect_log import ZIP, InspectLog
@@ -352,12 +351,6 @@ def _finish(draft: Draft, job: Job, name: str, out: Path, rules: Rules) -> Impor
         message = f"nothing was imported of agent {visible(draft.agent)!r}"
         hint = "leave its logs out, or choose another agent with --agent NAME"
         raise InputError("import.source", message, where=job.name, hint=hint)
-    if UNPRINTABLE.search(agent["name"]):
-        raise UsageError(
-            "usage.option",
-            f"agent name {visible(agent['name'])!r} cannot be printed",
-            hint="give another name with --agent NAME",
-        )
     imported = Imported(
         format=name,
         sources=tuple(sorted(job.sources, key=lambda item: item.name)[:MAX_SOURCES_NAMED]),

@@ -44,6 +44,9 @@ MAX_FILES: Final = 1_000_000
 AGENT_COLUMNS: Final = ("agent", "agent_name", "model", "model_name", "model_id")
 """Columns of a table that name the agent; the first of them counts."""
 
+CHOICES: Final = ("split_by", "domain", "condition", "success", "timezone", "encoding")
+"""Options that decide what the records are; the manifest names them."""
+
 
 class ImportOptions(Struct, frozen=True, kw_only=True):
     """What the user chose.
@@ -74,16 +77,7 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
 
     def command(self, source: Path) -> str:
         """Return the beginning of the command that imports `source` with what decides its records."""
-        names = (
-            "agent",
-            "agent_version",
-            "split_by",
-            "domain",
-            "condition",
-            "success",
-            "timezone",
-            "encoding",
-        )
+        names = ("agent", "agent_version", *CHOICES)
         given = ((f"--{name.replace('_', '-')}", getattr(self, name)) for name in names)
         words = [word for pair in given if pair[1] is not None for word in pair]
         return visible(shlex.join(["certkit", "import", str(source), *words]))

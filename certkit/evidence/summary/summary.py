@@ -329,7 +329,6 @@ class Summary(Struct, frozen=True, kw_only=True, eq=False):
     integrity: Kept | None = None
     joined: int = 0
     unclustered: int = 0
-    user_fields: tuple[str, ...] = ()
     likeness: Likeness = Likeness()
     traces: Traces = Traces()
 

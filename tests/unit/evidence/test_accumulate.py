@@ -275,9 +275,12 @@ def test_what_manifests_state_is_joined_and_what_differs_is_named(tmp_path: Path
         "period": {"from": "2026-01-01", "to": "2026-02-28"},
     }
     assert found.conflicts == (
-        "temperature: 0 in bundle 1; 0.7 in bundle 2",
-        "evaluator: A (independent) in bundle 1; B (affiliated) in bundle 2",
-        "declared mix: nominal 0.25 in bundle 1; nominal 0.5 in bundle 2",
+        "temperature: 0.0 in bundle 1; 0.7 in bundle 2",
+        (
+            'evaluator: {"name":"A","relation":"independent"} in bundle 1;'
+            ' {"name":"B","relation":"affiliated"} in bundle 2'
+        ),
+        'declared mix: {"nominal":0.25} in bundle 1; {"nominal":0.5} in bundle 2',
     )
 
 

@@ -85,13 +85,6 @@ def test_the_layout_of_the_manifests_text_is_no_content(root: Path) -> None:
     assert open_bundle(root).facts.digest == digest
 
 
-def test_what_nothing_reads_yet_is_named(root: Path) -> None:
-    assert open_bundle(root).facts.unread == ("context.json",)
-    (root / "integrity").mkdir()
-    (root / "integrity" / "tasks.jsonl").write_bytes(b"")
-    assert open_bundle(root).facts.unread == ("context.json",)
-
-
 def test_every_changed_file_is_named_up_to_a_limit(tmp_path: Path) -> None:
     root = bundles.write(tmp_path / "b", {f"{i:02}.jsonl": lines([run(i)]) for i in range(25)})
     seal(root)

@@ -176,22 +176,11 @@ def test_whoever_took_office_after_the_signing_did_not_yet_count() -> None:
         assert ends(GOOD, policy(root=root)) == WINDOW
 
 
-def test_the_part_of_the_root_that_had_ended_is_named() -> None:
-    root = INSTANCE.trusted_root(ct=SIGNED - SECOND)
-    found = verify(canonical.line(GOOD), trust=policy(root=root), at=LATER)
-    assert found.steps[5].detail == (
-        "signed at 2026-02-01T00:01:30Z, outside the time of the trusted root's certificate transparency log"
-    )
-
-
 @pytest.mark.parametrize("name", ENTRIES)
 def test_what_is_attached_is_bound_to_the_signature(name: str) -> None:
     assert ends(GOOD) == ACCEPTED
     assert ENTRIES[name] != GOOD
-    step, code = ends(ENTRIES[name])[1:]
-    assert step == "signature"
-    assert code in {"passport.certificate", "passport.timestamp"}
-    assert ends(ENTRIES[name])[0] == 1
+    assert ends(ENTRIES[name]) == REFUSED
 
 
 def test_every_changed_byte_of_a_certificate_ends_in_a_refusal() -> None:
@@ -206,7 +195,7 @@ def test_every_changed_byte_of_a_certificate_ends_in_a_refusal() -> None:
 
 def test_the_timestamp_of_another_signature_is_refused() -> None:
     swapped = material(timestampVerificationData=SWAPPED["timestampVerificationData"])
-    assert ends(swapped) == (1, "signature", "passport.timestamp")
+    assert ends(swapped) == REFUSED
 
 
 def test_the_promise_of_a_log_proves_the_time_and_a_changed_one_does_not() -> None:

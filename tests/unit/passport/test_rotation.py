@@ -171,7 +171,7 @@ def test_a_policy_that_cannot_follow_is_left_as_it_is(others: Path) -> None:
     for old, new, expected in (
         ("new.pem", "old.pem", (8, "trust.unknown-key")),
         ("old.pem", "old.pem", (2, "usage.option")),
-        ("old.pem", "secret.pem", (2, "key.unsupported")),
+        ("old.pem", "secret.pem", (3, "key.unreadable")),
         ("old.pem", "missing.pem", (3, "file.missing")),
     ):
         done = certkit("trust", "rotate", old, new, "--trust", "trust.json", "--json")

@@ -87,8 +87,8 @@ def test_what_is_left_out_demands_nothing_and_accepts_no_specimen() -> None:
         ({"max_status_age": "7 days"}, "max_status_age"),
         ({"max_status_age": "P0D"}, "max_status_age"),
         ({"witnesses": {"k": 1, "keys": []}}, "1 of 0"),
-        ({"issuers": [{"name": "L", "keys": [{"pem": "x"}]}]}, "not a key in PEM"),
-        ({"issuers": [{"name": "L", "keys": [{"pem": RSA}]}]}, "RSA"),
+        ({"issuers": [{"name": "L", "keys": [{"pem": "x"}]}]}, "not a single public key in PEM"),
+        ({"issuers": [{"name": "L", "keys": [{"pem": RSA}]}]}, "a key of an unsupported type"),
         ({"issuers": [{"name": "L", "keys": [{"pem": PEM}, {"pem": PEM}]}]}, "twice"),
         (
             {"issuers": [{"name": "L", "keys": [{"pem": PEM, "not_after": "2026-01-01T00:00:00"}]}]},

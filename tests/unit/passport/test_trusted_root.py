@@ -68,10 +68,10 @@ def test_a_root_of_another_form_is_refused_before_it_is_used(root: Any) -> None:
 def test_a_window_holds_both_its_ends() -> None:
     root = INSTANCE.trusted_root(log=AT)
     for time, kept in ((AT, 1), (AT + timedelta(microseconds=1), 0), (INSTANCE.start, 1)):
-        assert len(trusted_root.within(root, "tlogs", [time])["tlogs"]) == kept
-    assert trusted_root.within(root, "tlogs", [INSTANCE.start - DAY])["tlogs"] == []
-    assert trusted_root.within(root, "tlogs", [INSTANCE.start, AT + DAY])["tlogs"] == []
-    assert trusted_root.within(root, "tlogs", [AT])["ctlogs"] == root["ctlogs"]
+        assert len(trusted_root.within(root, [time])["tlogs"]) == kept
+    assert trusted_root.within(root, [INSTANCE.start - DAY])["tlogs"] == []
+    assert trusted_root.within(root, [INSTANCE.start, AT + DAY])["tlogs"] == []
+    assert trusted_root.within(root, [AT])["ctlogs"] == root["ctlogs"]
 
 
 @pytest.mark.parametrize("who", WHO)

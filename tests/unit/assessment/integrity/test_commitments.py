@@ -16,11 +16,11 @@ from certkit.assessment.integrity.scores import score
 from certkit.cli.commands.verify import show_verification
 from certkit.evidence.bundle.folder import seal
 from certkit.evidence.integrity.reading import read
-from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
+from certkit.evidence.integrity.running import generate_probes, run_probes
 from certkit.passport.claim import from_bundle
 from certkit.passport.replay import manifest_difference
 from certkit.passport.verification import verify
-from certkit.probes.agents import agents_of
+from certkit.probes.agents import Asking
 from certkit.probes.generate import generate
 from certkit.probes.generate import line as line_of
 from certkit.probes.records import Family, asked
@@ -100,7 +100,7 @@ def replies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("replies")
     generate_probes(root / "tasks", seed="s", instances=1)
     spec = "reference:random"
-    run_probes(root / "tasks", root / "b", Asking(spec, agents_of(spec, timeout=9)), sealing=False)
+    run_probes(root / "tasks", root / "b", Asking(spec), sealing=False)
     return root / "b" / "integrity"
 
 
