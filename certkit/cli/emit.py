@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
     class Result(Protocol):
-        """A document; where it has an ``exit_code``, the command leaves with that."""
+        """A document; where it has an ``exit_code``, the command exits with that."""
 
         def to_dict(self) -> Mapping[str, Any]:
             """Return its members."""

@@ -124,9 +124,6 @@ SETTINGS: Final = {
 LETTERS: Final = {"✓": "+", "✗": "x", "–": "-", "≥": ">=", "≤": "<=", "≠": "!=", "…": "~", "█": "#", "░": "."}
 """What stands for a sign where standard output cannot show it; for any other character a question mark."""
 HELP: Final = {"help_option_names": ["-h", "--help"]}
-ABOUT: Final = (
-    "Certification evidence and agent passports: evidence in, a verdict that can be recomputed out."
-)
 _EXAMPLE: Final = "Example: "
 
 
@@ -207,7 +204,7 @@ def tree() -> Lazy:
     )
     return Lazy(
         name="certkit",
-        help=ABOUT,
+        help="Certification evidence and agent passports: evidence in, a verdict that can be recomputed out.",
         epilog="Start with 'certkit demo', then 'certkit assess BUNDLE'.",
         params=[version, *get_install_completion_arguments()],
         rows=TABLE,

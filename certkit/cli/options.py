@@ -23,15 +23,12 @@ def packaged(incomplete: str) -> list[str]:
 
 def mix(text: str) -> dict[str, float]:
     """Return what ``--fault-mix`` says: the share of each condition."""
-    shares: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, share = part.partition("=")
-        try:
-            shares[name.strip()] = float(share)
-        except ValueError:
-            message = f"{part!r} is not CONDITION=SHARE"
-            raise typer.BadParameter(message, param_hint="--fault-mix") from None
-    return shares
+    try:
+        shares = (part.split("=") for part in text.split(","))
+        return {name.strip(): float(share) for name, share in shares}
+    except ValueError:
+        message = f"{text!r} is not CONDITION=SHARE, with commas between"
+        raise typer.BadParameter(message, param_hint="--fault-mix") from None
 
 
 AGENT: Final = partial(typer.Option, "--agent", help="The name of the agent.")

@@ -106,9 +106,9 @@ def test_show_tells_what_the_records_cover(bundle: Path) -> None:
     done = certkit("bundle", "check", bundle)
     assert (done.code, done.err) == (0, "")
     rows = [line.split() for line in done.out.splitlines()]
-    assert ["domain", "nominal", "advers."] in rows
-    assert ["d", "1/2", "·"] in rows
-    assert ["e", "·", "1/1"] in rows
+    assert ["domain", "condition", "successes/runs"] in rows
+    assert ["d", "nominal", "1/2"] in rows
+    assert ["e", "adversarial", "1/1"] in rows
     document = certkit("bundle", "check", bundle, "--json").document
     assert document["coverage"][0] == {
         "split": "standard",
@@ -139,7 +139,7 @@ def test_assess_gives_the_same_document_on_stdout_in_a_file_and_as_an_object(
     printed = certkit("assess", bundle, "--json")
     written = certkit("assess", bundle, "-o", tmp_path / "deep" / "out.json")
     assert printed.code == written.code == 4
-    assert "written to" in written.err
+    assert written.out.endswith("/deep/out.json\n")
     assert printed.out.encode() == (tmp_path / "deep" / "out.json").read_bytes()
     assert printed.document == workflow.assess(bundle).to_dict()
     assert printed.document["schema"] == "urn:certkit:assessment:v1"
@@ -236,15 +236,6 @@ def test_a_profile_is_shown_and_its_text_is_itself(name: str, tmp_path: Path) ->
 def test_packaged_profiles_are_in_order() -> None:
     done = certkit("profile", "lint", "hb-eval-2026")
     assert (done.code, done.out, done.err) == (0, "hb-eval-2026: nothing found\n", "")
-
-
-def test_lint_names_rows_that_the_planned_runs_cannot_show() -> None:
-    # [26] §3.1: P(θ > .95) > .99 asks for 89 failure-free runs at the least.
-    done = certkit("profile", "lint", "hb-eval-2026", "--runs", "20", "--json")
-    assert done.code == 1
-    assert any("posterior" in fault for fault in done.document["faults"])
-    quiet = certkit("profile", "lint", "hb-eval-2026", "--runs", "20", "-q")
-    assert (quiet.code, quiet.out, quiet.err) == (1, "", "")
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,12 @@ def show_comparison(compared: Comparison) -> Iterator[str]:
     beside = {name: row for name, row in compared.metrics.items() if row.matched and name != main}
     if beside:
         yield from _table("metric", beside)
-    yield from _not_alike(compared)
+    if compared.not_alike:
+        yield ""
+        yield "Not alike, which can make a difference by itself:"
+    for item in compared.not_alike:
+        a, b = (text or "not stated" for text in (item.a, item.b))
+        yield from fold(f"{item.item}: A {a}, B {b}", first="- ", rest="  ")
     if compared.caveats:
         yield ""
         yield "To bear in mind:"
@@ -186,16 +191,6 @@ def _paper_tests(tests: PaperTests, main: str) -> Iterator[str]:
         apart = sum(pair.p < ALPHA for pair in tests.anova.pairs)
         text = f"{apart} of {len(tests.anova.pairs)} pairs differ; --json lists them"
         yield from entry("  Tukey HSD, agent × domain", tests.anova.reason or text, _LABEL)
-
-
-def _not_alike(compared: Comparison) -> Iterator[str]:
-    if not compared.not_alike:
-        return
-    yield ""
-    yield "Not alike, which can make a difference by itself:"
-    for item in compared.not_alike:
-        a, b = (text or "not stated" for text in (item.a, item.b))
-        yield from fold(f"{item.item}: A {a}, B {b}", first="- ", rest="  ")
 
 
 def show_drift(drifted: Drifted) -> Iterator[str]:

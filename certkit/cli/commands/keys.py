@@ -14,7 +14,6 @@ from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold
 from certkit.document import Digest, Document, Text
-from certkit.errors import UsageError
 from certkit.passport import keys
 from certkit.passport.keys import Algorithm
 
@@ -69,13 +68,6 @@ def rotate(
 
     Example: certkit keys rotate old.pem -o next.pem --public next-public.pem
     """
-    if keys.is_private(old) and keys.is_encrypted(old):
-        raise UsageError(
-            "key.passphrase",
-            "encrypted, and the passphrase is that of the new key",
-            where=str(old),
-            hint="name the old public key; 'certkit keys show KEY --pem' prints it",
-        )
     retired = keys.key_id(context.public_key(old, None))
     made = structs.replace(_generated(out, public, kind, passphrase_file, ask=ask), replaces=retired)
     hints = (

@@ -96,8 +96,13 @@ def revoke(
     """
     if (reason is None) == (replaced_by is None):
         raise UsageError("usage.option", "expected either --reason or --replaced-by")
-    hand = _hand(folder, key, passphrase_file, trust, log_key, at)
-    with _writing(folder) as opened:
+    hand = writing.Hand(
+        trust=context.load_policy(trust),
+        submitter=context.signing_key(key, passphrase_file),
+        log_key=log_key_of(log_key, folder),
+        at=context.dated(at),
+    )
+    with Registry.open(folder, heads=context.heads_path(), progress=progress(), warn=warn) as opened:
         if reason is not None:
             passport, entry, also = writing.revoke(opened, ident, reason=reason, detail=None, hand=hand)
         else:
@@ -133,8 +138,13 @@ def note(
     """
     if not text.strip() or len(text) > WORDS:
         raise UsageError("usage.option", f"TEXT has not 1 to {WORDS:,} characters")
-    hand = _hand(folder, key, passphrase_file, trust, log_key, at)
-    with _writing(folder) as opened:
+    hand = writing.Hand(
+        trust=context.load_policy(trust),
+        submitter=context.signing_key(key, passphrase_file),
+        log_key=log_key_of(log_key, folder),
+        at=context.dated(at),
+    )
+    with Registry.open(folder, heads=context.heads_path(), progress=progress(), warn=warn) as opened:
         entry = writing.note(opened, None, text, hand=hand)
     emit(RegistryNote(index=entry.index, new=entry.new), [f"noted, by entry {entry.index}"])
 
@@ -161,26 +171,6 @@ def status(
         index = opened.find(ident)
     data = write_status(folder, index, key=key, heads=context.heads_path(), at=context.dated(at))
     emit_file(data, data, out, force=force)
-
-
-def _writing(folder: Path) -> Registry:
-    return Registry.open(folder, heads=context.heads_path(), progress=progress(), warn=warn)
-
-
-def _hand(
-    folder: Path,
-    key: Path,
-    passphrase_file: Path | None,
-    trust: Path | None,
-    log_key: Path | None,
-    at: datetime | None,
-) -> writing.Hand:
-    return writing.Hand(
-        trust=context.load_policy(trust),
-        submitter=context.signing_key(key, passphrase_file),
-        log_key=log_key_of(log_key, folder),
-        at=context.dated(at),
-    )
 
 
 def cosign(
