@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 from msgspec import Struct
 
 from certkit.errors import CertkitError, MismatchError, NegativeError, UnavailableError
-from certkit.passport import opening, payload, terms
+from certkit.passport import opening, payload, statement
 from certkit.passport.derived import last_run
 from certkit.passport.replay import Opened, manifest_difference, replay_difference
 from certkit.text import quoted
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from certkit.passport.statement import BundleClaim, Judgement, Predicate, Statement
     from certkit.passport.trust import Trust
 
-CLOCK_SKEW: Final = terms.CLOCK_SKEW
+
+CLOCK_SKEW: Final = statement.CLOCK_SKEW
 
 Known = Literal["certkit", "policy"]
 NOT_ASKED: Final = "passport.not-asked"

@@ -19,8 +19,8 @@ from certkit.canonical import Digest
 from certkit.errors import CertkitError, InputError, UntrustedError
 from certkit.passport import keys, trusted_root
 from certkit.passport.keys import PublicKey
-from certkit.passport.terms import END
-from certkit.passport.terms import Digest as DigestText
+from certkit.passport.statement import END
+from certkit.passport.statement import Digest as DigestText
 
 TRUST_SCHEMA: Final = "urn:certkit:trust:v1"
 STATUS_AGE: Final = timedelta(days=7)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from certkit.passport.statement import (
-        BundleClaim,
         Commitments,
         Dates,
         Evidence,
@@ -70,23 +69,10 @@ def short(digest: str) -> str:
 
 def periods(evidence: Evidence) -> list[str]:
     """Return a line for each bundle, in their order; none where the evidence is a single one."""
-    return [f"{number}. {_line(part)}" for number, part in enumerate(evidence.bundles or (), 1)]
-
-
-def _line(part: BundleClaim) -> str:
-    domains = ", ".join(
-        f"{name} {row.successes:,} of {row.n:,}" for name, row in sorted(part.by_domain.items())
-    )
-    faults = f"{part.successes:,} of {part.fault_runs:,} runs under faults"
-    told = (
-        _when(part.dates),
-        f"succeeded in {faults} ({domains or 'no domain'})",
-        f"{part.nominal_runs:,} nominal",
-        f"{wording.tier(part.table.tier)} by table reading",
-        f"{wording.tier(part.bounded.tier)} by bounded reading",
-        short(part.digest),
-    )
-    return "; ".join(told)
+    return [
+        f"{number}. {_when(part.dates)}; {short(part.digest)}"
+        for number, part in enumerate(evidence.bundles or (), 1)
+    ]
 
 
 def _when(dates: Dates) -> str:

@@ -135,7 +135,7 @@ LINES: Final = {
     "bundle init": ("new --agent agent --version 1",),
     "drift": ("first/passport.json a --trust trust.json",),
     "export": (
-        "first/passport.json -f a2a -t trust.json -k key.pem --bundle a --replay -o never --at 2026-03-02",
+        "first/passport.json -f badge -t trust.json -k key.pem --bundle a --replay -o never --at 2026-03-02",
     ),
     "import": ("records rows.csv -o never --map map.toml",),
     "issue": (

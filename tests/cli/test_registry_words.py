@@ -33,7 +33,7 @@ def test_a_time_outside_the_calendar_is_refused(time: str) -> None:
     for words in (("history", "registry", NAME), ("list", "registry", "--status", "current")):
         done = certkit("registry", *words, "--at", time)
         assert (done.code, done.out) == (2, "")
-        assert done.err == (f"error: {time!r} is out of range\nhint: a time from 1970 to the end of 9998\n")
+        assert done.err.startswith(f"error: {time!r} is not a time from 1970 to 9998\nhint: a date, ")
 
 
 @pytest.mark.usefixtures("place")

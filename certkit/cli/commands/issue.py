@@ -20,7 +20,7 @@ from certkit.errors import UsageError
 from certkit.passport import timestamp as authority
 from certkit.passport.issuing import Issuer
 from certkit.passport.keyless import Keyless
-from certkit.passport.terms import Relation
+from certkit.passport.statement import Relation
 from certkit.report import HINTS
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from certkit.cli.emit import emit, fold
 from certkit.cli.views.assessment import show_profile
 from certkit.document import BESIDE, Digest, Document, Part, Text, fill
 from certkit.errors import Exit, UsageError
-from certkit.passport.terms import Reading
+from certkit.passport.statement import Reading
 
 if TYPE_CHECKING:
     from certkit.assessment.recheck import RecheckDocument

@@ -19,7 +19,7 @@ from certkit.document import Document, GivenPath, Text
 from certkit.errors import UsageError
 from certkit.passport import keyless, keys, trusted_root
 from certkit.passport.editing import cautions, removed, rotated
-from certkit.passport.terms import Reading
+from certkit.passport.statement import Reading
 from certkit.passport.trust import Identity, Requirement, Trust, TrustedKey, parse
 from certkit.passport.trusted_root import KINDS
 from certkit.passport.words import day, utc

@@ -70,7 +70,7 @@ _AGAINST: Final = {
         "no-records repeated-attempt undeclared-attempt undeclared-runs declared-runs-differ "
         "harness-errors one-start-time constant-interval times-backwards domains-in-blocks "
         "implausible-pace runs-alike names-alike tasks-not-distinct import-odd import-refused "
-        "periods-differ periods-not-compared bundles-differ integrity-partial integrity-rated "
+        "periods-differ periods-not-compared integrity-partial integrity-rated "
         "integrity-tasks"
     ),
     "G4.3": (

@@ -128,7 +128,6 @@ def test_what_speaks_against_one_bundle_is_told_of_all(tmp_path: Path) -> None:
     told = [item.message for item in judged.findings if item.code == "declared-runs-differ"]
     assert [text[:15] for text in told] == ["bundle 1 of 2: ", "bundle 2 of 2: "]
     assert "bundle 2 of 2" in message(judged, "temperature-not-zero")
-    assert "temperature" in message(judged, "bundles-differ")
 
 
 @pytest.fixture(scope="module")
@@ -198,43 +197,6 @@ CHANGES: dict[str, Any] = {
     "bundles in another order": lambda d: parts(d).reverse(),
     "a bundle left out": lambda d: (parts(d).pop(), renamed(d)),
     "one bundle alone": lambda d: (parts(d).__delitem__(slice(1, None)), renamed(d)),
-    "one record more": lambda d: parts(d)[0].update(records=61),
-    "one nominal run more": lambda d: parts(d)[0].update(nominal_runs=13, records=60),
-    "one fault run more": lambda d: parts(d)[0].update(fault_runs=49),
-    "a success moved from one domain's count": lambda d: parts(d)[0]["by_domain"]["d"].update(successes=1),
-    "a success too many": lambda d: (
-        parts(d)[0]["by_domain"]["d"].update(successes=parts(d)[0]["successes"] + 1),
-        parts(d)[0].update(successes=parts(d)[0]["successes"] + 1),
-    ),
-    "another domain": lambda d: parts(d)[0].update(by_domain={"e": parts(d)[0]["by_domain"]["d"]}),
-    "more successes than runs": lambda d: parts(d)[0].update(
-        by_domain={
-            "d": {"successes": parts(d)[0]["successes"], "n": 1},
-            "e": {"successes": 0, "n": 47},
-        }
-    ),
-    "runs before the scope's first": lambda d: parts(d)[0]["dates"].update(first_run="2025-01-01T00:00:00Z"),
-}
-
-
-def moved(document: dict[str, Any], first: str | None, last: str | None) -> None:
-    """Let the second bundle's runs be made at another time, and the scope's with them."""
-    dates = parts(document)[1]["dates"]
-    for name, value in (("first_run", first), ("last_run", last)):
-        dates.pop(name, None)
-        if value is not None:
-            dates[name] = value
-
-
-def domain_without_runs(document: dict[str, Any]) -> object:
-    return parts(document)[0]["by_domain"].update(e={"successes": 0, "n": 0})
-
-
-CHANGES |= {
-    "a domain without runs": domain_without_runs,
-    "a last run before the first": lambda d: moved(d, "2026-02-03T00:00:00Z", "2026-02-02T00:00:00Z"),
-    "a first run without a last": lambda d: moved(d, "2026-02-02T10:00:00Z", None),
-    "a last run without a first": lambda d: moved(d, None, "2026-02-02T10:00:00Z"),
 }
 
 
@@ -249,13 +211,11 @@ def test_parts_that_are_not_those_of_the_whole_are_refused(issued: Passport, nam
     assert caught.value.code == "passport.statement"
 
 
-def test_success_that_moved_between_bundles_is_found_by_the_replay(
+def test_a_bundle_of_another_time_is_found_by_the_replay(
     issued: Passport, roots: tuple[Path, Path, Path]
 ) -> None:
     document = canonical.loads(issued.payload)
-    for part, step in zip(parts(document), (1, -1), strict=False):
-        part["successes"] += step
-        part["by_domain"]["d"]["successes"] += step
+    parts(document)[0]["dates"]["first_run"] = "2025-01-01T00:00:00Z"
     data = canonical.canonical(document)
     payload.read(data)
     data = canonical.line(sealed.seal(data, KEY))
@@ -302,18 +262,8 @@ def test_an_output_inside_any_of_the_bundles_is_refused(roots: tuple[Path, Path,
     assert (code, document["error"]["code"]) == (2, "usage.option")
 
 
-def part(digest: str, *, fault_runs: int = 10, successes: int = 10, **dates: Any) -> statement.BundleClaim:
-    return statement.BundleClaim(
-        digest="sha256:" + digest * 64,
-        dates=statement.Dates(**dates),
-        records=fault_runs,
-        nominal_runs=0,
-        fault_runs=fault_runs,
-        successes=successes,
-        by_domain={"d": statement.Successes(successes=successes, n=fault_runs)},
-        table=statement.Attained(tier=1),
-        bounded=statement.Attained(tier=0),
-    )
+def part(digest: str, **dates: Any) -> statement.BundleClaim:
+    return statement.BundleClaim(digest="sha256:" + digest * 64, dates=statement.Dates(**dates))
 
 
 def ran(digest: str, first: str, last: str | None = None, **declared: Any) -> statement.BundleClaim:
@@ -338,13 +288,8 @@ def test_people_are_shown_every_period_and_its_contexts(
 ) -> None:
     text = " ".join(" ".join(shown(issued, tmp_path)).split())
     assert "Pooled from 3 bundles, each alone:" in text
-    for month, good in ((1, 9), (2, 8), (3, 9)):
-        runs = [run for run in campaign("x", month, good) if run["condition"] != "nominal"]
-        won = sum(run["outcome"] == "success" for run in runs)
-        assert (
-            f"{month}. run from 2026-0{month}-02T10:00:00Z to 2026-0{month}-02T10:59:03Z; succeeded in"
-            f" {won} of 48 runs under faults (d {won} of 48); 12 nominal;" in text
-        )
+    for month in (1, 2, 3):
+        assert f"{month}. run from 2026-0{month}-02T10:00:00Z to 2026-0{month}-02T10:59:03Z; sha256:" in text
     for root in roots:
         assert short(open_bundle(root).facts.digest) in text
     alone = issue(

@@ -80,7 +80,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "met by a bound and not by the value": (
         by_bounds,
-        "criterion r_op at Tier 2 cannot be met by bounds with its bound",
+        "criterion r_op at Tier 2 cannot stand so with its value and bound",
     ),
     "runs before all time": (
         lambda p: p["scope"]["dates"].update(first_run="0001-01-01T00:00:00+14:00"),

@@ -14,7 +14,7 @@ from msgspec import structs
 from certkit import canonical
 from certkit.errors import CertkitError, UsageError
 from certkit.evidence.records.record import Split
-from certkit.passport import sealed, terms
+from certkit.passport import sealed, statement
 from certkit.passport.issuing import VALIDITY, Issuer, issue
 from certkit.passport.opening import Passport, parse
 from tests.support import build, schemas
@@ -146,10 +146,10 @@ def test_an_unsealed_bundle_is_not_issued() -> None:
     assert (caught.value.code, caught.value.exit_code) == ("bundle.unsealed", 2)
 
 
-@pytest.mark.parametrize("days", [0, -1, 367])
+@pytest.mark.parametrize("days", [-1, 367])
 def test_a_validity_that_is_empty_or_endless_is_not_issued(days: int) -> None:
     summary = build.strong()
-    with pytest.raises(CertkitError) as caught:
+    with pytest.raises(CertkitError, match="the validity ends before it begins, or is longer than 366 days"):
         issue(
             build.judged(summary),
             summary,
@@ -158,7 +158,6 @@ def test_a_validity_that_is_empty_or_endless_is_not_issued(days: int) -> None:
             not_before=NOW,
             not_after=NOW + timedelta(days=days),
         )
-    assert caught.value.code == "passport.validity"
 
 
 def test_times_are_written_in_utc_and_cut_to_seconds() -> None:
@@ -193,7 +192,7 @@ def test_times_are_written_in_utc_and_cut_to_seconds() -> None:
     ],
 )
 def test_decimals(value: Fraction | float | None, text: str | None) -> None:
-    assert terms.decimal(value) == text
+    assert statement.decimal(value) == text
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 513])

@@ -141,7 +141,7 @@ def test_verify_says_that_the_pages_are_not_signed() -> None:
 @pytest.mark.usefixtures("folder")
 def test_show_export_and_drift_take_the_passport_out() -> None:
     at = ("--at", "2026-03-02")
-    for arguments in (("show", "{}"), ("export", "{}", "-f", "markdown", "--unverified")):
+    for arguments in (("show", "{}"), ("export", "{}", "-f", "markdown", "--trust", "trust.json")):
         shown = [
             certkit(*(part.format(name) for part in arguments), *at) for name in ("passport.json", "case.pdf")
         ]
@@ -170,7 +170,7 @@ def test_every_command_refuses_a_pdf_without_a_passport(folder: Path) -> None:
         ("verify", "empty.pdf", "--trust", "trust.json"),
         ("show", "empty.pdf"),
         ("drift", "empty.pdf", "passport.json"),
-        ("export", "empty.pdf", "-f", "markdown", "--unverified"),
+        ("export", "empty.pdf", "-f", "markdown", "--trust", "trust.json"),
     ):
         done = certkit(*arguments, "--json")
         assert (done.code, done.document["error"]["code"]) == (3, "pdf.no-passport")

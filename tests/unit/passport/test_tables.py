@@ -111,15 +111,15 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "another threshold": (
         lambda d: rows(d)["r_op"]["tiers"]["3"].update(threshold="0.900000"),
-        "criteria r_op tiers 3 asks: claimed > 0.900000, hb-eval-2026 has > 0.950000",
+        "criteria r_op tiers 3 2: claimed 0.900000, hb-eval-2026 has 0.950000",
     ),
     "another operator": (
         lambda d: rows(d)["r_op"]["tiers"]["3"].update(operator=">="),
-        "criteria r_op tiers 3 asks: claimed >= 0.950000, hb-eval-2026 has > 0.950000",
+        "criteria r_op tiers 3 1: claimed >=, hb-eval-2026 has >",
     ),
     "a tier left out": (
         lambda d: rows(d)["r_op"]["tiers"].pop("2"),
-        "criteria r_op tiers 2: claimed nothing, hb-eval-2026 has {",
+        "criteria r_op tiers 2: claimed nothing, hb-eval-2026 has [",
     ),
     "another metric": (
         lambda d: rows(d)["pei"].update(metric="frr"),
@@ -135,7 +135,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "less confidence": (
         lambda d: rows(d)["r_op"]["tiers"]["3"]["bounded"].update(confidence="0.500000"),
-        "criteria r_op tiers 3 confidence: claimed 0.500000,",
+        "criteria r_op tiers 3 3: claimed 0.500000,",
     ),
     "another reading": (
         lambda d: d["predicate"]["assessment"]["profile"].update(reading="bounded"),
@@ -166,16 +166,13 @@ def test_a_tier_that_the_table_does_not_have_is_named() -> None:
     document = canonical.loads(issued().payload)
     tiers = rows(document)["r_op"]["tiers"]
     tiers["4"] = copy.deepcopy(tiers["3"])
-    assert differences(document)[0].startswith("criteria r_op tiers 4: claimed {")
+    assert differences(document)[0].startswith("criteria r_op tiers 4: claimed [")
 
 
-def test_a_row_without_a_bound_is_held_to_the_table_all_the_same() -> None:
+def test_a_row_without_a_bound_is_none_of_the_table() -> None:
     document = canonical.loads(issued().payload)
-    tier = rows(document)["r_op"]["tiers"]["1"]
-    tier["bounded"] = None
-    assert differences(document) == []
-    tier["threshold"] = "0.100000"
-    assert differences(document) != []
+    rows(document)["r_op"]["tiers"]["1"]["bounded"] = None
+    assert differences(document)[0].startswith("criteria r_op tiers 1 3: claimed None")
 
 
 def differences(document: dict[str, Any]) -> list[str]:
