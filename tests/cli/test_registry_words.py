@@ -109,7 +109,7 @@ def test_what_an_entry_shows_of_the_one_before_it_is_called_so() -> None:
     shown = narrow(certkit("registry", "list", "registry", 1)).splitlines()
     labels = [line[:15].strip() for line in shown if not line.startswith(" ")]
     assert len(labels) == len(set(labels))
-    assert {"index", "leaf", "passport size", "prev index"} <= set(labels)
+    assert {"index", "leaf", "file size", "prev index"} <= set(labels)
 
 
 @pytest.mark.usefixtures("place")

@@ -186,7 +186,8 @@ def _show_entry(listing: RegistryList) -> Iterator[str]:
     members = {"index": row.index, "leaf": row.leaf} | to_builtins(row.entry)
     for name, value in members.items():
         for part, text in value.items() if isinstance(value, dict) else [("", value)]:
-            label = (part if name == "claims" else f"{name} {part}").removesuffix("_id").replace("_", " ")
+            place = {"claims": "", "passport": "file "}.get(name, f"{name} ")
+            label = f"{place}{part}".removesuffix("_id").replace("_", " ")
             digest = str(text).startswith("sha256:")  # beside a label of eight it ends in column 80
             yield from entry(f"{label.strip()} ", "none" if text is None else text, 9 if digest else 20)
     yield from entry("included in", f"{listing.origin}, {entries(listing.size)}", 20)
