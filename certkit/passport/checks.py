@@ -101,7 +101,7 @@ def signing(passport: Signed, trust: Trust) -> Signing:
     A signature by a certificate always has a proven time. A signature by a key has it where an RFC 3161
     timestamp by an authority of the policy's trusted root is attached.
     """
-    material, envelope = passport.file.material, passport.envelope
+    material, envelope = passport.file.verification_material, passport.envelope
     try:
         if material.keyless:
             certified = opening.certified(passport.file, envelope, trust)

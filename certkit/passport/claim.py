@@ -211,7 +211,6 @@ def _commitments(scored: IntegrityDocument, facts: Facts) -> st.Commitments | No
         ),
         core=decimal(scored.core.value),
         raters=scored.raters.people or None,
-        unrated=decimal(scored.raters.core) if scored.rated else None,
     )
 
 

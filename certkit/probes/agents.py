@@ -109,11 +109,14 @@ class Call(NamedTuple):
     mode: records.Mode
 
 
-class Agent(NamedTuple):
-    """One agent: how it is called, and what ends a program that it started."""
+class Agent:
+    """One agent, by the function that replies to a call."""
 
-    reply: Callable[[Call], Any]
-    close: Callable[[], None] = lambda: None
+    def __init__(self, reply: Callable[[Call], Any]) -> None:
+        self.reply = reply
+
+    def close(self) -> None:
+        """End what the agent started."""
 
 
 def agents_of(asking: Asking) -> Callable[[], Agent]:
@@ -125,25 +128,16 @@ def agents_of(asking: Asking) -> Callable[[], Agent]:
         function = _function(*rest.split(":"))
         return lambda: Agent(lambda call: function(call.prompt))
     if kind == "command" and (words := _words(rest)):
-
-        def started() -> Agent:
-            program = _Program(words)
-            return Agent(program.ask, program.close)
-
-        return started
-    if kind == "http" and rest.startswith(("http://", "https://")) and asking.model:
-        if {"@", "?", "#"} & set(rest):  # the address is kept in the bundle, and in what errors say
-            raise UsageError(
-                "usage.option",
-                "--agent: the address of an endpoint holds no user, password or query",
-                hint="certkit reads the key of an endpoint from CERTKIT_AGENT_KEY",
-            )
+        return lambda: _Program(words)
+    # The address is kept in the bundle, and must hold no secret.
+    is_address = rest.startswith(("http://", "https://")) and {"@", "?", "#"}.isdisjoint(rest)
+    if kind == "http" and is_address and asking.model:
         return lambda: Agent(partial(_post, rest, asking))
     raise UsageError(
         "usage.option",
-        f"--agent: {asking.spec!r} names no agent",
-        hint="python:MODULE:FUNCTION, command:LINE of a program that exists, http:URL with --model,"
-        f" or reference: and one of {', '.join(Reference)}",
+        "--agent: this names no agent",
+        hint="python:MODULE:FUNCTION, command:LINE of a program that exists, http:URL with --model, its key"
+        f" in CERTKIT_AGENT_KEY and not in the URL, or reference: and one of {', '.join(Reference)}",
     )
 
 
@@ -166,15 +160,16 @@ def _function(module: str, name: str) -> Callable[[str], Any]:
     return function  # type: ignore[no-any-return]
 
 
-class _Program:
+class _Program(Agent):
     """JSON lines: ``{"id": 1, "prompt": …}`` in, ``{"id": 1, "text": …}`` out."""
 
     def __init__(self, words: list[str]) -> None:
+        super().__init__(self._ask)
         self._words = words
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
 
-    def ask(self, call: Call) -> str:
+    def _ask(self, call: Call) -> str:
         if self._process is None:
             self._process = subprocess.Popen(  # noqa: S603 - the program that the user named, without a shell
                 self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True

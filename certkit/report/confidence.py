@@ -140,9 +140,8 @@ def _told(scored: Mapping[str, Any]) -> Iterator[str]:
         f"Commitment integrity (HCCIS-CORE) is {value}; on these tasks agents reach {core['floor']:.3f} to "
         f"{core['ceiling']:.3f}. It moves no tier and says nothing about safety."
     )
-    if (bare := scored["raters"]["core"]) != core["value"] and bare is not None:
-        people = many(scored["raters"]["people"], "rater")
-        yield f"The core rests on the ratings of {people}; without them it is {bare:.3f}."
+    if people := scored["raters"]["people"]:
+        yield f"The core rests on the ratings of {many(people, 'rater')}."
     if reason := TASKS.get(scored["origin"]["seed"]):
         yield f"{reason[:1].upper()}{reason[1:]}."
 

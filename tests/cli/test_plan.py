@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 SHORT = ("plan", "--tier", "2", "--expect", "r_op=.88", "--icc", ".1", "--domains", "5")
 FULL = (
-    *("plan", "--tier", "2", "-p", "hb-eval-2026-bounded", "--expect", "r_op=.95,frr=.94:.2,pei=.92:.1"),
-    *("--expect", "ti=4.5:.5,adversarial_resistance=.95", "--expect", "cascade_penalty=4"),
+    *("plan", "--tier", "2", "-p", "hb-eval-2026-bounded", "--expect", "r_op=.95,frr=.95,pei=.92"),
+    *("--expect", "ti=4.5,adversarial_resistance=.95", "--expect", "cascade_penalty=4"),
 )
 
 

@@ -226,9 +226,6 @@ def score(kept: Kept) -> doc.IntegrityDocument:
         by_cell=_cells(items),
         raters=doc.Raters(
             people=len({item.rater for item in kept.annotations if item.kind != "audit"}),
-            core=overall(
-                [scored(task, replies) for task in kept.tasks] if kept.annotations else items, "core"
-            ),
             difficulty=raters.difficulty_of(kept, said),
             construct=raters.construct_of(kept),
         ),

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import typer
 from msgspec import structs
 
-from certkit import files, resources, toml, workflow
+from certkit import workflow
 from certkit.assessment.findings.findings import MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
@@ -21,7 +21,6 @@ from certkit.errors import UsageError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.records.schema import record_schema
 from certkit.evidence.summary.runs import Runs, worst_runs
-from certkit.report.formulas import FORMULAS
 from certkit.wording import many
 
 _SHOWN: Final = 40
@@ -85,10 +84,7 @@ def known(profile: str) -> dict[str, Explanation]:
     names |= {
         name: _told(name, "finding", text, severity=str(SEVERITY[name])) for name, text in MEANING.items()
     }
-    file = resources.path("templates", "explain.toml")
-    text = files.read(file, limit=1 << 20).decode()
-    examples = toml.loads(text, code="internal.bug", where=file.name)["example"]
-    names |= {name: _metric(name, name, "metric", examples) for name in CATALOGUE}
+    names |= {name: _metric(name, name, "metric") for name in CATALOGUE}
     judged = workflow.load_profile(profile)
     for row in judged.criteria:
         unit = CATALOGUE[row.metric].unit
@@ -97,7 +93,7 @@ def known(profile: str) -> dict[str, Explanation]:
             for tier in judged.tier_numbers
             if (threshold := row.threshold(tier)) is not None
         }
-        names[row.id] = _metric(row.id, row.metric, "criterion", examples, **tiers)
+        names[row.id] = _metric(row.id, row.metric, "criterion", **tiers)
     return names
 
 
@@ -105,12 +101,12 @@ def _told(name: str, kind: Any, text: str, **facts: str) -> Explanation:
     return Explanation(name=name, kind=kind, text=text, facts=facts)
 
 
-def _metric(name: str, metric: str, kind: Any, examples: Mapping[str, str], **tiers: str) -> Explanation:
+def _metric(name: str, metric: str, kind: Any, **tiers: str) -> Explanation:
     spec = CATALOGUE[metric]
-    text = f"{spec.title[:1].upper()}{spec.title[1:]}: {FORMULAS[metric]}.".replace("ω", "success (1 or 0)")
+    text = f"{spec.title[:1].upper()}{spec.title[1:]}: {spec.formula}.".replace("ω", "success (1 or 0)")
     facts = {"unit": str(spec.unit), "source": spec.source, "to measure it": spec.evidence}
-    if metric in examples:
-        facts["example"] = examples[metric]
+    if spec.example is not None:
+        facts["example"] = spec.example
     return _told(name, kind, text, **facts, **tiers)
 
 

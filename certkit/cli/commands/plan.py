@@ -32,8 +32,7 @@ def plan(
         typer.Option(
             "--expect",
             metavar="METRIC=VALUE",
-            help="What is expected of a metric; as often as wanted, or several with commas between."
-            " VALUE:SD states the standard deviation of one run of a mean.",
+            help="What is expected of a metric; as often as wanted, or several with commas between.",
         ),
     ],
     profile: opt.ProfileName = "hb-eval-2026",

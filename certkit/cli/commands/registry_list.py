@@ -189,8 +189,8 @@ def _show_entry(listing: RegistryList) -> Iterator[str]:
             place = {"claims": "", "passport": "file "}.get(name, f"{name} ")
             label = f"{place}{part}".removesuffix("_id").replace("_", " ")
             digest = str(text).startswith("sha256:")  # beside a label of eight it ends in column 80
-            yield from entry(f"{label.strip()} ", "none" if text is None else text, 9 if digest else 20)
-    yield from entry("included in", f"{listing.origin}, {entries(listing.size)}", 20)
+            yield from entry(f"{label.strip()} ", "none" if text is None else text, 9 if digest else 15)
+    yield from entry("included in", f"{listing.origin}, {entries(listing.size)}", 15)
 
 
 def _show_entries(listing: RegistryList) -> Iterator[str]:
