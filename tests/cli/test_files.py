@@ -134,7 +134,9 @@ LINES: Final = {
     "context init": ("a -o never",),
     "bundle init": ("new --agent agent --version 1",),
     "drift": ("first/passport.json a --trust trust.json",),
-    "export": ("first/passport.json -f in-toto-svr -t trust.json -k key.pem -o never --at 2026-03-02",),
+    "export": (
+        "first/passport.json -f vc+jwt -t trust.json -k key.pem --bundle a --replay -o never --at 2026-03-02",
+    ),
     "import": ("records rows.csv -o never --map map.toml",),
     "issue": (
         "a -o never --key key.pem --issuer Lab --registry registry --trust trust.json",
