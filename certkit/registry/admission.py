@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from certkit import files
+from certkit.document import fill
 from certkit.errors import CertkitError, InputError, MismatchError, NegativeError, UntrustedError
 from certkit.passport import checks
 from certkit.passport.opening import RefusedPassportError, open_signed
@@ -47,17 +48,17 @@ if TYPE_CHECKING:
     from certkit.registry.ledger import Warn
     from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
+    from certkit.tlog.proof import LogProof
 
 PROOF_SUFFIX: Final = ".tlog-proof"
 """What is appended to a passport's file name to name the proof beside it."""
 
 
-class Admitted(Appended):
-    """What became of a passport that was admitted, and what followed from it."""
+class Admitted(Appended, frozen=True, kw_only=True):
+    """What became of a passport that was admitted: its entry, the proof, and what followed."""
 
-    def __init__(self, appended: Appended, following: Consequences) -> None:
-        super().__init__(appended.index, new=appended.new, prove=appended.prove)
-        self.following = following
+    proof: LogProof
+    following: Consequences
 
 
 def admit(
@@ -90,7 +91,7 @@ def admit(
             follow=following.of,
             trust=trust,
         )
-    return Admitted(appended, following)
+        return fill(Admitted, appended, proof=registry.prove(appended.index), following=following)
 
 
 def inspect(
@@ -196,7 +197,6 @@ def checker(trust: Trust) -> Check:
             not_before=timestamp(predicate.validity.not_before),
             not_after=timestamp(predicate.validity.not_after),
             supersedes=predicate.supersedes,
-            bundles=tuple(bundle.digest for bundle in predicate.evidence.bundles or ()),
         )
 
     return check

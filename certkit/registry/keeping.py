@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Struct
 
 from certkit import files
 from certkit.errors import MismatchError
 from certkit.passport import keys
 from certkit.passport.checks import CLOCK_SKEW
-from certkit.registry.log import KEY_FILE, NEXT_KEY, load_log_key, make_log_key
+from certkit.registry.log import KEY_FILE, NEXT_KEY, load_log_key
 from certkit.tlog.checkpoint import open_checkpoint, parse_checkpoint
 from certkit.tlog.note import open_note, parse_lines, parse_note, write_note
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
     from pathlib import Path
-
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.passport.trust import Trust
     from certkit.registry.registry import Registry
@@ -130,18 +129,14 @@ def hand_over(
 
     Without a `new` key one is made, on the disk before it signs anything, and then takes the place of the
     key in the registry's folder. `old` is asked only where the old key still has to sign. Raises as
-    `Registry.rotate` does.
+    `Registry.rotate` does; a key that was made stays then for the next time.
     """
     kept = folder / NEXT_KEY
-    coming = new or (load_log_key(kept) if kept.exists() else None)
-    if coming is None or registry.vkey.public != coming.public_key().public_bytes_raw():
-        leaving = old()
-        with registry.turn(leaving):
-            pass  # what is refused is refused before there is a key that nothing will use
-        if coming is None:
-            keys.write_private(kept, make_log_key(), passphrase=None)
-            coming = load_log_key(kept)
-        registry.rotate(old=leaving, new=coming, at=at, trust=trust)
+    if new is None and not kept.exists():
+        keys.write_private(kept, Ed25519PrivateKey.generate(), passphrase=None)
+    coming = new or load_log_key(kept)
+    if registry.vkey.public != coming.public_key().public_bytes_raw():
+        registry.rotate(old=old(), new=coming, at=at, trust=trust)
     if new is None:
         files.move(kept, folder / KEY_FILE)
     return registry.vkey

@@ -20,7 +20,7 @@ from certkit.errors import MismatchError, UnavailableError, UntrustedError, Usag
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress
 from certkit.registry import store
-from certkit.registry.entry import Logged, Stored, begins, chosen, is_index, read
+from certkit.registry.entry import Logged, begins, chosen, is_index, read
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
 from certkit.registry.source import keys_of_log, log_key, opened, walk
@@ -55,17 +55,8 @@ class History(Struct, frozen=True, kw_only=True):
 
     @property
     def drifted(self) -> bool:
-        """Whether the log says that the latest passport drifted.
-
-        A passport on the same evidence about the same agent shows nothing new: the one before it decides.
-        """
-        later = None
-        for issued in reversed(self.passports):
-            same = (issued.claims.evidence, issued.claims.agent)
-            if later not in {None, same} or issued.drift is not None:
-                return later in {None, same}
-            later = same
-        return False
+        """Whether the log says that the latest passport drifted."""
+        return self.passports[-1].drift is not None
 
 
 def history(lineage: str, entries: Iterable[Logged], policy: Policy) -> History:
@@ -163,36 +154,21 @@ class Reader:
         for index, data, leaf in self.entries():
             yield Logged(index, leaf, read(data))
 
-    def passports(self) -> list[Issued]:
-        """Return all passports of the log with what ended them, whoever signed the entries, oldest first.
-
-        Raises as `logged`.
-        """
-        passports = Passports(self.policy())
-        for logged in self.logged():
-            passports.follow(logged)
-        return list(passports.issued())
-
     def find(self, ident: str) -> tuple[Logged, Issued | None]:
         """Return an entry by its index, or that of a passport by its id or the beginning of it.
 
         With it comes the passport that it logs. Raises as `logged`, and `UsageError` ``registry.unknown``.
         """
-        number = int(ident) if is_index(ident, self.head.checkpoint.size) else None
-        passports, entries, firsts = Passports(self.policy()), dict[int, Logged](), dict[str, int]()
-        for logged in self.logged():
-            passports.follow(logged)
-            claims = logged.found.passport
-            if logged.index == number or (number is None and claims and begins(claims.passport_id, ident)):
-                entries[logged.index] = logged
-                firsts.setdefault(str(logged.found.passport_id), logged.index)
-        logged = entries[chosen(ident, firsts, where=str(self._folder)) if number is None else number]
-        claims = logged.found.passport
-        issued = (issued for issued in passports.issued() if claims and issued.claims == claims)
-        return logged, next(issued, None)
+        entries, passports = self.listed()
+        firsts = {name: issued.index for name, issued in passports.items() if begins(name, ident)}
+        index = (
+            int(ident) if is_index(ident, len(entries)) else chosen(ident, firsts, where=str(self._folder))
+        )
+        claims = entries[index].found.passport
+        return entries[index], passports.get(claims.passport_id) if claims else None
 
     def listed(self) -> tuple[list[Logged], dict[str, Issued]]:
-        """Return every entry of the log, and what `passports` does, by id; raise as that does."""
+        """Return every entry, and all passports by id, whoever signed the entries; raise as `logged`."""
         entries, passports = list(self.logged()), Passports(self.policy())
         for logged in entries:
             passports.follow(logged)
@@ -202,9 +178,9 @@ class Reader:
         """Return whose entries count: everybody's, or those that a trust policy's keys signed."""
         return Policy(self.head.checkpoint.origin, trust, self.passport)
 
-    def passport(self, file: Stored) -> bytes | None:
-        """Return a logged passport's bytes, None where they are not here or have changed."""
-        return store.intact_blob(self._folder, file.sha256)
+    def passport(self, sha256: str) -> bytes | None:
+        """Return a logged passport by the digest of its file, None where it is not here or has changed."""
+        return store.intact_blob(self._folder, sha256)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from certkit.errors import CertkitError, UsageError
 from certkit.passport import keys
 from certkit.progress import SILENT, Progress
 from certkit.registry import store
+from certkit.registry.drifts import Line
 from certkit.registry.entry import KeyChange, Logged, Stored, is_index, read
 from certkit.registry.heads import Heads, refuse_fork, remembered
 from certkit.registry.ledger import Ledger, Warn
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.proof import LogProof
 
-Follow = Callable[["PassportFacts", Iterable[bytes]], Sequence["AnyClaims"]]
+Follow = Callable[["PassportFacts", Iterable[bytes | None]], Sequence["AnyClaims"]]
 """Returns what is logged along with a passport, given its facts and those before it in its lineage."""
 
 SPARED: Final = 5_000
@@ -65,20 +66,17 @@ class Registry:
         progress: Progress = SILENT,
         warn: Warn = lambda _: None,
     ) -> None:
-        self._folder, self._warn = folder, warn
-        self._connection = connection
-        self._heads = heads
+        self._folder, self._connection, self._heads = folder, connection, heads
         self._log = Log(connection)
         self._held: Head | None = None
         self._saved = 0
-        self._closed = False
         self._known = Ledger(
             self._log,
             where=str(folder),
             progress=progress,
             kept=self._kept,
             warn=warn,
-            load=lambda file: self.passport(file.sha256),
+            load=self.passport,
         )
 
     @classmethod
@@ -140,7 +138,6 @@ class Registry:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
-        self._closed = True
         if self._heads:
             self._heads.close()
 
@@ -199,8 +196,8 @@ class Registry:
         with it. `submitter` signs the entries, `log_key` the checkpoint; `at` is their time, with a zone.
         When this returns, all is on the disk and the checkpoint remembered; when it raises, no entry was
         added, unless it is the remembering that failed. A failure of the disk may leave the passport's file,
-        which an audit notes. Raises whatever `check` raises; `MismatchError` ``registry.evidence-false``,
-        ``registry.supersedes``, ``registry.attempt``, ``registry.time``, ``registry.inconsistent`` or
+        which an audit notes. Raises whatever `check` raises; `MismatchError` ``registry.supersedes``,
+        ``registry.attempt``, ``registry.time``, ``registry.inconsistent`` or
         ``registry.rollback``; `UsageError` ``registry.log-key``, ``registry.busy`` or ``file.unwritable``.
         """
         facts = check(passport, at)
@@ -210,13 +207,13 @@ class Registry:
             if index is None:
                 claims = turn.claims(facts)
                 file = Stored(sha256=hashlib.sha256(passport).hexdigest(), size=len(passport))
-                more = follow(facts, self._files(facts.lineage))
+                more = follow(facts, self._before(facts))
                 entry = turn.draft(facts.lineage, claims, submitter=submitter, at=at, passport=file)
                 index = turn.add(entry)
                 for further in more:
                     turn.add(turn.draft(facts.lineage, further, submitter=submitter, at=at))
                 store.keep_blob(self._folder, passport)  # on the disk before its entry is committed
-        return Appended(index, new=new, prove=self.prove)
+        return Appended(index=index, new=new)
 
     @contextmanager
     def turn(
@@ -244,7 +241,7 @@ class Registry:
                 self._held = remembered
                 self._known.follow(before, trust)
                 self._saved = max(self._saved, self._known.began)
-                yield Turn(self._log, self._known, signer, self.prove)
+                yield Turn(self._log, self._known, signer)
                 note = self._log.note()
             # Only what is on the disk is remembered, and only what is remembered is handed out.
             remembered.advance(note, lambda _: before.root)
@@ -267,7 +264,7 @@ class Registry:
             change = KeyChange(old=str(turn.signer.vkey), new=str(vkey))
             index = turn.add(turn.draft(self.origin, change, submitter=old, at=at), Signer(self.origin, new))
             self._connection.execute("UPDATE meta SET value = ? WHERE key = 'vkey'", (str(vkey),))
-        return Appended(index, new=True, prove=self.prove), vkey
+        return Appended(index=index, new=True), vkey
 
     def find(self, ident: str) -> int:
         """Return the index of an entry by its index, or a passport's by its id or the beginning of it.
@@ -324,13 +321,7 @@ class Registry:
             return log.repair()
 
     def prove(self, index: int) -> LogProof:
-        """Return the proof that an entry is in the log as its checkpoint stands now.
-
-        Once the registry is closed, it is opened again for it.
-        """
-        if self._closed:
-            with type(self).open(self._folder) as again:
-                return again.prove(index)
+        """Return the proof that an entry is in the log as its checkpoint stands now."""
         with store.translated(self._path), store.reading(self._connection):
             return self._log.prove(index)
 
@@ -340,7 +331,7 @@ class Registry:
 
     def _kept(self) -> bytes | None:
         """Return the snapshot of the entries that was kept beside the remembered head."""
-        return None if self._held is None else self._held.kept(self._warn)
+        return None if self._held is None else self._held.kept()
 
     def _keep(self, remembered: Head) -> None:
         """Keep a snapshot where the next one who writes would else read many entries."""
@@ -350,7 +341,10 @@ class Registry:
                 remembered.keep(self._known.snapshot())
             self._saved = size
 
-    def _files(self, lineage: str) -> Iterator[bytes]:
-        """Yield the passports of a lineage, oldest first, but those whose file is missing or changed."""
-        passports = (self.passport(file.sha256) for _, file in self._known.passports(lineage))
-        return (data for data in passports if data is not None)
+    def _before(self, facts: PassportFacts) -> Iterator[bytes | None]:
+        """Yield the passports that the next of a lineage is compared with, None for one that is not here."""
+        line = Line()
+        for logged in self._known.passports(facts.lineage):
+            if (claims := logged.found.passport) and (file := logged.found.entry.passport):
+                line.add(claims.evidence, file.sha256)
+        yield from (self.passport(file) for file in line.before(facts.evidence) if file)

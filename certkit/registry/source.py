@@ -25,7 +25,7 @@ from certkit.tlog.tree import HASH_SIZE, Hash, leaf_hash
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from certkit.passport.trust import Trust
@@ -37,9 +37,9 @@ CHECKPOINT: Final = "checkpoint"
 class Database:
     """The database of a registry, on one state of it."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
-        self._folder, self._connection, self._log = folder, connection, Log(connection)
-        self.entry, self.tile, self.note = self._log.entry, self._log.tile, self._log.cosigned
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection, log = connection, Log(connection)
+        self.entry, self.tile, self.note = log.entry, log.tile, log.cosigned
         self.passports = True
 
     def vkey(self) -> VerifierKey | None:
@@ -69,10 +69,6 @@ class Database:
             if stated.get(name) != right.get(name):
                 message = f"expected {name} {right.get(name)}, found {stated.get(name)}"
                 yield "registry.checkpoint", "meta", message
-
-    def notes(self, expected: Container[str]) -> Iterator[str]:
-        """Yield what is unusual and harmless; `expected` are the digests of the passports."""
-        return _strays(self._folder, expected)
 
 
 class Published:
@@ -144,24 +140,6 @@ class Published:
         """Yield nothing: whatever a tree is, its tiles and entries show."""
         return iter(())
 
-    def notes(self, expected: Container[str]) -> Iterator[str]:
-        """See `Database.notes`."""
-        for path, is_link in sorted(files.inside(self._folder)):
-            name = path.relative_to(self._folder).as_posix()
-            if is_link:
-                yield f"{name} is a link, and not followed"
-            elif name != CHECKPOINT and not name.startswith(f"{store.BLOBS}/") and not self._covers(name):
-                yield f"{name} is no part of the log"
-        yield from _strays(self._folder, expected) if self.passports else ()
-
-    def _covers(self, name: str) -> bool:
-        """Tell whether a file is a tile of the log as it is, or a narrower form of one."""
-        try:
-            tile = tiles.parse_path(name)
-        except CertkitError:
-            return False
-        return tile.width <= tiles.width(tile.level, tile.n, self._size)
-
     def _read(self, tile: Tile) -> bytes | None:
         limit = bundle.MAX_BUNDLE if tile.level == tiles.BUNDLES else tiles.FULL
         path = self._folder
@@ -179,13 +157,6 @@ Source = Database | Published
 """Bytes to read, none of them believed; `passports` tells whether the passports are part of it."""
 
 
-def _strays(folder: Path, expected: Container[str]) -> Iterator[str]:
-    for name in store.blob_names(folder):
-        sha256 = name[-64:]
-        if name != f"{sha256[:2]}/{sha256}" or sha256 not in expected:
-            yield f"{store.BLOBS}/{name} belongs to no entry"
-
-
 @contextmanager
 def opened(folder: Path) -> Iterator[Source]:
     """Open what an audit reads: a registry's database, or else an exported tree.
@@ -199,7 +170,7 @@ def opened(folder: Path) -> Iterator[Source]:
             store.translated(folder / store.FILE),
             store.reading(connection),
         ):
-            yield Database(folder, connection)
+            yield Database(connection)
     else:
         yield Published(folder)
 

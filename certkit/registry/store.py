@@ -309,12 +309,3 @@ def intact_blob(registry: Path, sha256: str) -> bytes | None:
     """Return the bytes kept for a digest, None where they are missing or have another one."""
     data = load_blob(registry, sha256)
     return data if data is not None and hashlib.sha256(data).hexdigest() == sha256 else None
-
-
-def blob_names(registry: Path) -> Iterator[str]:
-    """Yield the path, below the blobs folder, of everything that is kept there."""
-    folder = registry / BLOBS
-    if folder.is_dir():
-        for item in sorted(folder.rglob("*")):
-            if item.is_symlink() or not item.is_dir():
-                yield item.relative_to(folder).as_posix()

@@ -14,7 +14,6 @@ what is ended, and whether it was before, is read from the entries there.
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -26,7 +25,7 @@ from certkit.registry.entry import CLAIMS, Claims, Entry, Note, Revocation, Supe
 from certkit.registry.state import is_before, outside, submitters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
     from datetime import datetime
 
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from certkit.registry.registry import Registry
     from certkit.registry.state import Ending
     from certkit.tlog.note import Signer
-    from certkit.tlog.proof import LogProof
 
 
 def refuse_stranger(submitter: PrivateKey, trust: Trust, at: datetime) -> None:
@@ -61,26 +59,18 @@ def refuse_stranger(submitter: PrivateKey, trust: Trust, at: datetime) -> None:
         )
 
 
-class Appended:
-    """What became of an append: the index, and whether it is a new one.
+class Appended(Struct, frozen=True, kw_only=True):
+    """What became of an append: the index, and whether it is a new one."""
 
-    The proof is made when it is asked for, as the log then stands.
-    """
-
-    def __init__(self, index: int, *, new: bool, prove: Callable[[int], LogProof]) -> None:
-        self.index, self.new, self.prove = index, new, prove
-
-    @cached_property
-    def proof(self) -> LogProof:
-        """The proof to hand out; raise as `Registry.prove` does."""
-        return self.prove(self.index)
+    index: int
+    new: bool
 
 
 class Turn:
     """One turn at writing, from `Registry.turn`; `known` is what the entries say, those of this turn too."""
 
-    def __init__(self, log: Log, known: Ledger, signer: Signer, prove: Callable[[int], LogProof]) -> None:
-        self._log, self.known, self.signer, self._prove = log, known, signer, prove
+    def __init__(self, log: Log, known: Ledger, signer: Signer) -> None:
+        self._log, self.known, self.signer = log, known, signer
 
     def claims(self, facts: PassportFacts) -> Claims:
         """Return what the entry of a passport says; the attempt is counted.
@@ -88,13 +78,12 @@ class Turn:
         Raises `MismatchError` ``registry.evidence-false``, ``registry.lineage``, ``registry.supersedes`` or
         ``registry.attempt``.
         """
-        for index, false in self.known.refuted(facts.lineage):
-            if false in {facts.evidence, *facts.bundles}:
-                raise MismatchError(
-                    "registry.evidence-false",
-                    f"rests on evidence that entry {index} revoked as false",
-                    hint="have the agent judged on new evidence",
-                )
+        if self.known.is_false(facts.lineage, facts.evidence):
+            raise MismatchError(
+                "registry.evidence-false",
+                "rests on evidence that was revoked as false in this registry",
+                hint="have the agent judged on new evidence",
+            )
         latest = self.known.latest(facts.lineage)
         if latest is None and (logged := self.known.alike(facts.lineage)):
             raise MismatchError(
@@ -162,11 +151,8 @@ class Turn:
 
     def log(self, subject: str, claims: AnyClaims, *, submitter: PrivateKey, at: datetime) -> Appended:
         """Log an entry about `subject`; raise as `Registry.append` does."""
-        return self.appended(self.add(self.draft(subject, claims, submitter=submitter, at=at)), new=True)
-
-    def appended(self, index: int, *, new: bool) -> Appended:
-        """Return an entry with its proof; one that is not `new` says already what was to be logged."""
-        return Appended(index, new=new, prove=self._prove)
+        index = self.add(self.draft(subject, claims, submitter=submitter, at=at))
+        return Appended(index=index, new=True)
 
 
 class Hand(Struct, frozen=True, kw_only=True):
@@ -197,7 +183,7 @@ class _Own(NamedTuple):
 
     def ended(self, known: Ledger) -> Iterator[tuple[Logged, Ending]]:
         """Yield the entries that end it already."""
-        passports = known.ended(self.lineage, {self.passport_id})
+        passports = known.ended(self.lineage, self.passport_id)
         passports.issued_by(self.passport_id, {self.issuer})
         return passports.endings(self.passport_id)
 
@@ -222,22 +208,21 @@ def revoke(registry: Registry, ident: str, *, reason: Reason, detail: str | None
     """
     with hand.turn(registry) as turn:
         target = _own(registry, turn.known, turn.known.find(ident), hand)
-        index, new = _revoke(turn, target, reason, detail, hand)
-        also = []
+        entry, also = _revoke(turn, target, reason, detail, hand), []
         others = _on_its_evidence(registry, turn.known, target, hand) if reason == "evidence-false" else ()
         for passport in others:
-            entry, is_new = _revoke(turn, passport, reason, detail, hand)
-            also += [(passport.passport_id, entry)] * is_new
-        return Revoked(target.passport_id, turn.appended(index, new=new), tuple(also))
+            further = _revoke(turn, passport, reason, detail, hand)
+            also += [(passport.passport_id, further.index)] * further.new
+        return Revoked(target.passport_id, entry, tuple(also))
 
 
-def _revoke(turn: Turn, target: _Own, reason: Reason, detail: str | None, hand: Hand) -> tuple[int, bool]:
-    """Return the entry that revokes a passport for a reason, and whether it is a new one."""
+def _revoke(turn: Turn, target: _Own, reason: Reason, detail: str | None, hand: Hand) -> Appended:
+    """Return the entry that revokes a passport for a reason."""
     for logged, ending in target.ended(turn.known):
         if ending.reason == reason:
-            return logged.index, False
+            return Appended(index=logged.index, new=False)
     what = Revocation(passport_id=target.passport_id, reason=reason, detail=detail)
-    return hand.log(turn, target.lineage, what).index, True
+    return hand.log(turn, target.lineage, what)
 
 
 def _on_its_evidence(registry: Registry, known: Ledger, target: _Own, hand: Hand) -> list[_Own]:
@@ -246,9 +231,9 @@ def _on_its_evidence(registry: Registry, known: Ledger, target: _Own, hand: Hand
     What is not here, or is not the hand's to end, stays as it is; an audit names it.
     """
     passports = dict[str, _Own]()
-    for index, _ in list(known.passports(target.lineage)):
+    for logged in list(known.passports(target.lineage)):
         with suppress(CertkitError):
-            passport = _own(registry, known, index, hand)
+            passport = _own(registry, known, logged.index, hand)
             if target.evidence[0] in passport.evidence:
                 passports.setdefault(passport.passport_id, passport)
     return list(passports.values())
@@ -272,7 +257,7 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[s
                 hint="only the latest passport of a lineage takes the place of another",
             )
         for ended, _ in target.ended(turn.known):
-            return target.passport_id, turn.appended(ended.index, new=False)
+            return target.passport_id, Appended(index=ended.index, new=False)
         what = Supersession(passport_id=target.passport_id, by=latest)
         return target.passport_id, hand.log(turn, target.lineage, what)
 

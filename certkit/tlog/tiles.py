@@ -10,11 +10,10 @@ tiles ``[256n, 256n + 256)`` of level L − 1. The rightmost tile of a level may
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from certkit.errors import InputError, MismatchError
+from certkit.errors import MismatchError
 from certkit.tlog import tree
 from certkit.tlog.tree import HASH_SIZE, Hash, row_above
 
@@ -25,18 +24,12 @@ HEIGHT: Final = 8
 WIDTH: Final = 1 << HEIGHT
 FULL: Final = WIDTH * HASH_SIZE
 """Bytes of the hashes of a tile that is not partial."""
-MAX_LEVEL: Final = 63
 
 Read = Callable[[int, int], bytes]
 """Returns the stored hashes of tile ``(level, n)``, one after the other; empty where there is none."""
 
-ENTRIES: Final = "entries"
 BUNDLES: Final = -1
 """Stands as the level of a bundle of entries, whose path has ``entries`` there."""
-
-_PATH: Final = re.compile(
-    r"tile/(entries|0|[1-9][0-9]?)/((?:x[0-9]{3}/)*)([0-9]{3})(?:\.p/([1-9][0-9]{0,2}))?"
-)
 
 
 class Tile(NamedTuple):
@@ -49,24 +42,13 @@ class Tile(NamedTuple):
     @property
     def path(self) -> str:
         """The tile's path below a log's prefix, such as ``tile/0/x001/x234/067`` or ``…/067.p/9``."""
-        kind = ENTRIES if self.level == BUNDLES else self.level
+        kind = "entries" if self.level == BUNDLES else self.level
         digits = f"{self.n:d}"
         digits = digits.zfill(-(-len(digits) // 3) * 3)
         groups = [digits[at : at + 3] for at in range(0, len(digits), 3)]
         place = "/".join([*(f"x{group}" for group in groups[:-1]), groups[-1]])
         partial = "" if self.width == WIDTH else f".p/{self.width}"
         return f"tile/{kind}/{place}{partial}"
-
-
-def parse_path(text: str) -> Tile:
-    """Read a tile's path; raise `InputError` ``tlog.tile`` for any other text."""
-    if match := _PATH.fullmatch(text):
-        kind, high, low, width = match.groups()
-        level = BUNDLES if kind == ENTRIES else int(kind)
-        tile = Tile(level, int(high.replace("x", "").replace("/", "") + low), int(width or WIDTH))
-        if tile.level <= MAX_LEVEL and tile.path == text:
-            return tile
-    raise InputError("tlog.tile", f"{text!r} is not the path of a tile")
 
 
 def width(level: int, n: int, size: int) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport import Passport
-    from certkit.registry.writing import Appended
+    from certkit.registry.admission import Admitted
 
 OTHER = keys.generate("p256")
 
@@ -30,7 +30,7 @@ def made(folder: Path) -> str:
     return str(Registry.init(folder, "lab", LOG_KEY, at=NOW))
 
 
-def logged(folder: Path, data: bytes, *, policy: passport.Trust | None = None, **more: Any) -> Appended:
+def logged(folder: Path, data: bytes, *, policy: passport.Trust | None = None, **more: Any) -> Admitted:
     arguments = {"submitter": KEY, "log_key": LOG_KEY, "heads": heads(folder), "at": NOW} | more
     return admit(folder, data, trust=policy or trust(), **arguments)
 

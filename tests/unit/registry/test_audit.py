@@ -371,14 +371,6 @@ def test_a_passport_that_no_longer_verifies(tmp_path: Path) -> None:
     assert "passport.form" in report.findings[0].message
 
 
-def test_what_lies_beside_is_noted_and_hurts_nobody(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    vkey = filled(folder, 1)
-    (folder / "blobs" / "stray").write_bytes(b"x")
-    report = audited(folder, vkey)
-    assert (report.total, report.notes) == (0, ("blobs/stray belongs to no entry",))
-
-
 def test_a_passport_kept_as_a_link_is_missing(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     vkey = filled(folder, 1)

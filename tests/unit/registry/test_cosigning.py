@@ -33,6 +33,7 @@ from tests.support.registries import (
     heads,
     opened,
     passport,
+    proof_of,
     submitters,
 )
 from tests.support.witnesses import KEYS, TIME, A, B, line, note, stored, taken, text, witness
@@ -182,7 +183,7 @@ def test_of_one_key_the_latest_stands_and_no_other(folder: Path) -> None:
 
 def test_a_new_entry_makes_a_checkpoint_that_nobody_has_cosigned(folder: Path) -> None:
     taken(folder, line(text(folder), "a.example/w", A, TIME))
-    proof = append(folder, passport(9)).proof
+    proof = proof_of(folder, append(folder, passport(9)))
     assert b"a.example" not in note(folder) + proof.to_bytes()
     taken(folder, line(text(folder), "b.example/w", B, TIME))
     assert stored(folder) == [(4, str(KEYS[1]))]

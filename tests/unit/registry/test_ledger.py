@@ -46,9 +46,9 @@ def test_of_a_passport_that_was_logged_twice_the_first_entry_is_given(tmp_path: 
 def test_the_passport_before_it_is_that_of_the_entries(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     build.filled(folder, 2)
-    seen: list[bytes] = []
+    seen: list[bytes | None] = []
 
-    def follow(_facts: PassportFacts, earlier: Iterable[bytes]) -> tuple[()]:
+    def follow(_facts: PassportFacts, earlier: Iterable[bytes | None]) -> tuple[()]:
         seen.extend(earlier)
         return ()
 

@@ -13,7 +13,7 @@ from certkit.errors import CertkitError, InputError
 from certkit.passport import dsse, keys
 from certkit.passport.trust import Witnesses
 from certkit.registry.admission import inspect
-from certkit.registry.drifts import claims
+from certkit.registry.drifts import logged
 from certkit.registry.entry import PAYLOAD_TYPE, ROWS, Drift, Revocation, Supersession, read, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import remembered
@@ -108,8 +108,9 @@ def test_a_loss_is_logged_as_drift_and_named(tmp_path: Path) -> None:
     document = canonical.canonical(done.following.drift.to_dict())
     assert said.document == canonical.digest(document)
     many = structs.replace(done.following.drift, behaviour=done.following.drift.behaviour * 20)
-    listed = claims(many, worse.passport_id, first.passport_id).rows
-    assert (len(listed), listed[-1][:4]) == (ROWS, "and ")
+    listed = logged(worse.passport_id, (first.passport_id, many))
+    assert listed is not None
+    assert (len(listed.rows), listed.rows[-1][:4]) == (ROWS, "and ")
     assert inspect(folder, trust=policy(vkey)).findings == ()
 
 
@@ -164,7 +165,7 @@ def test_only_its_issuer_ends_a_passport(tmp_path: Path) -> None:
     strict = structs.replace(two_issuers(), logs=(str(vkey),))
     found = standing(folder, one, strict)
     assert found.status == "passed"
-    assert "entry 1 would end it, and is not signed by its issuer" in found.detail
+    assert "does not count: entry 1" in found.detail
     report = inspect(folder, trust=strict)
     assert [finding.code for finding in report.findings] == ["registry.not-issuer"]
     assert standing(folder, one, structs.replace(delegated, logs=(str(vkey),))).code == "passport.revoked"
@@ -333,7 +334,7 @@ def test_the_passports_of_a_log_are_told_with_what_ended_them(tmp_path: Path) ->
     log(folder, first := issue(1))
     log(folder, second := issue(2, supersedes=first.passport_id))
     with reading(folder) as whole:
-        told = whole.passports()
+        told = list(whole.listed()[1].values())
     assert [(one.claims.passport_id, one.ending and one.ending.index) for one in told] == [
         (first.passport_id, 1),
         (second.passport_id, None),

@@ -11,7 +11,7 @@ from msgspec import structs
 from certkit import passport
 from certkit.errors import CertkitError
 from certkit.passport.trust import Witnesses
-from certkit.registry.drifts import claims
+from certkit.registry.drifts import logged
 from certkit.registry.entry import LIMIT, ROW_LENGTH
 from certkit.registry.registry import Registry
 from certkit.tlog.checkpoint import with_signatures
@@ -92,7 +92,8 @@ def test_a_drift_with_long_names_has_room(tmp_path: Path) -> None:
     assert found is not None
     for letter in ("x", "\N{GRINNING FACE}"):
         long = tuple(structs.replace(row, domain=letter * 200) for row in found.behaviour)
-        said = claims(structs.replace(found, behaviour=long * 8), second.passport_id, first.passport_id)
+        said = logged(second.passport_id, (first.passport_id, structs.replace(found, behaviour=long * 8)))
+        assert said is not None
         assert {len(row.encode()) <= ROW_LENGTH + 2 for row in said.rows} == {True}
         assert said.rows[0].endswith("\N{HORIZONTAL ELLIPSIS}")
         assert len(drafted("drift", "-/courier", said)) < LIMIT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from certkit.errors import InputError
-from certkit.tlog import bundle, tiles
+from certkit.tlog import bundle
 from certkit.tlog.tiles import BUNDLES, Tile
 
 
@@ -36,7 +36,3 @@ def test_a_narrower_bundle_is_the_beginning_of_a_wider_one() -> None:
 def test_the_path_of_a_bundle() -> None:
     assert Tile(BUNDLES, 0, 256).path == "tile/entries/000"
     assert Tile(BUNDLES, 1234067, 9).path == "tile/entries/x001/x234/067.p/9"
-    assert tiles.parse_path("tile/entries/x001/x234/067.p/9") == Tile(BUNDLES, 1234067, 9)
-    for text in ("tile/entries/67", "tile/-1/067", "tile/entries/067.p/256", "tile/entries"):
-        with pytest.raises(InputError):
-            tiles.parse_path(text)
