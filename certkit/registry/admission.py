@@ -22,7 +22,7 @@ from certkit.passport import checks
 from certkit.passport.opening import RefusedPassportError, open_signed
 from certkit.progress import SILENT, Progress
 from certkit.registry.auditing import audit
-from certkit.registry.drifts import Consequences
+from certkit.registry.drifts import compared
 from certkit.registry.entry import Check, PassportFacts, timestamp
 from certkit.registry.heads import Heads, read, remembered
 from certkit.registry.registry import Registry
@@ -55,10 +55,9 @@ PROOF_SUFFIX: Final = ".tlog-proof"
 
 
 class Admitted(Appended, frozen=True, kw_only=True):
-    """What became of a passport that was admitted: its entry, the proof, and what followed."""
+    """What became of a passport that was admitted, with the proof of its entry."""
 
     proof: LogProof
-    following: Consequences
 
 
 def admit(
@@ -75,12 +74,11 @@ def admit(
 ) -> Admitted:
     """Append a passport to the registry in `folder`, if it is valid at `at` and its issuer is trusted.
 
-    The same write also logs which passport it replaces, and any drift since the previous one. `heads` is the
-    file that remembers what was signed, outside the registry. Raises `RefusedPassportError`,
+    The same write also logs any drift since the previous one. `heads` is the file that remembers what was
+    signed, outside the registry. Raises `RefusedPassportError`,
     `UntrustedError` ``registry.submitter``, and what `Registry.append` does.
     """
     refuse_stranger(submitter, trust, at)
-    following = Consequences(passport)
     with Registry.open(folder, heads=heads, progress=progress, warn=warn) as registry:
         appended = registry.append(
             passport,
@@ -88,10 +86,10 @@ def admit(
             submitter=submitter,
             log_key=log_key,
             at=at,
-            follow=following.of,
+            compare=compared,
             trust=trust,
         )
-        return fill(Admitted, appended, proof=registry.prove(appended.index), following=following)
+        return fill(Admitted, appended, proof=registry.prove(appended.index))
 
 
 def inspect(

@@ -221,17 +221,18 @@ class _Work:
         """Go through everything."""
         self._source, self._passports = source, source.passports
         self._structure = Rebuild(source.tile, self._differs)
-        grow, size = self._structure.add, source.count()
         try:
-            for index, data, leaf in walk(source, grow, progress=progress, label="auditing", size=size):
-                self._entry(index, data, leaf)
+            for batch in walk(source, progress, "auditing", source.count()):
+                self._structure.add([leaf for _, _, leaf in batch])
+                for index, data, leaf in batch:
+                    self._entry(index, data, leaf)
         except InputError as error:
             self.found("registry.leaf", f"entry {self._size}", error.message)
         for where, message in self._drifts.left_out():
             self.found("registry.drift", where, message)
         self._structure.finish()
         self._checkpoint(remembered)
-        for fault in source.faults(self._structure.size, self._key):
+        for fault in source.faults(self._key):
             self.found(*fault)
         for names in self._lineages.alike():
             self._notes.append(f"the lineages {', '.join(map(repr, names))} differ in spelling alone")

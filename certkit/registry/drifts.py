@@ -1,8 +1,7 @@
 """Drift from one passport of a lineage to the next: what is compared, logged and audited.
 
-    consequences = Consequences(passport)
-    registry.append(passport, follow=consequences.of, …)
-    consequences.drift                       # the comparison, None where there was nothing to compare with
+    appended = registry.append(passport, compare=compared, …)
+    appended.compared                        # the comparison, None where there was nothing to compare with
 
 A passport is compared with the last one before it in its lineage that rests on other evidence; those before
 both are for the trend. What that gives follows from the files alone (`certkit.assessment.drift`). Only a
@@ -12,29 +11,33 @@ drift is logged. That passports cannot be compared, or say too little, is no eve
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import structs
 
 from certkit import canonical
 from certkit.errors import CertkitError
 from certkit.passport import opening
-from certkit.registry.entry import ROW_LENGTH, ROWS, Drift, Supersession
+from certkit.registry.entry import ROW_LENGTH, ROWS, Drift
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from certkit.assessment import drift as comparing
     from certkit.assessment.drift.snapshot import Snapshot
-    from certkit.registry.entry import AnyClaims, Claims, PassportFacts
-
-    Compared = tuple[str, comparing.Drift]
-    """The id of the passport before, and the comparison with it."""
+    from certkit.registry.entry import Claims
 
 LOGGED: Final = {"DRIFTED", "IDENTITY_CHANGED"}
 """The results of a comparison that are logged."""
 LINE: Final = 7
 """How many passports before the newest are kept, for comparison and trend."""
+
+
+class Compared(NamedTuple):
+    """The comparison with an earlier passport, and the id of that."""
+
+    earlier: str
+    drift: comparing.Drift
 
 
 class Line:
@@ -67,7 +70,8 @@ def compared(passports: Iterable[bytes | None]) -> Compared | None:
     new, before = sides.pop(), list(filter(None, sides))
     if new is None or not before:
         return None
-    return before[-1][0], drift(before[-1][1], new[1], before=[side for _, side in before[:-1]])
+    (*trend, (earlier, old)) = before
+    return Compared(earlier, drift(old, new[1], before=[side for _, side in trend]))
 
 
 def _side(passport: bytes | None) -> tuple[str, Snapshot] | None:
@@ -79,25 +83,6 @@ def _side(passport: bytes | None) -> tuple[str, Snapshot] | None:
             file = opening.parse(passport)
             return file.passport_id, drift_side(file.unverified_statement())
     return None
-
-
-class Consequences:
-    """What follows from one passport that is appended: its `drift` against an `earlier` one."""
-
-    def __init__(self, passport: bytes) -> None:
-        self._passport = passport
-        self.drift: comparing.Drift | None = None
-        self.earlier: str | None = None
-
-    def of(self, facts: PassportFacts, earlier: Iterable[bytes | None]) -> Sequence[AnyClaims]:
-        """Return the claims that are logged after the passport's own, given those before it, oldest first."""
-        following: list[AnyClaims] = []
-        if facts.supersedes is not None:
-            following.append(Supersession(passport_id=facts.supersedes, by=facts.passport_id))
-        if told := compared([*earlier, self._passport]):
-            self.earlier, self.drift = told
-            following += filter(None, [logged(facts.passport_id, told)])
-        return following
 
 
 def logged(passport_id: str, told: Compared) -> Drift | None:

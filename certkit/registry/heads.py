@@ -117,7 +117,7 @@ class Heads:
         self._connection = connection
 
     @classmethod
-    def open(cls, path: Path, *, patience: float = store.PATIENCE) -> Heads:
+    def open(cls, path: Path) -> Heads:
         """Open the file, or make it.
 
         Raises `UsageError` ``registry.busy`` or ``file.unwritable``, `InputError` ``registry.heads`` where
@@ -126,7 +126,7 @@ class Heads:
         _is_there(path)
         files.make_folder(path.parent)
         with store.translated(path, damaged=_unreadable), ExitStack() as undo:
-            connection = store.open_file(path, "rwc", patience)
+            connection = store.open_file(path, "rwc")
             undo.callback(connection.close)
             # Where another writer is in the way, the file stays in its slower and equally safe mode.
             with suppress(sqlite3.OperationalError):
@@ -134,7 +134,6 @@ class Heads:
             with store.Writing(connection):
                 for statement in DDL:
                     connection.execute(statement.replace("TABLE", "TABLE IF NOT EXISTS"))
-            _check(connection, path)
             undo.pop_all()
         return cls(path, connection)
 
@@ -160,7 +159,6 @@ def remembered(path: Path, *keys: VerifierKey) -> Checkpoint | None:
     if not _is_there(path):
         return None
     with store.translated(path, damaged=_unreadable), closing(store.open_reading(path)) as connection:
-        _check(connection, path)
         note = _note(connection, keys)
     return None if note is None else read(note)
 
@@ -176,11 +174,6 @@ def _is_there(path: Path) -> bool:
     if not path.is_file():
         raise _unreadable("is no file", str(path))
     return True
-
-
-def _check(connection: sqlite3.Connection, path: Path) -> None:
-    if not store.has_schema(connection, DDL):
-        raise _unreadable("holds other tables than it should", str(path))
 
 
 def _note(connection: sqlite3.Connection, keys: Sequence[VerifierKey]) -> bytes | None:

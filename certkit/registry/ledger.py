@@ -129,7 +129,7 @@ def _short(lineage: str) -> bytes:
 class Ledger:
     """The entries of the log in an open database, by lineage and by passport; `where` names it in errors.
 
-    `kept` returns a snapshot that may be believed, `load` a passport's file; `warn` takes a false snapshot.
+    `load` returns a passport's file; `warn` reports a false snapshot.
     """
 
     def __init__(
@@ -138,12 +138,11 @@ class Ledger:
         *,
         where: str,
         progress: Progress = SILENT,
-        kept: Callable[[], bytes | None] = lambda: None,
         warn: Warn = lambda _: None,
         load: Callable[[str], bytes | None] = lambda _: None,
     ) -> None:
         self._log, self._where, self._progress = log, where, progress
-        self._load, self._kept, self._warn = load, kept, warn
+        self._load, self._warn = load, warn
         self.trust: Trust | None = None
         """Whose entries count; None where everybody's do."""
         self._policy = Policy("")
@@ -177,18 +176,24 @@ class Ledger:
         self._columns.origin, self._columns.root = self.origin, self._frontier.root
         return msgspec.msgpack.encode(self._columns)
 
-    def follow(self, head: Checkpoint, trust: Trust | None = None) -> None:
+    def follow(
+        self,
+        head: Checkpoint,
+        trust: Trust | None = None,
+        kept: Callable[[], bytes | None] = lambda: None,
+    ) -> None:
         """Read on, up to a head that was verified; entries that keys of a policy signed for this log count.
 
-        Raises `MismatchError` ``registry.inconsistent`` where the entries are not the head's.
+        `kept` returns a snapshot to begin with. Raises `MismatchError` ``registry.inconsistent`` where the
+        entries are not the head's.
         """
         if (self.origin, self.trust) != (head.origin, trust):
             self.trust, self._policy = trust, Policy(head.origin, trust, self._load, strict=False)
-            self._begin(head)
+            self._begin(head, kept())
         if self._reaches(head):
             return
         # Entries read in an aborted transaction may be gone; then start again from the snapshot.
-        self._begin(head)
+        self._begin(head, kept())
         if not self._reaches(head):
             raise MismatchError(
                 "registry.inconsistent",
@@ -196,10 +201,10 @@ class Ledger:
                 hint="'certkit registry audit' tells what is wrong",
             )
 
-    def _begin(self, head: Checkpoint) -> None:
+    def _begin(self, head: Checkpoint, data: bytes | None) -> None:
         """Begin with the snapshot, where it is about the beginning of this log, or else with nothing."""
         self._forget(Columns(), Frontier())
-        if (data := self._kept()) is None:
+        if data is None:
             return
         # What is no snapshot, or tiles that are damaged and cannot show that it is this log's.
         with suppress(msgspec.DecodeError, UnicodeDecodeError, MismatchError):

@@ -183,12 +183,9 @@ class Log:
         if (made.size, made.root) != (head.size, head.root):
             message = f"the entries are not those of the checkpoint over {head.size:,}, nothing was repaired"
             raise MismatchError("registry.inconsistent", message)
-        due = {(tile.level, tile.n) for tile in tiles.tiles(head.size)}
-        strays = set(self._connection.execute("SELECT level, n FROM tile")) - due
-        self._connection.executemany("DELETE FROM tile WHERE level = ? AND n = ?", strays)
         self._connection.executemany("REPLACE INTO tile VALUES (?, ?, ?)", right)
         self._state = self._checked = None
-        return [f"tile {level}/{n}" for level, n in sorted({*strays, *((level, n) for level, n, _ in right)})]
+        return [f"tile {level}/{n}" for level, n, _ in sorted(right)]
 
     def root_at(self, size: int) -> Hash:
         """Return the root that the tree had at a size up to its own, every hash proven by the checkpoint.

@@ -12,11 +12,12 @@ revoked has to read all entries, and the answer is "as of checkpoint N". What th
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from certkit.errors import MismatchError, UnavailableError, UntrustedError, UsageError
+from certkit.errors import MismatchError, UntrustedError, UsageError
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress
 from certkit.registry import store
@@ -26,7 +27,7 @@ from certkit.registry.heads import refuse_fork, remembered
 from certkit.registry.source import keys_of_log, log_key, opened, walk
 from certkit.registry.state import Issued, Passports, Policy
 from certkit.tlog.checkpoint import NOBODY, Quorum, SignedCheckpoint, counted, open_checkpoint
-from certkit.tlog.tree import Frontier, Hash
+from certkit.tlog.tree import EMPTY_ROOT, Frontier, Hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -102,19 +103,14 @@ class Reader:
         ``registry.rollback`` where they do not go on from what is remembered.
         """
         frontier, head, earlier = Frontier(), self.head.checkpoint, self._earlier
-        roots: dict[int, Hash] = {}
-
-        def grow(leaves: list[Hash]) -> None:
-            if earlier and frontier.size <= earlier.size < frontier.size + len(leaves):
-                then = frontier.copy()
-                then.extend(leaves[: earlier.size - frontier.size])
-                roots[earlier.size] = then.root
-            frontier.extend(leaves)
-
-        rows = walk(self._source, grow, progress=self._progress, label="reading the log", size=head.size)
-        for number, (index, data, leaf) in enumerate(rows):
-            if index != number or not isinstance(data, bytes):
-                raise MismatchError("registry.inconsistent", f"entry {number} is missing")
+        roots = {0: EMPTY_ROOT}
+        rows = chain.from_iterable(walk(self._source, self._progress, "reading the log", head.size))
+        for index, data, leaf in rows:
+            if index != frontier.size or not isinstance(data, bytes):
+                raise MismatchError("registry.inconsistent", f"entry {frontier.size} is missing")
+            frontier.add(leaf)
+            if earlier and frontier.size == earlier.size:
+                roots[earlier.size] = frontier.root
             yield index, data, leaf
         if (frontier.size, frontier.root) != (head.size, head.root):
             raise MismatchError(
@@ -204,10 +200,7 @@ def reading(
         if trust is None:
             key, quorum = source.vkey(), NOBODY
         else:
-            try:
-                key = log_key(source.note(), trust)
-            except UnavailableError as error:
-                raise UntrustedError(error.code, error.message, where=str(folder), hint=error.hint) from None
+            key = log_key(source.note(), trust, UntrustedError)
             quorum = Quorum.of(trust.witnesses.k, trust.witnesses.keys)
 
         def seen(origin: str) -> Checkpoint | None:

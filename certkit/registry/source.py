@@ -18,14 +18,14 @@ from certkit.progress import Progress, shown
 from certkit.registry import store
 from certkit.registry.heads import read
 from certkit.registry.log import Log
-from certkit.tlog import bundle, tiles
+from certkit.tlog import tiles
 from certkit.tlog.note import MAX_NOTE, VerifierKey, parse_note
 from certkit.tlog.tiles import WIDTH, Tile
 from certkit.tlog.tree import HASH_SIZE, Hash, leaf_hash
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from certkit.passport.trust import Trust
@@ -57,12 +57,8 @@ class Database:
         while rows := cursor.fetchmany(WIDTH):
             yield rows
 
-    def faults(self, size: int, log: VerifierKey) -> Iterator[tuple[str, str, str]]:
-        """Yield what else does not hold of a log of a size with this key: a code, where, in words."""
-        expected = {(tile.level, tile.n) for tile in tiles.tiles(size)}
-        for level, n in self._connection.execute("SELECT level, n FROM tile ORDER BY level, n"):
-            if (level, n) not in expected:
-                yield "registry.tile-differs", f"tile {level}/{n}", "no entries give such a tile"
+    def faults(self, log: VerifierKey) -> Iterator[tuple[str, str, str]]:
+        """Yield what else does not hold of a log with this key: a code, where, in words."""
         stated = store.meta(self._connection)
         right = {"format": store.FORMAT, "origin": log.name, "vkey": str(log)}
         for name in sorted(stated.keys() | right.keys()):
@@ -115,7 +111,7 @@ class Published:
         width, data = self._tile(tiles.BUNDLES, n)
         if data is None:
             raise InputError("tlog.tile", f"bundle {n} is missing, too long or a link")
-        return bundle.decode(data, width)[: tiles.width(tiles.BUNDLES, n, self._size)]
+        return tiles.decode_bundle(data, width)[: tiles.width(tiles.BUNDLES, n, self._size)]
 
     def tile(self, level: int, n: int) -> bytes:
         """Return the stored hashes of a tile, nothing where there is none."""
@@ -136,12 +132,12 @@ class Published:
                 return at_hand, data
         return width, None
 
-    def faults(self, _size: int, _log: VerifierKey) -> Iterator[tuple[str, str, str]]:
+    def faults(self, _log: VerifierKey) -> Iterator[tuple[str, str, str]]:
         """Yield nothing: whatever a tree is, its tiles and entries show."""
         return iter(())
 
     def _read(self, tile: Tile) -> bytes | None:
-        limit = bundle.MAX_BUNDLE if tile.level == tiles.BUNDLES else tiles.FULL
+        limit = tiles.MAX_BUNDLE if tile.level == tiles.BUNDLES else tiles.FULL
         path = self._folder
         for part in tile.path.split("/"):
             path /= part
@@ -175,25 +171,15 @@ def opened(folder: Path) -> Iterator[Source]:
         yield Published(folder)
 
 
-def walk(
-    source: Source,
-    grow: Callable[[list[Hash]], None],
-    *,
-    progress: Progress,
-    label: str,
-    size: int,
-) -> Iterator[tuple[int, Any, Hash]]:
-    """Yield the entries of a source in order, with their indices and leaf hashes; nothing is believed.
+def walk(source: Source, progress: Progress, label: str, size: int) -> Iterator[list[tuple[int, Any, Hash]]]:
+    """Yield the entries of a source in order, in batches, with indices and leaf hashes; nothing is believed.
 
-    `grow` is told the leaves of a batch before its entries are yielded. What is no bytes, as a database may
-    hold, has the leaf of an empty entry. Raises `CertkitError` where the source cannot be read.
+    What is no bytes, as a database may hold, has the leaf of an empty entry. Raises `CertkitError` where the
+    source cannot be read.
     """
     with shown(progress, label, size) as bar:
         for batch in source.batches():
-            leaves = [leaf_hash(data if isinstance(data, bytes) else b"") for _, data in batch]
-            grow(leaves)
-            for (index, data), leaf in zip(batch, leaves, strict=True):
-                yield index, data, leaf
+            yield [(n, data, leaf_hash(data if isinstance(data, bytes) else b"")) for n, data in batch]
             bar.advance(len(batch))
 
 
@@ -202,11 +188,11 @@ def keys_of_log(trust: Trust, origin: str) -> list[VerifierKey]:
     return [key for key in map(VerifierKey.parse, trust.logs) if key.name == origin]
 
 
-def log_key(note: bytes, trust: Trust) -> VerifierKey:
+def log_key(note: bytes, trust: Trust, refusal: type[CertkitError] = UnavailableError) -> VerifierKey:
     """Return the policy's present key of the log that a checkpoint names, which must have signed it.
 
     Of several keys of one log the last one in the policy is the present one: whoever came by an older key
-    could go on from the day on which it was given up. Raises `UnavailableError` ``registry.untrusted-log``.
+    could go on from the day on which it was given up. Raises `refusal` ``registry.untrusted-log``.
     """
     origin = read(note).origin
     keys = keys_of_log(trust, origin)
@@ -223,4 +209,4 @@ def log_key(note: bytes, trust: Trust) -> VerifierKey:
             "certkit trust add --log VKEY, with the key that 'certkit registry init' printed",
         )
     )
-    raise UnavailableError("registry.untrusted-log", f"{why} {origin}", hint=hint)
+    raise refusal("registry.untrusted-log", f"{why} {origin}", hint=hint)

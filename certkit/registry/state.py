@@ -188,7 +188,6 @@ class Passports:
         self._issued: dict[str, Issued] = {}
         self._issuers: dict[str, set[str]] = {}
         self._endings: dict[str, list[tuple[Logged, Ending]]] = {}
-        self._supersedes: dict[str, str] = {}
         self._drifts: dict[str, DriftResult] = {}
 
     def follow(self, logged: Logged) -> bool:
@@ -224,8 +223,6 @@ class Passports:
                 file=entry.passport,
             ),
         )
-        if claims.supersedes is not None:
-            self._supersedes[claims.passport_id] = claims.supersedes
         return True
 
     def issued_by(self, passport_id: str, issuers: Iterable[str]) -> None:
@@ -235,13 +232,9 @@ class Passports:
     def ends(self, logged: Logged) -> bool:
         """Tell whether an entry that was followed ends a passport, as only the passport's issuer can."""
         claims = logged.found.claims
-        if not isinstance(claims, Revocation | Supersession) or self._repeats(claims):
+        if not isinstance(claims, Revocation | Supersession):
             return True  # a later passport, which counts
         return self._policy.is_issuers(logged, self._issuers.get(claims.passport_id, ()))
-
-    def _repeats(self, claims: Revocation | Supersession) -> bool:
-        """Tell whether an entry repeats what a later passport says itself."""
-        return isinstance(claims, Supersession) and self._supersedes.get(claims.by) == claims.passport_id
 
     def endings(self, passport_id: str) -> Iterator[tuple[Logged, Ending]]:
         """Yield the entries that end a passport, in their order."""

@@ -214,9 +214,9 @@ def write(folder: Path, index: int, *, key: Ed25519PrivateKey, heads: Path, at: 
 
     Every entry is read first, since the word must be true.
     Raises `UsageError` ``registry.log-key``, or ``registry.unknown`` where the entry is no passport;
-    `InputError` ``registry.status`` where the file would be too long, or ``registry.entry`` where bytes in
-    the log are no entry, and may name the passport; `MismatchError` ``registry.inconsistent``, and
-    ``registry.rollback`` where the log is older than what was signed for it before.
+    `InputError` ``registry.entry`` where bytes in the log are no entry, and may name the passport;
+    `MismatchError` ``registry.inconsistent``, and ``registry.rollback`` where the log is older than what was
+    signed for it before.
     """
     with opened(folder) as source:
         signer = Signer(read_head(source.note()).origin, key)
@@ -241,16 +241,7 @@ def write(folder: Path, index: int, *, key: Ed25519PrivateKey, heads: Path, at: 
         word=write_note(text, [signer.sign(text)]).decode(),
         entries=tuple(Held(index=logged.index, entry=encode64(data)) for logged, data in naming_it),
     )
-    data = canonical.pretty(document.to_dict()).encode()
-    if len(data) > MAX_SIZE:
-        many = f"{len(document.entries):,} entries that name the passport"
-        raise InputError(
-            "registry.status",
-            f"{many} make a file of {len(data):,} bytes, limit {MAX_SIZE:,}",
-            where=str(folder),
-            hint="give the exported tree instead, for: certkit verify --registry DIR",
-        )
-    return data
+    return canonical.pretty(document.to_dict()).encode()
 
 
 def _word(head: Checkpoint, passport_id: str, entries: Iterable[Logged], time: str) -> str:

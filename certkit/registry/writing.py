@@ -26,13 +26,13 @@ from certkit.registry.state import is_before, outside, submitters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
     from datetime import datetime
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.passport.keys import PrivateKey
     from certkit.passport.trust import Trust
+    from certkit.registry.drifts import Compared
     from certkit.registry.entry import AnyClaims, Logged, PassportFacts, Reason, Stored
     from certkit.registry.ledger import Ledger
     from certkit.registry.log import Log
@@ -60,10 +60,11 @@ def refuse_stranger(submitter: PrivateKey, trust: Trust, at: datetime) -> None:
 
 
 class Appended(Struct, frozen=True, kw_only=True):
-    """What became of an append: the index, and whether it is a new one."""
+    """What became of an append: the index, whether it is a new one, and the comparison that was made."""
 
     index: int
     new: bool
+    compared: Compared | None = None
 
 
 class Turn:
@@ -163,14 +164,6 @@ class Hand(Struct, frozen=True, kw_only=True):
     log_key: Ed25519PrivateKey
     at: datetime
 
-    def turn(self, registry: Registry) -> AbstractContextManager[Turn]:
-        """Return a turn at writing; raise as `Registry.turn` does."""
-        return registry.turn(self.log_key, self.trust)
-
-    def log(self, turn: Turn, subject: str, claims: AnyClaims) -> Appended:
-        """Log an entry; raise as `Registry.append` does."""
-        return turn.log(subject, claims, submitter=self.submitter, at=self.at)
-
 
 class _Own(NamedTuple):
     """A logged passport that a hand may end, with its issuer's name in the policy."""
@@ -206,7 +199,7 @@ def revoke(registry: Registry, ident: str, *, reason: Reason, detail: str | None
     not its issuer's, `MismatchError` ``registry.blob-missing`` or ``registry.inconsistent``, and as
     `Registry.append`.
     """
-    with hand.turn(registry) as turn:
+    with registry.turn(hand.log_key, hand.trust) as turn:
         target = _own(registry, turn.known, turn.known.find(ident), hand)
         entry, also = _revoke(turn, target, reason, detail, hand), []
         others = _on_its_evidence(registry, turn.known, target, hand) if reason == "evidence-false" else ()
@@ -222,7 +215,7 @@ def _revoke(turn: Turn, target: _Own, reason: Reason, detail: str | None, hand: 
         if ending.reason == reason:
             return Appended(index=logged.index, new=False)
     what = Revocation(passport_id=target.passport_id, reason=reason, detail=detail)
-    return hand.log(turn, target.lineage, what)
+    return turn.log(target.lineage, what, submitter=hand.submitter, at=hand.at)
 
 
 def _on_its_evidence(registry: Registry, known: Ledger, target: _Own, hand: Hand) -> list[_Own]:
@@ -245,7 +238,7 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[s
     Where it has ended before, the entry that says so is returned. Raises as `revoke`, and `MismatchError`
     ``registry.supersedes``.
     """
-    with hand.turn(registry) as turn:
+    with registry.turn(hand.log_key, hand.trust) as turn:
         target = _own(registry, turn.known, turn.known.find(ident), hand)
         later = turn.known.find(by)
         latest = turn.known.latest(target.lineage)
@@ -259,14 +252,14 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[s
         for ended, _ in target.ended(turn.known):
             return target.passport_id, Appended(index=ended.index, new=False)
         what = Supersession(passport_id=target.passport_id, by=latest)
-        return target.passport_id, hand.log(turn, target.lineage, what)
+        return target.passport_id, turn.log(target.lineage, what, submitter=hand.submitter, at=hand.at)
 
 
 def note(registry: Registry, subject: str | None, text: str, *, hand: Hand) -> Appended:
     """Log words about a lineage, or about the log itself; raise as `Registry.append`."""
     refuse_stranger(hand.submitter, hand.trust, hand.at)
-    with hand.turn(registry) as turn:
-        return hand.log(turn, subject or registry.origin, Note(text=text))
+    with registry.turn(hand.log_key, hand.trust) as turn:
+        return turn.log(subject or registry.origin, Note(text=text), submitter=hand.submitter, at=hand.at)
 
 
 def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
@@ -278,10 +271,10 @@ def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
     data = registry.passport(stored.sha256)
     if data is None:
         raise MismatchError("registry.blob-missing", f"the file of entry {index} is not here, or has changed")
-    file = opening.parse(data)
-    if file.passport_id != logged.passport.passport_id:
+    passport = opening.open_signed(data, hand.trust)
+    if passport.passport_id != logged.passport.passport_id:
         raise MismatchError("registry.inconsistent", f"the file of entry {index} is another passport")
-    issuer = opening.open_signed(data, hand.trust).signer.issuer
+    issuer = passport.signer.issuer
     name = keys.key_id(hand.submitter.public_key())
     if all((candidate.id, candidate.issuer) != (name, issuer) for candidate in hand.trust.candidates()):
         raise UntrustedError(
@@ -290,7 +283,7 @@ def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
             hint="an issuer lets another key revoke by naming it in the policy under the same name",
         )
     # When the policy trusts the key is not asked: too late a word against a passport is still heard.
-    predicate = file.unverified_statement().predicate
+    predicate = passport.statement.predicate
     bundles = (bundle.digest for bundle in predicate.evidence.bundles or ())
     evidence = (predicate.evidence.digest, *bundles)
-    return _Own(file.passport_id, predicate.agent.lineage, evidence, issuer)
+    return _Own(passport.passport_id, predicate.agent.lineage, evidence, issuer)

@@ -1,7 +1,8 @@
 """Tiles: the tree stored as rows of up to 256 hashes (C2SP tlog-tiles, height 8).
 
 Tile `n` of level 0 holds leaf hashes ``[256n, 256n + 256)``; tile `n` of level L holds the roots of full
-tiles ``[256n, 256n + 256)`` of level L − 1. The rightmost tile of a level may be partial.
+tiles ``[256n, 256n + 256)`` of level L − 1. The rightmost tile of a level may be partial. Beside tile `n` of
+level 0 lies bundle `n`, its entries, each after its length in two bytes, big-endian.
 
     changed = grow(size, [leaf_hash(entry)], read)      # what to store now, (level, n) -> bytes
     root(size + 1, node_reader(read))                   # with `read` seeing what was stored
@@ -10,10 +11,10 @@ tiles ``[256n, 256n + 256)`` of level L − 1. The rightmost tile of a level may
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from certkit.errors import MismatchError
+from certkit.errors import InputError, MismatchError
 from certkit.tlog import tree
 from certkit.tlog.tree import HASH_SIZE, Hash, row_above
 
@@ -28,6 +29,8 @@ FULL: Final = WIDTH * HASH_SIZE
 Read = Callable[[int, int], bytes]
 """Returns the stored hashes of tile ``(level, n)``, one after the other; empty where there is none."""
 
+MAX_ENTRY: Final = 65_535
+MAX_BUNDLE: Final = WIDTH * (MAX_ENTRY + 2)
 BUNDLES: Final = -1
 """Stands as the level of a bundle of entries, whose path has ``entries`` there."""
 
@@ -186,3 +189,21 @@ class Rebuild:
     def _compare(self, level: int, n: int) -> None:
         if self._stored(level, n) != self._edge[level]:
             self._differs(level, n, self._edge[level])
+
+
+def encode_bundle(entries: Iterable[bytes]) -> bytes:
+    """Return the bundle of at most 256 entries of at most 65,535 bytes."""
+    return b"".join(part for entry in entries for part in (len(entry).to_bytes(2), entry))
+
+
+def decode_bundle(data: bytes, count: int) -> list[bytes]:
+    """Return the `count` entries of a bundle; raise `InputError` ``tlog.tile`` unless it holds just those."""
+    entries: list[bytes] = []
+    at = 0
+    while at + 2 <= len(data):
+        stop = at + 2 + int.from_bytes(data[at : at + 2])
+        entries.append(data[at + 2 : stop])
+        at = stop
+    if at != len(data) or len(entries) != count:
+        raise InputError("tlog.tile", f"not a bundle of {count} entries")
+    return entries

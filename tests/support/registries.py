@@ -88,9 +88,9 @@ def heads(folder: Path) -> Path:
     return folder.parent / "state" / f"{folder.name}.heads"
 
 
-def opened(folder: Path, patience: float = 60.0) -> Registry:
+def opened(folder: Path) -> Registry:
     """A registry that can be written."""
-    return Registry.open(folder, heads=heads(folder), patience=patience)
+    return Registry.open(folder, heads=heads(folder))
 
 
 def append(folder: Path, data: bytes, *, log_key: Ed25519PrivateKey = LOG_KEY) -> Appended:

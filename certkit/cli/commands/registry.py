@@ -23,7 +23,6 @@ from certkit.errors import UsageError
 from certkit.registry.admission import PROOF_SUFFIX, admit, checkpoint_in, inspect
 from certkit.registry.entry import DriftResult
 from certkit.registry.export import export as publish
-from certkit.registry.keeping import hand_over
 from certkit.registry.log import load_log_key, log_key_file
 from certkit.registry.registry import Registry
 from certkit.wording import many
@@ -161,8 +160,8 @@ def append(
 ) -> None:
     """Log a passport, if a trusted issuer signed it and it is valid; write the proof beside it.
 
-    The same write also logs which passport it replaces, and any drift since the previous passport. The same
-    passport again gives its first index. A refused passport leaves nothing behind.
+    The same write also logs any drift since the previous passport. The same passport again gives its first
+    index. A refused passport leaves nothing behind.
 
     Example: certkit registry append registry passport.json --key issuer-key.pem
     """
@@ -194,18 +193,16 @@ def _show_appended(appended: Admitted, proof: Path) -> Iterator[str]:
 
 def following(logged: Admitted | None) -> Following:
     """Return with which earlier passport a new one was compared when it was logged, and what that gave."""
-    succession = logged.following if logged else None
-    drift = succession.drift if succession else None
+    compared = logged.compared if logged else None
     return Following(
-        earlier=succession.earlier if succession else None, drift=drift.result if drift else None
+        earlier=compared.earlier if compared else None, drift=compared.drift.result if compared else None
     )
 
 
 def show_following(logged: Admitted) -> Iterator[str]:
     """Print what was logged along with a passport."""
-    succession = logged.following
-    if succession.drift is not None:
-        yield from fold(f"against passport {brief(succession.earlier)}: {succession.drift.result}", rest="  ")
+    if (compared := logged.compared) is not None:
+        yield from fold(f"against passport {brief(compared.earlier)}: {compared.drift.result}", rest="  ")
 
 
 def prove(
@@ -382,9 +379,7 @@ def rotate_key(
     moment, policy = context.dated(at), context.load_policy(trust) if trust else None
     remembered = context.heads_path(heads)
     with Registry.open(folder, heads=remembered, progress=progress(), warn=warn) as opened:
-        vkey = hand_over(
-            opened,
-            folder,
+        vkey = opened.hand_over(
             new=log_key_of(new_log_key, folder) if new_log_key else None,
             old=lambda: log_key_of(log_key, folder),
             at=moment,

@@ -39,9 +39,9 @@ def test_it_is_compared_with_the_one_before_whatever_that_shows(tmp_path: Path) 
         (3, assessments.strong(), "NOT_COMPARABLE"),
         (4, clustered(800), "NOT_COMPARABLE"),
     ):
-        told = log(folder, issue(number, summary=summary, days=number), days=number).following.drift
+        told = log(folder, issue(number, summary=summary, days=number), days=number).compared
         assert told is not None
-        assert told.result == result
+        assert told.drift.result == result
     assert logged(folder) == []
     assert inspect(folder, trust=trust).findings == ()
 

@@ -11,6 +11,7 @@ import pytest
 from msgspec import structs
 
 from certkit.registry import registry as module
+from certkit.registry.heads import Head
 from certkit.registry.ledger import Columns, Ledger
 from certkit.registry.registry import Registry
 from tests.support import registries as build
@@ -138,7 +139,7 @@ def test_one_of_another_log_under_the_same_key_is_ignored_with_a_warning(
     kept = snapshot_of(folder)
     for wrong in ({"root": b"\1" * 32}, {"origin": "certkit.other/x"}, {"types": kept.types[1:]}):
         other = msgspec.msgpack.encode(structs.replace(kept, **wrong))
-        monkeypatch.setattr(Registry, "_kept", lambda _self, other=other: other)
+        monkeypatch.setattr(Head, "kept", lambda _self, other=other: other)
         index, told = appended(folder, 0)
         assert (index, len(told)) == (0, 1), wrong
 
