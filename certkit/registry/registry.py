@@ -116,8 +116,8 @@ class Registry:
     ) -> Self:
         """Open a registry, for writing if it is said where the signed heads are remembered.
 
-        `progress` is told how far the entries are read, which the first to write does, and `warn` receives the
-        complaint about a snapshot of them that is false. Raises `InputError` ``registry.missing`` or
+        `progress` is told how far the entries are read, which the first to write does, and `warn` receives
+        the complaint about a snapshot of them that is false. Raises `InputError` ``registry.missing`` or
         ``registry.format``, `MismatchError` ``registry.damaged``, `UsageError` ``file.unwritable``, and what
         `Heads.open` does.
         """

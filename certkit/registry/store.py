@@ -11,7 +11,9 @@ names, so no text from a passport is ever part of a path.
 
 from __future__ import annotations
 
+import glob
 import hashlib
+import os
 import re
 import sqlite3
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -102,11 +104,12 @@ def open_reading(path: Path) -> sqlite3.Connection:
 
     What SQLite needs beside the file to read it is gone when the last reader has closed it.
     """
-    with suppress(sqlite3.OperationalError):
-        # A connection that may not write cannot clean up behind it either, so this one only must not.
-        connection = open_file(path, "rw")
-        connection.execute("PRAGMA query_only = ON")
-        return connection
+    if _is_at_rest(path):
+        with suppress(sqlite3.OperationalError):
+            # A connection that may not write cannot clean up behind it either, so this one only must not.
+            connection = open_file(path, "rw")
+            connection.execute("PRAGMA query_only = ON")
+            return connection
     try:
         return open_file(path, "ro")
     except sqlite3.OperationalError as error:
@@ -116,6 +119,18 @@ def open_reading(path: Path) -> sqlite3.Connection:
         if not unwritable or path.with_name(f"{path.name}-wal").exists():
             raise
     return open_file(path, "ro&immutable=1")
+
+
+def _is_at_rest(path: Path) -> bool:
+    """Tell whether SQLite may write here and has nothing to finish: a stranger's journal is not played."""
+    real = path.resolve()
+    if not (os.access(real, os.W_OK) and os.access(real.parent, os.W_OK)):
+        return False
+    try:
+        beside = {item.name: item.stat().st_size for item in real.parent.glob(f"{glob.escape(real.name)}-*")}
+    except OSError:
+        return False  # another program came or went meanwhile
+    return f"{real.name}-journal" not in beside and not beside.get(f"{real.name}-wal")
 
 
 def open_file(path: Path, mode: str) -> sqlite3.Connection:

@@ -53,7 +53,11 @@ def test_an_exported_tree_is_audited_like_the_registry(logged: Path) -> None:
 
 @pytest.mark.parametrize(
     ("out", "code", "exit_code"),
-    [("issuer", "registry.export", 7), ("registry", "usage.option", 2), ("public.pem", "file.unwritable", 2)],
+    [
+        ("issuer", "registry.export", 7),
+        ("registry", "registry.export", 7),
+        ("public.pem", "file.unwritable", 2),
+    ],
 )
 def test_an_export_over_something_else_is_refused(logged: Path, out: str, code: str, exit_code: int) -> None:
     (logged / "issuer").mkdir()

@@ -238,7 +238,6 @@ def test_many_make_the_file_at_once(tmp_path: Path) -> None:
         "UPDATE head SET note = 'x'",
         "UPDATE head SET note = x'00'",
         f"UPDATE head SET vkey = '{SAME_NAME.vkey}'",  # noqa: S608 - ours
-        "CREATE TABLE t (x)",
         "DROP TABLE head",
     ],
 )
