@@ -11,7 +11,14 @@ demo: setup
 	rm -rf build/demo
 	$(BIN)/certkit demo -o build/demo
 
-test: setup lint types layers
+# The checks take one core and the tests what is left.
+test: setup
+	$(MAKE) --no-print-directory --jobs=2 checks pytest
+
+.PHONY: checks pytest
+checks: lint layers types
+
+pytest: setup
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 setup: .venv/.ready

@@ -23,10 +23,14 @@ from certkit.errors import CertkitError, InputError, UsageError
 from certkit.lazy import lazy
 
 if TYPE_CHECKING:
-    from certkit.assessment import Assessment, Profile
     from certkit.assessment.integrity.scores import score_integrity
-    from certkit.evidence import Bundle, RecordFaultsError, Summary, open_bundle, seal, summarise
+    from certkit.assessment.profile import Profile
+    from certkit.assessment.result import Assessment
+    from certkit.evidence.bundle.folder import Bundle, open_bundle, seal
     from certkit.evidence.integrity.running import generate_probes, run_probes
+    from certkit.evidence.records.faults import RecordFaultsError
+    from certkit.evidence.summary.gather import summarise, to_label
+    from certkit.evidence.summary.summary import Summary
     from certkit.workflow import assess, load_profile
 
 __all__ = [
@@ -47,15 +51,20 @@ __all__ = [
     "score_integrity",
     "seal",
     "summarise",
+    "to_label",
 ]
 
 __getattr__ = lazy(
     __name__,
     {
-        "assessment": ("Assessment", "Profile"),
-        "evidence": ("Bundle", "RecordFaultsError", "Summary", "open_bundle", "seal", "summarise"),
         "assessment.integrity.scores": ("score_integrity",),
+        "assessment.profile": ("Profile",),
+        "assessment.result": ("Assessment",),
+        "evidence.bundle.folder": ("Bundle", "open_bundle", "seal"),
         "evidence.integrity.running": ("generate_probes", "run_probes"),
+        "evidence.records.faults": ("RecordFaultsError",),
+        "evidence.summary.gather": ("summarise", "to_label"),
+        "evidence.summary.summary": ("Summary",),
         "workflow": ("assess", "load_profile"),
     },
 )

@@ -79,9 +79,7 @@ CODES: Final[dict[str, str]] = {
     "bundle.records-invalid": "at least one record is refused, and with it the bundle",
     "bundle.parquet-unreadable": "a .parquet file cannot be read as Parquet",
     # one record (faults inside bundle.records-invalid)
-    "record.json": "the line is not one strict JSON object",
-    "record.blank-line": "the line is empty",
-    "record.too-long": "the line is longer than the limit",
+    "record.json": "the line is not one strict JSON object, is empty, or is longer than the limit",
     "record.missing-field": "a required field is absent or null",
     "record.unknown-field": "the field is not in the record format and has no x_ prefix",
     "record.type": "the value has the wrong JSON type",
@@ -176,7 +174,6 @@ CODES: Final[dict[str, str]] = {
     "passport.expired": "the passport's validity has ended",
     "passport.key-window": "the passport was signed outside the period in which its key is trusted",
     "passport.certificate": "a certificate's signature, chain, log entry or time does not hold",
-    "passport.timestamp": "an attached timestamp is not one, or is over something else than the signature",
     "passport.root-window": "signed when a part of the trusted root was not in office",
     "passport.registry": "the logged entry is not about this passport",
     "passport.witnesses": "too few trusted witnesses cosigned the log's checkpoint",
@@ -195,9 +192,8 @@ CODES: Final[dict[str, str]] = {
     "trust.rollback": "a trusted root is older than the one that it would replace",
     "trust.unknown-key": "no issuer in the trust policy holds this key",
     # exports
-    "export.unverified": "only a passport that was verified is exported in this format",
-    "export.key": "the key cannot sign this export: it is not a key of the issuer named there",
-    "export.card": "the file is not an agent card that can be signed as it stands, or is another agent's",
+    "export.unverified": "only a passport that verifies is exported",
+    "export.card": "the file is not an agent card, or is another agent's",
     # services on the network
     "keyless.token": "there is no identity token, or it cannot be used",
     "keyless.failed": "a Sigstore instance did not sign",

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from certkit.assessment.integrity.scores import score_integrity
-from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
-from certkit.probes.agents import agents_of
+from certkit.evidence.integrity.running import generate_probes, run_probes
+from certkit.probes.agents import Asking
 from certkit.probes.generate import generate
 from certkit.probes.lint import lint
 
@@ -40,7 +40,7 @@ def main() -> None:
         with Clock("4,800 tasks generated and linted", "≤ 10 s"):
             assert lint(generate(seed="bench", instances=100)) == []
         generate_probes(root / "tasks", seed="bench", instances=100)
-        asking = Asking("reference:recency", agents_of("reference:recency", timeout=9))
+        asking = Asking("reference:recency")
         with Clock("15,000 questions asked and kept", "≤ 2 ms a call", 15_000):
             run_probes(root / "tasks", root / "b", asking, sealing=False)
         with Clock("4,800 tasks read and scored", "≤ 5 s"):

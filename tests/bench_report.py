@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certkit.evidence import seal
+from certkit.evidence.bundle.folder import seal
 from tests.support import bundles
 from tests.support.drawing import filled
 from tests.support.running import PROGRAM

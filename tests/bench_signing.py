@@ -26,8 +26,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit import passport
 from certkit.passport import dsse, keys
+from certkit.passport.verification import verify
 from tests.support.signers import signed_payload
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def whole() -> None:
         key = keys.generate(name)
         found, trust = making.issued(key=key), making.trust(key)
         data, at = found.to_json(), making.NOW + timedelta(days=1)
-        call = partial(passport.verify, data, trust=trust, at=at)
+        call = partial(verify, data, trust=trust, at=at)
         speed = statistics.median(rate(call) for _ in range(9))
         print(f"{name}: {speed:,.0f} whole verifications/s of a passport of {len(data):,} bytes")
 

@@ -28,9 +28,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from hypothesis import given, settings
 
-from certkit import canonical, evidence
+from certkit import canonical
 from certkit.errors import CODES, CertkitError
-from certkit.evidence.records.faults import LIMIT
+from certkit.evidence.bundle.folder import open_bundle, seal
+from certkit.evidence.records.faults import LIMIT, Fault, RecordFaultsError
+from certkit.evidence.summary.gather import summarise
 from tests.support import forms
 from tests.support.line_by_line import check_lines
 
@@ -200,7 +202,7 @@ class Fuzzer:
         except Exception as error:
             raise FindingError(f"the line reader raised {error!r}: {shown}") from error
         refusal = self._summarise(root, shown)
-        if refusal is not None and not isinstance(refusal, evidence.RecordFaultsError):
+        if refusal is not None and not isinstance(refusal, RecordFaultsError):
             raise FindingError(f"lines were refused as {refusal.code}: {shown}")
         fast = [] if refusal is None else _places(refusal.faults)
         # What stands between records is looked at once every record is right by itself.
@@ -220,7 +222,7 @@ class Fuzzer:
     def _summarise(self, root: Path, shown: str) -> CertkitError | None:
         """Open and summarise; return the documented error, or None where it succeeded."""
         try:
-            evidence.summarise(evidence.open_bundle(root))
+            summarise(open_bundle(root))
         except CertkitError as error:
             if error.code not in CODES or error.exit_code == 70:
                 raise FindingError(f"undocumented error {error!r}: {shown}") from error
@@ -237,7 +239,7 @@ class Fuzzer:
         (root / "records" / "b.jsonl").write_bytes(record.replace(b'"1"', b'"2"', 1))
         (root / "bundle.json").write_bytes(canonical.line(MANIFEST))
         if self._below(2):
-            evidence.seal(root)
+            seal(root)
         done = [self._damage_tree(root) for _ in range(1 + self._below(3))]
         error = self._summarise(root, "; ".join(done))
         self.counts["accepted" if error is None else error.code] += 1
@@ -279,7 +281,7 @@ class Fuzzer:
         return f"{label} {path.name!r} {other!r}"
 
 
-def _places(faults: list[evidence.Fault]) -> list[tuple[int, str, str]]:
+def _places(faults: list[Fault]) -> list[tuple[int, str, str]]:
     return [(fault.line, fault.pointer, fault.code) for fault in faults]
 
 

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import certkit
 from certkit import canonical, workflow
-from certkit.assessment import CATALOGUE, profile_schema
 from certkit.assessment.findings.findings import MEANING, SEVERITY
+from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
+from certkit.assessment.profile import profile_schema
 from certkit.assessment.recheck import claims_schema
 from certkit.cli.commands.explain import known
 from certkit.cli.main import tree
@@ -37,7 +38,7 @@ from tests.support.schemas import name_of, passport_schema, schema_of, trust_sch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from certkit.assessment import Profile
+    from certkit.assessment.profile import Profile
 
 ROOT: Final = Path(__file__).parents[1]
 _REGION: Final = re.compile(

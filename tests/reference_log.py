@@ -26,9 +26,13 @@ from typing import TYPE_CHECKING, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit import canonical, evidence, files, passport, workflow
+from certkit import canonical, files, workflow
+from certkit.evidence.bundle.folder import open_bundle, seal
 from certkit.evidence.importers import ImportOptions, run
+from certkit.evidence.summary.gather import summarise
 from certkit.passport import keys
+from certkit.passport.issuing import Issuer, issue
+from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
 from certkit.progress import SILENT
 from certkit.registry import store
 from certkit.registry.admission import admit, inspect
@@ -44,6 +48,7 @@ from certkit.tlog.note import Signer
 from tests.support.registries import held
 
 if TYPE_CHECKING:
+    from certkit.passport.opening import Passport
     from certkit.registry.auditing import Audit
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
@@ -56,7 +61,7 @@ START: Final = datetime(2026, 1, 15, 12, tzinfo=UTC)
 GENERATION: Final = timedelta(days=120)
 """From the first entry of the examples to the first of those that another program issues."""
 VALID: timedelta = timedelta(days=90)
-_ISSUER: Final = passport.Issuer(name="SPECIMEN issuer", relation_to_evaluator="same")
+_ISSUER: Final = Issuer(name="SPECIMEN issuer", relation_to_evaluator="same")
 _MAX_NOTE: Final = 1 << 18
 
 
@@ -71,11 +76,11 @@ EDITION: Final = 4
 LOG: Final = _key(f"log {EDITION}")
 
 
-def trust(vkey: VerifierKey) -> passport.Trust:
+def trust(vkey: VerifierKey) -> Trust:
     """Return the policy that the log is audited with; its keys come from here and never from the tree."""
-    key = passport.TrustedKey(pem=keys.public_pem(ISSUER.public_key()))
-    issuer = passport.TrustedIssuer(name="SPECIMEN issuer", keys=(key,))
-    return passport.Trust(issuers=(issuer,), logs=(str(vkey),), accept_specimens=True)
+    key = TrustedKey(pem=keys.public_pem(ISSUER.public_key()))
+    issuer = TrustedIssuer(name="SPECIMEN issuer", keys=(key,))
+    return Trust(issuers=(issuer,), logs=(str(vkey),), accept_specimens=True)
 
 
 class _Work:
@@ -117,7 +122,7 @@ class _Work:
                 return
         self._append(last + 1)
 
-    def _examples(self, generation: int) -> list[tuple[datetime, passport.Passport]]:
+    def _examples(self, generation: int) -> list[tuple[datetime, Passport]]:
         """Issue the worked example, and those of a simulated agent that is tested twice and gets worse."""
         garden = self._folder / f"garden-{generation}"
         source = ROOT / "tests" / "data" / "agentdojo" / "export.jsonl"
@@ -135,18 +140,16 @@ class _Work:
         simulate(bundle, seed=seed, runs=300, domains=3, tier_target=tier)
         return bundle
 
-    def _issue(
-        self, bundle: Path, attempt: int, at: datetime, supersedes: str | None = None
-    ) -> passport.Passport:
+    def _issue(self, bundle: Path, attempt: int, at: datetime, supersedes: str | None = None) -> Passport:
         """Issue the passport of a bundle that declares which attempt it is."""
         manifest = canonical.loads((bundle / "bundle.json").read_bytes())
         manifest["protocol"]["attempt"] = attempt
         manifest = {key: value for key, value in manifest.items() if key != "files"}
         (bundle / "bundle.json").write_bytes(canonical.pretty(manifest).encode())
-        evidence.seal(bundle)
-        return passport.issue(
+        seal(bundle)
+        return issue(
             workflow.assess(bundle),
-            evidence.summarise(evidence.open_bundle(bundle)),
+            summarise(open_bundle(bundle)),
             issuer=_ISSUER,
             key=ISSUER,
             not_before=at,

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from certkit import canonical, evidence
+from certkit import canonical
+from certkit.evidence.bundle.folder import seal
 from tests.support.running import certkit
 
 SAMPLE = Path(__file__).parent / "data" / "agentdojo" / "export.jsonl"
@@ -78,7 +79,7 @@ def test_changed_evidence_that_is_sealed_again_names_the_first_row_that_differs(
     failed = next(number for number, line in enumerate(lines) if b'"outcome":"failure"' in line)
     lines[failed] = lines[failed].replace(b'"outcome":"failure"', b'"outcome":"success"')
     path.write_bytes(b"".join(lines))
-    evidence.seal(root)
+    seal(root)
     code, document = verify(issued, office, "--bundle", root, "--replay")
     assert code == 1  # another bundle fails the subject, which comes first
     steps = {step["id"]: step for step in document["steps"]}  # type: ignore[attr-defined]

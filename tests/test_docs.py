@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from certkit import canonical, workflow
-from certkit.assessment import SEVERITY
+from certkit.assessment.findings.findings import SEVERITY
 from certkit.errors import CODES, EXIT_MEANING
 from certkit.evidence.importers import FORMATS
 from certkit.evidence.records.record import FIELDS

@@ -18,7 +18,7 @@ from certkit.assessment.findings.contradictions import contradictions
 from certkit.assessment.findings.findings import COMMITMENTS, answers, finding, ordered, raised, stated
 from certkit.assessment.findings.plausibility import plausibility
 from certkit.assessment.findings.provenance import commitments, provenance
-from certkit.assessment.rater_error import judge_findings, judge_report, seen_by_judge
+from certkit.assessment.rater_error import judge_findings, judge_report
 from certkit.assessment.result import Assessment, Counts
 from certkit.assessment.statistics.variation import variation
 from certkit.document import fill
@@ -66,17 +66,14 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
         for row in judged.rows
     )
     metrics = with_intervals(judged.metrics, view)
-    protocol, total = facts.manifest.protocol, view.total
-    seen = seen_by_judge(judged)
-    judge = judge_report(summary.calibration, protocol, seen, profile.tau)
-    was_judged = protocol.judge is not None or total.ti_n > 0 or total.composite_checked > 0
+    judge = judge_report(view)
     tiers = criteria.tiers(profile, rows, profile.reading, records=summary.records)
     integrity = _integrity(summary)
     findings = (
         *provenance(view, facts, profile),
         *contradictions(judged),
         *plausibility(view, metrics, profile),
-        *judge_findings(judge, protocol, seen, profile.tau, profile.delta, judged=was_judged),
+        *judge_findings(judge, view),
         *commitments(integrity),
         *_guidance(profile),
     )

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from certkit import evidence, files, workflow
+import certkit
+from certkit import files, workflow
 from certkit.canonical import is_digest
 from certkit.cli.emit import hint, note, warn
 from certkit.errors import CertkitError, InputError, UsageError
@@ -70,7 +71,7 @@ def profile_digest(name: str) -> str:
 
 def salt_of(old: Path) -> str | None:
     """Return the task salt of an earlier bundle; hint where it has none."""
-    salt = evidence.open_bundle(old).manifest.protocol.task_salt
+    salt = certkit.open_bundle(old).manifest.protocol.task_salt
     if salt is None:
         hint(f"{old} has no task salt to keep: drift will not pair tasks")
     return salt

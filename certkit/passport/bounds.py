@@ -1,6 +1,6 @@
-"""Values and bounds of a claim, computed again from the integers of its task table.
+"""The bounds of a claim, computed again from the integers of its task table.
 
-A value is the mean over runs. A bound follows from the tasks alone, as in
+A bound follows from the tasks alone, as in
 `certkit.assessment.statistics.posterior`: a task has the mean x of its runs, 1 being best; beside the k tasks
 stand one that failed and one that passed; and the limit is that of a Beta distribution with mean and variance
 of both weightings, the worse of the two. This module does not solve for the limit. It evaluates the Beta
@@ -18,19 +18,13 @@ from functools import cached_property
 from math import exp, lgamma, log, log1p, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from certkit.passport.terms import NOMINAL
+from certkit.passport.statement import NOMINAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from certkit.passport.statement import (
-        Bound,
-        Column,
-        CriterionClaim,
-        Predicate,
-        RowAtTier,
-        Task,
-    )
+    from certkit.assessment.task_table import Column, Task
+    from certkit.passport.statement import Bound, CriterionClaim, Predicate, RowAtTier
 
 SINGLE: Final = {"adversarial", "context_corruption", "tool_failure", "stochastic"}
 SUCCESSES: Final[dict[str, Callable[[str], bool]]] = {
@@ -244,37 +238,10 @@ class Row:
             for weights in part.weights()
         ]
 
-    def value(self, tier: str) -> float | None:
-        """Return the value at a tier, from totals over runs; None where they do not give it."""
-        if not self.kind.series:
-            return None
-        if self.kind.chance:
-            return None if (tau := self.tau(tier)) is None else 1 - self._over_runs.below(tau)
-        if self.kind.by_domain:
-            domains = {cell.domain for cell in self._table.cells}
-            rates = [self._mean("r_op", domain) for domain in domains]
-            return min((rate for rate in rates if rate is not None), default=None)
-        means = [self._mean(series) for series in self.kind.series]
-        known = [mean for mean in means if mean is not None]
-        if len(known) < len(means):
-            return None
-        return 100 * (known[0] - known[1]) if len(known) > 1 else known[0]
-
-    def _mean(self, series: str, domain: str | None = None) -> float | None:
-        if series in SUCCESSES:
-            successes, runs = self._totals(series, domain)
-            return successes / runs if runs else None
-        columns = (column for column in self._table.columns if column.metric == series and column.n)
-        return next((column.y / (column.scale * column.n) for column in columns), None)
-
-    def _totals(self, series: str, domain: str | None = None) -> tuple[int, int]:
-        over, cells = SUCCESSES[series], self._table.cells
-        counted = [cell for cell in cells if over(cell.condition) and domain in {None, cell.domain}]
-        return sum(cell.successes for cell in counted), sum(cell.runs for cell in counted)
-
     @cached_property
     def _over_runs(self) -> Beta:
-        successes, runs = self._totals("r_op")
+        faults = [cell for cell in self._table.cells if cell.condition != NOMINAL]
+        successes, runs = sum(cell.successes for cell in faults), sum(cell.runs for cell in faults)
         return Beta(1 + successes, 1 + runs - successes)
 
     def tau(self, tier: str) -> float | None:
@@ -375,15 +342,8 @@ def needs_none(criterion: CriterionClaim, at: RowAtTier) -> bool:
 
 
 def disagreements(predicate: Predicate, criteria: Sequence[Row]) -> Iterator[str]:
-    """Yield the values and bounds that the integers of a statement do not give."""
+    """Yield the bounds that the integers of a statement do not give."""
     for row in criteria:
-        for tier, at in row.criterion.tiers.items():
-            claimed = row.criterion.value if at.value is None else at.value
-            expected = row.value(tier)
-            if not isinstance(claimed, str) or expected is None:
-                continue
-            if abs(float(claimed) - expected) > row.kind.rounding:
-                yield f"value of {row.criterion.id}: stated {claimed}, expected {expected:.6f}"
         if _unchecked(predicate, row) is None:
             for tier, bounded in _stated(row.criterion):
                 if fault := row.fault(tier, bounded):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 from msgspec import Struct
 
 from certkit.errors import CertkitError, MismatchError, NegativeError, UnavailableError
-from certkit.passport import opening, payload, terms
+from certkit.passport import opening, payload, statement
 from certkit.passport.derived import last_run
 from certkit.passport.replay import Opened, manifest_difference, replay_difference
 from certkit.text import quoted
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from certkit.canonical import Digest
-    from certkit.passport.keyless import Certified
     from certkit.passport.keys import PublicKey
     from certkit.passport.opening import Signed
     from certkit.passport.statement import BundleClaim, Judgement, Predicate, Statement
     from certkit.passport.trust import Trust
 
-CLOCK_SKEW: Final = terms.CLOCK_SKEW
+
+CLOCK_SKEW: Final = statement.CLOCK_SKEW
 
 Known = Literal["certkit", "policy"]
 NOT_ASKED: Final = "passport.not-asked"
@@ -104,7 +104,10 @@ def signing(passport: Signed, trust: Trust) -> Signing:
     material, envelope = passport.file.material, passport.envelope
     try:
         if material.keyless:
-            return _signing_of_certificate(opening.certified(passport.file, envelope, trust))
+            certified = opening.certified(passport.file, envelope, trust)
+            message = f"signed at {shown(certified.time)}, when a part of the trusted root was not in office"
+            fault = None if certified.in_office() else NegativeError("passport.root-window", message)
+            return Signing(time=certified.time, fault=fault)
         if not material.timestamps:
             return Signing()
         if trust.trusted_root is None:
@@ -115,21 +118,8 @@ def signing(passport: Signed, trust: Trust) -> Signing:
     except CertkitError as error:
         return Signing(fault=error)
     if not times:
-        return Signing(reason="no authority of the trusted root made the attached timestamp")
+        return Signing(reason="no authority of the trusted root made the attached timestamp over it")
     return Signing(time=times[0])
-
-
-def _signing_of_certificate(certified: Certified) -> Signing:
-    ended = certified.ended()
-    if ended is None:
-        return Signing(time=certified.time)
-    return Signing(
-        time=certified.time,
-        fault=NegativeError(
-            "passport.root-window",
-            f"signed at {shown(certified.time)}, outside the time of the trusted root's {ended}",
-        ),
-    )
 
 
 def subject(case: Case) -> str:
@@ -150,12 +140,7 @@ def subject(case: Case) -> str:
 def _same(code: str, stated: str, actual: str, *, parts: tuple[BundleClaim, ...] | None = None) -> None:
     if stated != actual:
         what = "agent" if code == OTHER_AGENT else "evidence"
-        pooled = (
-            f"; it pools {len(parts)} bundles, give --bundle once for each:"
-            f" {', '.join(part.digest for part in parts)}"
-            if parts
-            else ""
-        )
+        pooled = f"; it pools {len(parts)} bundles, give --bundle once for each" if parts else ""
         raise NegativeError(code, f"the passport is about {what} {stated}, not {actual}{pooled}")
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from fractions import Fraction
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import structs
 
-from certkit import canonical, evidence
+from certkit import canonical
 from certkit._version import __version__
 from certkit.assessment.assessing import assess, assess_accumulation, contested
 from certkit.assessment.criteria import Status
@@ -24,11 +25,15 @@ from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
 from certkit.document import fill
 from certkit.errors import CertkitError, UnavailableError
-from certkit.passport import replay, terms
+from certkit.evidence.bundle.folder import Bundle, open_bundle
+from certkit.evidence.bundle.manifest import Facts
+from certkit.evidence.bundle.pooling import Accumulation, accumulate
+from certkit.evidence.summary.gather import summarise
+from certkit.passport import replay
 from certkit.passport import statement as st
 from certkit.passport.derived import rebuilt
 from certkit.passport.replay import Opened
-from certkit.passport.terms import decimal
+from certkit.passport.statement import decimal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,9 +43,8 @@ if TYPE_CHECKING:
     from certkit.assessment.integrity.document import IntegrityDocument
     from certkit.assessment.metrics.metric import Metric, Value
     from certkit.assessment.profile import Profile
-    from certkit.assessment.result import Assessment, BundleResult
+    from certkit.assessment.result import Assessment
     from certkit.assessment.statistics.estimators import Interval
-    from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.context import Given
     from certkit.evidence.summary.summary import Summary
     from certkit.progress import Progress
@@ -57,7 +61,10 @@ def state(
     supersedes: str | None,
 ) -> st.Statement:
     """Return the statement that an assessment of `summary` makes."""
-    manifest, judgement = assessment.facts.manifest, _judgement(assessment)
+    manifest, judgement, times = assessment.facts.manifest, _judgement(assessment), summary.times
+    dates = structs.replace(
+        replay.period(manifest), first_run=moment(times.first), last_run=moment(times.last)
+    )
     statement = rebuilt(
         st.Predicate(
             name="",
@@ -65,16 +72,27 @@ def state(
             origin=manifest.protocol.origin,
             issuer=issuer,
             agent=replay.agent(assessment.facts),
-            evidence=_evidence(assessment),
+            evidence=fill(
+                st.Evidence,
+                assessment.counts,
+                digest=assessment.facts.digest,
+                bundles=tuple(
+                    st.BundleClaim(digest=part.digest, dates=fill(st.Dates, part))
+                    for part in assessment.bundles
+                )
+                or None,
+            ),
             protocol=replay.protocol(manifest),
             assessment=judgement,
-            criteria=tuple(_criterion(rows) for rows in _by_criterion(assessment)),
+            criteria=tuple(
+                _criterion([*rows]) for _, rows in groupby(assessment.criteria, key=lambda row: row.id)
+            ),
             profile_of_reliability=task_table(
                 summary,
                 salt=manifest.protocol.salt,
                 memory_observable=manifest.protocol.memory_observable is True,
             ),
-            scope=st.Scope(domains=(), fault_mix={}, dates=_dates(assessment, summary), exclusions=()),
+            scope=st.Scope(domains=(), fault_mix={}, dates=dates, exclusions=()),
             limitations=(),
             known_failure_modes=(),
             challenges=tuple(
@@ -115,20 +133,20 @@ def from_bundle(
     folders = (roots,) if isinstance(roots, Path) else tuple(roots)
 
     @cache  # hashed once, for the digests and for the replay
-    def bundles() -> tuple[evidence.Bundle, ...]:
+    def bundles() -> tuple[Bundle, ...]:
         try:
-            return tuple(evidence.open_bundle(root, progress=progress) for root in folders)
+            return tuple(open_bundle(root, progress=progress) for root in folders)
         except CertkitError as error:
             if error.code in _ABSENT:
                 raise UnavailableError("passport.unavailable", str(error)) from None
             raise
 
     @cache  # several are read to know their order
-    def pooled() -> evidence.Accumulation:
-        return evidence.accumulate(bundles(), progress=progress)
+    def pooled() -> Accumulation:
+        return accumulate(bundles(), progress=progress)
 
     def opened() -> Opened:
-        facts, parts = bundles()[0].facts, tuple[evidence.Facts, ...]()
+        facts, parts = bundles()[0].facts, tuple[Facts, ...]()
         if len(folders) > 1:
             facts, parts = pooled().facts, tuple(part.facts for part in pooled().parts)
         return Opened(facts=facts, parts=parts, context=context.digest if context else None)
@@ -142,7 +160,7 @@ def from_bundle(
             summary = pooled().summary
         else:
             source = bundles()[0]
-            summary = evidence.summarise(source, progress=progress)
+            summary = summarise(source, progress=progress)
             judged = assess(summary, source.facts, profile, required_tier=tier, context=context)
         return state(
             judged if context else _answered(judged, statement),
@@ -193,27 +211,6 @@ def _commitments(scored: IntegrityDocument, facts: Facts) -> st.Commitments | No
         ),
         core=decimal(scored.core.value),
         raters=scored.raters.people or None,
-        unrated=decimal(scored.raters.core) if scored.rated else None,
-    )
-
-
-def _evidence(assessment: Assessment) -> st.Evidence:
-    return fill(
-        st.Evidence,
-        assessment.counts,
-        digest=assessment.facts.digest,
-        bundles=tuple(_bundle(part) for part in assessment.bundles) or None,
-    )
-
-
-def _bundle(bundle: BundleResult) -> st.BundleClaim:
-    return fill(
-        st.BundleClaim,
-        bundle,
-        dates=fill(st.Dates, bundle),
-        by_domain={name: fill(st.Successes, row) for name, row in bundle.by_domain.items()},
-        table=fill(st.Attained, bundle.table),
-        bounded=fill(st.Attained, bundle.bounded),
     )
 
 
@@ -233,16 +230,10 @@ def _judgement(assessment: Assessment) -> st.Judgement:
     )
 
 
-def _by_criterion(assessment: Assessment) -> list[list[Row]]:
-    groups: dict[str, list[Row]] = {}
-    for row in assessment.criteria:
-        groups.setdefault(row.id, []).append(row)
-    return list(groups.values())
-
-
 def _criterion(rows: list[Row]) -> st.CriterionClaim:
     first = rows[0]
     metric, shown = first.metric, first.evidence
+    unjudged = next((row.reason for row in rows if row.status is Status.INSUFFICIENT), None)
     return st.CriterionClaim(
         id=first.id,
         metric=metric.id,
@@ -252,17 +243,12 @@ def _criterion(rows: list[Row]) -> st.CriterionClaim:
         n=metric.n,
         counts=dict(metric.counts),
         interval=_interval(metric.interval),
-        reason=metric.reason or metric.blocked or _unjudged(rows),
+        reason=metric.reason or metric.blocked or unjudged,
         provisional=first.criterion.provisional,
         drift_margin=decimal(first.criterion.margin),
         evidence=fill(st.EvidenceLevel, shown) if shown and shown.derived + shown.traced else None,
         tiers={str(row.tier): _at_tier(row) for row in rows if row.status is not Status.NOT_APPLICABLE},
     )
-
-
-def _unjudged(rows: list[Row]) -> str | None:
-    """Return why a row could not be judged although its metric was measured, None where all were."""
-    return next((row.reason for row in rows if row.status is Status.INSUFFICIENT), None)
 
 
 def _value(value: Value | None, metric: Metric) -> str | bool | None:
@@ -285,24 +271,18 @@ def _at_tier(row: Row) -> st.RowAtTier:
     return st.RowAtTier(
         operator=row.operator,
         threshold=True if row.operator == "is" else decimal(threshold),
-        table=cast("terms.Judged", row.status.value),
+        table=cast("st.Judged", row.status.value),
         bounded=_bound(row.bounded, row.metric),
         value=decimal(row.metric.by_tier.get(row.tier)) if row.metric.by_tier is not None else None,
-        margin=decimal(row.margin),
     )
 
 
 def _bound(bounded: Bounded, metric: Metric) -> st.Bound:
     return st.Bound(
-        status=cast("terms.Judged", bounded.status.value),
+        status=cast("st.Judged", bounded.status.value),
         bound=_value(bounded.bound, metric),
         confidence=decimal(bounded.confidence),
         k=bounded.k,
         rests_on=bounded.rests_on,
         reason=bounded.reason,
     )
-
-
-def _dates(assessment: Assessment, summary: Summary) -> st.Dates:
-    times, period = summary.times, replay.period(assessment.facts.manifest)
-    return structs.replace(period, first_run=moment(times.first), last_run=moment(times.last))

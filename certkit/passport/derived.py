@@ -22,11 +22,13 @@ from msgspec import structs
 from certkit import wording
 from certkit.passport import statement as st
 from certkit.passport.bounds import KINDS, Kind
-from certkit.passport.terms import NOMINAL, decimal
+from certkit.passport.statement import CLOCK_SKEW, NOMINAL, decimal
 from certkit.text import judges_itself
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from certkit.assessment.task_table import Cell
 
 SPECIMEN: Final = "SPECIMEN (simulated evidence)"
 FAILURE_MODES: Final = 10
@@ -53,6 +55,11 @@ def rebuilt(predicate: st.Predicate) -> st.Statement:
     evidence = structs.replace(
         predicate.evidence, nominal_runs=mix[NOMINAL], fault_runs=mix.total() - mix[NOMINAL]
     )
+    if evidence.bundles:
+        from certkit.evidence.bundle.identity import accumulation_digest  # noqa: PLC0415 - most rest on one
+
+        digest = accumulation_digest([part.digest for part in evidence.bundles])
+        evidence = structs.replace(evidence, digest=digest)
     title = f"Agent passport of {agent.name} {agent.version}"
     return st.Statement(
         type_=st.STATEMENT_TYPE,
@@ -65,7 +72,6 @@ def rebuilt(predicate: st.Predicate) -> st.Statement:
             evidence=evidence,
             assessment=judgement,
             criteria=criteria,
-            profile_of_reliability=_table(predicate.profile_of_reliability),
             scope=structs.replace(
                 predicate.scope,
                 domains=tuple(sorted({cell.domain for cell in cells})),
@@ -86,6 +92,14 @@ def last_run(predicate: st.Predicate) -> datetime | None:
     dates = [predicate.scope.dates, *(bundle.dates for bundle in predicate.evidence.bundles or ())]
     ends = [period.last_run or _moment(period.declared_to) for period in dates]
     return max((end for end in ends if end is not None), default=None)
+
+
+def late(predicate: st.Predicate, signed: datetime) -> str | None:
+    """Return how runs are later than a time of signing, None where they are not."""
+    last = last_run(predicate)
+    if last is None or last - signed <= CLOCK_SKEW:
+        return None
+    return f"rests on runs until {last.isoformat()}, and is signed for {signed.isoformat()}"
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -142,7 +156,7 @@ def _criteria(predicate: st.Predicate) -> tuple[st.CriterionClaim, ...]:
         evidence = row.evidence
         if evidence is not None:
             level = wording.weakest(evidence.derived, evidence.traced, predicate.evidence.records)
-            evidence = structs.replace(evidence, level=level) if evidence.derived + evidence.traced else None
+            evidence = structs.replace(evidence, level=level)
         rows.append(structs.replace(row, n=n, counts=counts, value=value, evidence=evidence))
     return tuple(rows)
 
@@ -198,22 +212,6 @@ def _status(row: st.RowAtTier, reading: str) -> str:
     return "insufficient" if row.bounded is None else row.bounded.status
 
 
-def _table(table: st.TaskTable) -> st.TaskTable:
-    """Return the task table with the totals that its cells give, and its rows where all tasks are kept."""
-    totals = {}
-    for column in table.columns:
-        cells = [cell for cell in table.cells if cell.condition == column.condition]
-        totals[column.condition] = sum(cell.successes for cell in cells), sum(cell.runs for cell in cells)
-    whole = len({row.tag for row in table.rows}) == table.tasks
-    columns = []
-    for place, column in enumerate(table.columns):
-        y, n = (column.y, column.n) if column.condition is None else totals[column.condition]
-        if whole:
-            y, n = (sum(row.sums[2 * place + part] for row in table.rows) for part in (0, 1))
-        columns.append(structs.replace(column, y=y, n=n))
-    return structs.replace(table, columns=tuple(columns))
-
-
 def _limitations(
     agent: st.Agent, evidence: st.Evidence, profile: st.Profile, criteria: Iterable[st.CriterionClaim]
 ) -> Iterator[str]:
@@ -231,7 +229,7 @@ def _limitations(
             yield f"{row.id}: {row.reason or 'not fully measured'}"
 
 
-def _failure_modes(cells: Iterable[st.Cell]) -> tuple[st.FailureMode, ...]:
+def _failure_modes(cells: Iterable[Cell]) -> tuple[st.FailureMode, ...]:
     """Return the domains and faults in which the agent failed, the worst ones first."""
     failed = [cell for cell in cells if cell.condition != NOMINAL and cell.successes < cell.runs]
     worst = sorted(
@@ -305,7 +303,7 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
         "declared-runs-differ": ran and protocol.declared_runs not in {None, evidence.records},
         "unpinned-components": any(not part.pinned for part in predicate.agent.components),
         "integrity-tasks": integrity is not None and integrity.seed != "stated",
-        "integrity-rated": integrity is not None and integrity.unrated is not None,
+        "integrity-rated": integrity is not None and bool(integrity.raters),
         "integrity-partial": integrity is not None and integrity.core is None,
         "no-records": not ran,
         "no-fault-runs": ran and not evidence.fault_runs,

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from certkit.errors import UntrustedError, UsageError
 from certkit.passport import keys as key_files
-from certkit.passport.terms import MAX_VALIDITY
+from certkit.passport.statement import MAX_VALIDITY
 from certkit.passport.trust import TrustedKey
 from certkit.passport.trusted_root import KINDS, Kind
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from certkit import canonical
+from certkit.document import fill
 from certkit.errors import InputError, UsageError
 from certkit.passport import keys, sealed
 from certkit.passport import statement as st
-from certkit.passport.derived import last_run
+from certkit.passport.derived import late
 from certkit.passport.keys import PrivateKey
 from certkit.passport.opening import Passport, parse
 from certkit.passport.payload import read, write
-from certkit.passport.terms import CLOCK_SKEW, MAX_VALIDITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from certkit.canonical import Digest
     from certkit.evidence.summary.summary import Summary
     from certkit.passport.sealed import Signer
-    from certkit.passport.terms import Relation
+    from certkit.passport.statement import Relation
 
 VALIDITY: Final = timedelta(days=90)
 """How long a passport is valid unless told otherwise."""
@@ -83,15 +83,20 @@ def issue(
         raise UsageError("usage.option", f"{supersedes!r} is not the id of a passport")
     from certkit.passport.claim import state  # noqa: PLC0415 - verification needs none of it
 
-    signer = st.Issuer(
-        name=issuer.name,
-        key_id=keys.key_id(key.public_key()) if isinstance(key, PrivateKey) else key.key_id,
-        relation_to_evaluator=issuer.relation_to_evaluator,
-        relation_to_developer=issuer.relation_to_developer,
+    key_id = keys.key_id(key.public_key()) if isinstance(key, PrivateKey) else key.key_id
+    statement = state(
+        assessment,
+        summary,
+        issuer=fill(st.Issuer, issuer, key_id=key_id),
+        validity=(_whole(not_before), _whole(not_after)),
+        supersedes=supersedes,
     )
-    period = _period(not_before, not_after)
-    statement = state(assessment, summary, issuer=signer, validity=period, supersedes=supersedes)
-    _refuse_future(statement.predicate, now or not_before)
+    if future := late(statement.predicate, min(now or not_before, not_before)):
+        raise InputError(
+            "passport.period-in-future",
+            future,
+            hint="--valid-from may not be before the last run; the records' clock or the period may be wrong",
+        )
     payload = write(statement)
     bundle = (
         sealed.seal(payload, key, timestamp=timestamp) if isinstance(key, PrivateKey) else key.seal(payload)
@@ -110,26 +115,7 @@ def issue(
     return passport
 
 
-def _refuse_future(predicate: st.Predicate, now: datetime) -> None:
-    """Raise `InputError` where a run is later than the signing, or than the beginning of the validity."""
-    last, signed = last_run(predicate), min(now, predicate.validity.not_before)
-    if last is not None and last - signed > CLOCK_SKEW:
-        raise InputError(
-            "passport.period-in-future",
-            f"the runs last until {last:%Y-%m-%dT%H:%M:%SZ}, and the passport would be signed for"
-            f" {signed:%Y-%m-%dT%H:%M:%SZ}",
-            hint="--valid-from may not be before the last run; the records' clock or the period may be wrong",
-        )
-
-
-def _period(not_before: datetime, not_after: datetime) -> tuple[datetime, datetime]:
-    if not_before.tzinfo is None or not_after.tzinfo is None:
+def _whole(time: datetime) -> datetime:
+    if time.tzinfo is None:
         raise UsageError("passport.validity", "a time without an offset")
-    start, end = (time.astimezone(UTC).replace(microsecond=0) for time in (not_before, not_after))
-    if end <= start:
-        raise UsageError("passport.validity", f"ends at {end:%Y-%m-%d}, not after {start:%Y-%m-%d}")
-    if end - start > MAX_VALIDITY:
-        raise UsageError(
-            "passport.validity", f"{(end - start).days:,} days, at most {MAX_VALIDITY.days} are meaningful"
-        )
-    return start, end
+    return time.astimezone(UTC).replace(microsecond=0)

@@ -5,7 +5,7 @@ Verifying, against a trusted root of the verifier's own:
     signer = read(certificate)                      # who it names; nothing is verified yet
     signed = Certified(bundle, material, signature, root, verify_dsse)
     signed.verify()                                 # chain, SCT, log entry, verified time, signature
-    signed.time, signed.ended()                     # when, and whose window in the root that lies outside
+    signed.time, signed.in_office()                 # when, and whether that lies in the root's windows
 
 Signing, which uses the network and puts the identity into a public log for ever:
 
@@ -36,6 +36,7 @@ from msgspec import Struct
 from certkit import canonical
 from certkit.errors import InputError, NegativeError, UnavailableError, UsageError
 from certkit.passport import keys, timestamp, trusted_root
+from certkit.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from certkit.canonical import Digest
     from certkit.passport.keys import PublicKey
     from certkit.passport.sealed import Material
-    from certkit.passport.trusted_root import Kind
 
     Check = Callable[[Verifier, Bundle, VerificationPolicy], object]
 
@@ -64,9 +64,6 @@ _ISSUER: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57264.1.1")
 _ISSUER_V2: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57264.1.8")
 _CURVES: Final = {"secp256r1", "secp384r1"}
 _MAX_REASON: Final = 300
-_MAX_NAME, _MAX_NAMES = 120, 3
-
-_WINDOWS: Final[tuple[Kind, ...]] = ("certificateAuthorities", "tlogs", "ctlogs")
 # `sigstore` gives a root out of JSON only as a part of this, the rest of which is not looked at.
 _CONFIG: Final = {
     "mediaType": "application/vnd.dev.sigstore.clienttrustconfig.v0.1+json",
@@ -99,10 +96,7 @@ class Named(Struct, frozen=True, kw_only=True):
         return identity in self.identities and issuer == self.issuer
 
     def __str__(self) -> str:
-        names = sorted(self.identities)
-        shown = ", ".join(f"{name:.{_MAX_NAME}}" for name in names[:_MAX_NAMES]) or "nobody"
-        more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
-        return f"{shown}{more} at {self.issuer:.{_MAX_NAME}}"
+        return f"{quoted(', '.join(sorted(self.identities)))} at {quoted(self.issuer)}"
 
 
 def read(certificate: bytes) -> Named:
@@ -163,20 +157,19 @@ class Certified:
     def verify(self) -> None:
         """Raise `NegativeError` ``passport.certificate`` unless the signature and all behind it hold.
 
-        The windows of the root's authorities and logs are left to `ended`.
+        The windows of the root's authorities and logs are left to `in_office`.
         """
         if not self._times:
             raise NegativeError(CODE, "no trusted timestamp tells when the certificate was used")
         self._ask(self._root)
 
-    def ended(self) -> str | None:
-        """Tell which part of the root was not in office when this was signed; None where all were."""
-        for kind in _WINDOWS:
-            try:
-                self._ask(trusted_root.within(self._root, kind, self._times))
-            except NegativeError:
-                return trusted_root.KINDS[kind]
-        return None
+    def in_office(self) -> bool:
+        """Tell whether it verifies by those members of the root that were in office when it was signed."""
+        try:
+            self._ask(trusted_root.within(self._root, self._times))
+        except NegativeError:
+            return False
+        return True
 
     def _ask(self, root: dict[str, Any]) -> None:
         from sigstore.models import Bundle, ClientTrustConfig  # noqa: PLC0415 - a second of import

@@ -39,19 +39,15 @@ MAX_PEM: Final = 16 * 1024
 MAX_PASSPHRASE: Final = 1023
 """Bytes that OpenSSL encrypts a private key with, at the most."""
 
-
 _SIGNING_CURVE: Final = "secp256r1"
 _CURVES: Final = {_SIGNING_CURVE: "ECDSA P-256", "secp384r1": "ECDSA P-384"}
-_NIST: Final = {"secp521r1": "P-521", "secp224r1": "P-224"}
-_PEM: Final = "-----BEGIN "
-_BLOCK: Final = rb"(?m)^-----BEGIN ([A-Z0-9 ]{1,40})-----"
 _ENCRYPTED: Final = rb"(?m)^(-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)"
 _FIELD: Final = 2**255 - 19
 _ORDER_8: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
 _SMALL_ORDER: Final = {0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8, _FIELD, _FIELD + 1}
 """The y of every Ed25519 point whose order divides 8, the two that are not reduced included."""
 
-_SSH: Final = (b"ssh-", b"ecdsa-sha2-", b"sk-")
+_FIRST_LINE: Final = "it is the first line of its file, to the line's end"
 
 
 def generate(algorithm: Algorithm) -> PrivateKey:
@@ -87,14 +83,9 @@ def write_private(path: Path, key: PrivateKey, *, passphrase: bytes | None) -> N
     Raises `UsageError` ``file.exists`` rather than overwrite, and ``key.passphrase`` for one that
     is empty or too long.
     """
-    if passphrase is not None and not passphrase:
-        raise UsageError("key.passphrase", "the passphrase is empty")
-    if passphrase is not None and len(passphrase) > MAX_PASSPHRASE:
-        raise UsageError(
-            "key.passphrase",
-            f"the passphrase is of {len(passphrase):,} bytes, expected {MAX_PASSPHRASE:,} at most",
-            hint="it is the first line of its file, to the line's end",
-        )
+    if passphrase is not None and not 0 < len(passphrase) <= MAX_PASSPHRASE:
+        message = f"the passphrase is of {len(passphrase):,} bytes, expected 1 to {MAX_PASSPHRASE:,}"
+        raise UsageError("key.passphrase", message, hint=_FIRST_LINE)
     protection: serialization.KeySerializationEncryption = serialization.NoEncryption()
     if passphrase is not None:
         protection = serialization.BestAvailableEncryption(passphrase)
@@ -119,20 +110,23 @@ def load_private(path: Path, *, passphrase: bytes | None = None) -> PrivateKey:
     ``key.unsupported``.
     """
     data, where = _read(path), str(path)
-    _check_block(data, where, private=True)
+    _check_block(data, where, "private")
     try:
         key = serialization.load_pem_private_key(data, passphrase)
     except TypeError:
         message = "encrypted, and no passphrase was given" if passphrase is None else "not encrypted"
         advice = "give --passphrase-file FILE" if passphrase is None else "leave the passphrase out"
         raise UsageError("key.passphrase", message, where=where, hint=advice) from None
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise _unreadable(error, where, encrypted=re.search(_ENCRYPTED, data) is not None) from None
+    except (ValueError, UnsupportedAlgorithm):
+        if re.search(_ENCRYPTED, data) is None:
+            raise _unreadable(where, "private") from None
+        message = "the passphrase is wrong, or the file is damaged"
+        raise UsageError("key.passphrase", message, where=where, hint=_FIRST_LINE) from None
     if isinstance(key, Ed25519PrivateKey):
         return key
     if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name == _SIGNING_CURVE:
         return key
-    raise _unsupported(key, where, "Ed25519 and ECDSA P-256 sign")
+    raise _unsupported(where, "Ed25519 and ECDSA P-256 sign")
 
 
 def load_public(path: Path) -> PublicKey:
@@ -145,20 +139,19 @@ def parse_public(pem: bytes, *, where: str) -> PublicKey:
 
     Raises `InputError` ``key.unreadable``, `UsageError` ``key.unsupported``.
     """
-    _check_block(pem, where, private=False)
+    _check_block(pem, where, "public")
     try:
         key = serialization.load_pem_public_key(pem)
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise _unreadable(error, where, encrypted=False) from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise _unreadable(where, "public") from None
     if isinstance(key, Ed25519PublicKey):
         if int.from_bytes(key.public_bytes_raw(), "little") % 2**255 in _SMALL_ORDER:
-            raise _other(
-                "a key of small order, for which anybody can sign", where, "ask its owner for another"
-            )
+            message = "a key of small order, for which anybody can sign"
+            raise UsageError("key.unsupported", message, where=where)
         return key
     if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name in _CURVES:
         return key
-    raise _unsupported(key, where, "Ed25519, ECDSA P-256 and P-384 verify")
+    raise _unsupported(where, "Ed25519, ECDSA P-256 and P-384 verify")
 
 
 def _spki(key: PublicKey) -> bytes:
@@ -169,57 +162,21 @@ def _read(path: Path) -> bytes:
     return files.read(path, limit=MAX_PEM)
 
 
-def _check_block(data: bytes, where: str, *, private: bool) -> None:
-    """Refuse data that is not a single PEM block whose label names the kind that is wanted."""
-    labels = [label.decode() for label in re.findall(_BLOCK, data)]
-    if data.startswith(_SSH) or "OPENSSH PRIVATE KEY" in labels:
-        raise _other("a key in OpenSSH's format", where, "'certkit keys generate' makes one in PEM")
-    if len(labels) > 1:
-        raise InputError(
-            "key.unreadable",
-            f"holds {len(labels)} PEM blocks: {', '.join(labels[:4])}",
-            where=where,
-            hint="expected one key in a file of its own; 'openssl pkey -in FILE' prints a private key alone",
-        )
-    label = labels[0] if labels else ""
-    if label.endswith("CERTIFICATE"):
-        raise _other("a certificate", where, "'openssl x509 -in FILE -noout -pubkey' prints its public key")
-    if private and label.endswith("PUBLIC KEY"):
-        advice = "signing takes the private key that 'certkit keys generate' wrote"
-        raise _other("a public key", where, advice)
-    if not private and label.endswith("PRIVATE KEY"):
-        advice = "'certkit keys show KEY --pem' prints the public one; a private key is given to nobody"
-        raise _other("a private key", where, advice)
+def _check_block(data: bytes, where: str, kind: str) -> None:
+    """Refuse data with several PEM blocks, the first of which OpenSSL would take."""
+    if data.count(b"-----BEGIN ") != 1:
+        raise _unreadable(where, kind)
 
 
-def _other(what: str, where: str, hint: str) -> UsageError:
-    return UsageError("key.unsupported", f"holds {what}", where=where, hint=hint)
+def _unreadable(where: str, kind: str) -> InputError:
+    hints = {
+        "private": "'certkit keys generate' writes one",
+        "public": "'certkit keys show KEY --pem' prints it, 'openssl x509 -in FILE -noout -pubkey' that of a"
+        " certificate; a private key is given to nobody",
+    }
+    return InputError("key.unreadable", f"not a single {kind} key in PEM", where=where, hint=hints[kind])
 
 
-def _unreadable(error: Exception, where: str, *, encrypted: bool) -> InputError | UsageError:
-    if encrypted:
-        # What a wrong passphrase decrypts to is now and then well padded, and then fails as a bad key.
-        certain = "password" in str(error).lower()
-        message = "the passphrase is wrong" if certain else "the passphrase is wrong, or the file is damaged"
-        return UsageError(
-            "key.passphrase", message, where=where, hint="it is the first line of its file, to the line's end"
-        )
-    return InputError(
-        "key.unreadable",
-        "not a key in PEM",
-        where=where,
-        hint=f"expected a file that begins with {_PEM}… ; 'certkit keys generate' writes one",
-    )
-
-
-def _unsupported(key: object, where: str, supported: str) -> UsageError:
-    if isinstance(key, ec.EllipticCurvePrivateKey | ec.EllipticCurvePublicKey):
-        name = _CURVES.get(key.curve.name, f"ECDSA {_NIST.get(key.curve.name, key.curve.name)}")
-    else:
-        name = type(key).__name__.removesuffix("PrivateKey").removesuffix("PublicKey")
-    return UsageError(
-        "key.unsupported",
-        f"a key of an unsupported type ({name})",
-        where=where,
-        hint=f"{supported}; 'certkit keys generate' makes an Ed25519 key",
-    )
+def _unsupported(where: str, supported: str) -> UsageError:
+    hint = f"{supported}; 'certkit keys generate' makes an Ed25519 key"
+    return UsageError("key.unsupported", "a key of an unsupported type", where=where, hint=hint)

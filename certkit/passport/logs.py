@@ -7,8 +7,11 @@ whether a later entry ended it. Both raise as `checks` does.
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from datetime import datetime  # noqa: TC003 - msgspec reads annotations
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+from msgspec import Meta, Struct
 
 from certkit import canonical
 from certkit.errors import (
@@ -27,6 +30,18 @@ if TYPE_CHECKING:
 
 _ENDED: Final = {"revoked": "passport.revoked", "superseded": "passport.superseded"}
 ENTRY_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
+
+
+class _Claims(Struct, frozen=True):
+    passport_id: str
+
+
+class _Entry(Struct, frozen=True, tag_field="type", tag="passport"):
+    """The part of a log's entry about a passport that is read here."""
+
+    issued_at: Annotated[datetime, Meta(tz=True)]
+    claims: _Claims
+    log: str | None = None
 
 
 def registry(case: Case) -> str:
@@ -57,45 +72,27 @@ def registry(case: Case) -> str:
 
 
 def _about(entry: bytes, origin: str, case: Case) -> None:
-    """Raise `MismatchError` unless an entry of the log `origin` registers this passport."""
-    try:
-        envelope = dsse.parse(canonical.loads(entry), payload_type=ENTRY_TYPE)
-        document = canonical.loads(envelope.payload)
-    except InputError as error:
-        raise MismatchError("passport.registry", f"the logged entry cannot be read: {error}") from None
-    claims = document.get("claims") if isinstance(document, dict) else None
-    named = claims.get("passport_id") if isinstance(claims, dict) else None
-    if (
-        not isinstance(document, dict)
-        or document.get("type") != "passport"
-        or named != case.passport.passport_id
-    ):
-        raise MismatchError("passport.registry", "the logged entry is about something else")
-    if (meant := document.get("log", origin)) != origin:
-        raise MismatchError("passport.registry", f"the logged entry was signed for another log, {meant}")
-    message = dsse.pae(envelope.payload_type, envelope.payload)
-    if not any(dsse.is_signature(envelope.signature, message, item.key) for item in case.trust.candidates()):
-        raise MismatchError("passport.registry", "no trusted key signed the logged entry")
-    _in_window(document.get("issued_at"), case)
+    """Raise `MismatchError` unless an entry of the log `origin` registers this passport.
 
-
-def _in_window(logged: object, case: Case) -> None:
-    """Raise `MismatchError` where the entry was logged after the signing key's time.
-
-    The issuer alone states the beginning of the validity, and a retired key could state an early one. The log
-    states the time of the entry; an offline proof shows no more.
+    The issuer alone states the beginning of the validity, and a retired key could state an early one: so the
+    time at which the log says that the entry was made must lie in the key's window.
     """
     try:
-        time = datetime.fromisoformat(logged) if isinstance(logged, str) else None
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
-        raise MismatchError("passport.registry", "the logged entry does not say when it was made")
-    if case.passport.signer.not_after is not None and time > case.passport.signer.not_after:
-        raise MismatchError(
-            "passport.key-window",
-            f"logged at {shown(time)}, its key is trusted until {shown(case.passport.signer.not_after)}",
-        )
+        envelope = dsse.parse(canonical.loads(entry), payload_type=ENTRY_TYPE)
+        logged = msgspec.convert(canonical.loads(envelope.payload), _Entry)
+    except (InputError, msgspec.ValidationError) as error:
+        raise MismatchError("passport.registry", f"the logged entry registers no passport: {error}") from None
+    if logged.claims.passport_id != case.passport.passport_id:
+        raise MismatchError("passport.registry", "the logged entry is about another passport")
+    if logged.log not in {None, origin}:
+        raise MismatchError("passport.registry", f"the logged entry was signed for another log, {logged.log}")
+    signed = dsse.pae(envelope.payload_type, envelope.payload)
+    if not any(dsse.is_signature(envelope.signature, signed, item.key) for item in case.trust.candidates()):
+        raise MismatchError("passport.registry", "no trusted key signed the logged entry")
+    until = case.passport.signer.not_after
+    if until is not None and logged.issued_at > until:
+        message = f"logged at {shown(logged.issued_at)}, its key is trusted until {shown(until)}"
+        raise MismatchError("passport.key-window", message)
 
 
 def status(case: Case) -> str:

@@ -20,7 +20,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from certkit import canonical
 from certkit.canonical import Digest
-from certkit.document import Document, Part, Time
+from certkit.document import Document, Part, Time, fill
 from certkit.errors import CertkitError, Exit, NegativeError
 from certkit.passport import dsse, keys, payload, sealed
 from certkit.passport.sealed import Sealed
@@ -129,7 +129,7 @@ class Claim(Part, frozen=True, kw_only=True):
 
 
 class Verification(Struct, frozen=True, kw_only=True):
-    """The result of `certkit.passport.verify`.
+    """The result of `certkit.passport.verification.verify`.
 
     `claim` and `statement` are None unless the signature held and the payload is a passport.
     `at` is the time of verification, and `not_checked` says in words what was not verified.
@@ -157,15 +157,8 @@ class Verification(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document that ``certkit verify --json`` prints."""
-        return VerificationDocument(
-            at=self.at.replace(microsecond=0),
-            passport_id=self.passport_id,
-            verdict=self.verdict,
-            exit_code=int(self.exit_code),
-            steps=self.steps,
-            not_checked=self.not_checked,
-            claim=self.claim or UNSET,
-        ).to_dict()
+        at, claim = self.at.replace(microsecond=0), self.claim or UNSET
+        return fill(VerificationDocument, self, at=at, claim=claim).to_dict()
 
 
 class VerificationDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:verification:v1"):

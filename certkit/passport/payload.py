@@ -14,7 +14,6 @@ here, and the rows of a profile that does not come with certkit are compared by 
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode
-from collections import Counter
 from datetime import timedelta
 from fractions import Fraction
 from functools import cache
@@ -26,11 +25,13 @@ from certkit import canonical, files, resources, toml
 from certkit.errors import InputError, NegativeError
 from certkit.passport import bounds, derived
 from certkit.passport import statement as st
-from certkit.passport.terms import CLOCK_SKEW, MAX_VALIDITY, NOMINAL, decimal, millionths
+from certkit.passport.statement import MAX_VALIDITY, decimal, millionths
 from certkit.text import letters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from certkit.assessment.task_table import TaskTable
 
 TASKS: Final = 1_000
 """Tasks that a task table keeps."""
@@ -79,12 +80,8 @@ def read(payload: bytes) -> st.Statement:
         raise NegativeError("passport.statement", text[:1].lower() + text[1:]) from None
     if contradiction := next(contradictions(statement), None):
         raise NegativeError("passport.statement", contradiction)
-    last, start = derived.last_run(statement.predicate), statement.predicate.validity.not_before
-    if last is not None and last - start > CLOCK_SKEW:
-        raise NegativeError(
-            "passport.period-in-future",
-            f"rests on runs until {last.isoformat()}, and is valid from {start.isoformat()}",
-        )
+    if late := derived.late(statement.predicate, statement.predicate.validity.not_before):
+        raise NegativeError("passport.period-in-future", late)
     return statement
 
 
@@ -107,45 +104,9 @@ def contradictions(statement: st.Statement) -> Iterator[str]:
     answered = [item for item in predicate.challenges if item.state == "answered"]
     if any(not item.answered_by for item in answered) or (answered and predicate.assessment.context is None):
         yield "a challenge is answered by nobody, or in no context"
-    yield from _pooled(predicate)
     rows = [bounds.Row(predicate, criterion) for criterion in predicate.criteria]
     yield from profile_differences(predicate, rows)
     yield from bounds.disagreements(predicate, rows)
-
-
-def _pooled(predicate: st.Predicate) -> Iterator[str]:
-    """Yield how pooled bundles do not add up to the whole; nothing where there is a single bundle."""
-    evidence, bundles, dates = predicate.evidence, predicate.evidence.bundles, predicate.scope.dates
-    if bundles is None:
-        return
-    from certkit.evidence.bundle.identity import accumulation_digest  # noqa: PLC0415 - most rest on one bundle
-
-    whole, parts = Counter[str](), Counter[str]()
-    for cell in predicate.profile_of_reliability.cells:
-        if cell.condition != NOMINAL:
-            whole.update({f"{cell.domain} runs": cell.runs, f"{cell.domain} successes": cell.successes})
-    for bundle in bundles:
-        for name, row in bundle.by_domain.items():
-            parts.update({f"{name} runs": row.n, f"{name} successes": row.successes})
-    counted = ("records", "nominal_runs", "fault_runs")
-    first = [time for part in bundles if (time := part.dates.first_run)]
-    last = [time for part in bundles if (time := part.dates.last_run)]
-    stated = {
-        "digest": evidence.digest,
-        **{name: getattr(evidence, name) for name in counted},
-        "by_domain": +whole,
-        "run": [dates.first_run, dates.last_run],
-    }
-    added = {
-        "digest": accumulation_digest([part.digest for part in bundles]),
-        **{name: sum(getattr(part, name) for part in bundles) for name in counted},
-        "by_domain": +parts,
-        "run": [min(first, default=None), max(last, default=None)],
-    }
-    if mismatch := difference(stated, added, "its bundles give"):
-        yield mismatch
-    if len({part.digest for part in bundles}) != len(bundles):
-        yield "a bundle is counted twice"
 
 
 def difference(claimed: Any, computed: Any, source: str, path: tuple[str, ...] = ()) -> str | None:
@@ -185,22 +146,16 @@ def _impossible(predicate: st.Predicate) -> Iterator[str]:
     errors = max((row.counts.get("harness_errors", 0) for row in predicate.criteria), default=0)
     if runs > evidence.records or errors > evidence.harness_errors:
         yield "its evidence has more runs than records, or its rows more harness errors"
-    for part in evidence.bundles or ():
-        rows = part.by_domain.values()
-        sums = sum(row.successes for row in rows), sum(row.n for row in rows)
-        whole = all(row.successes <= row.n > 0 for row in rows) and sums == (part.successes, part.fault_runs)
-        if not whole or part.nominal_runs + part.fault_runs > part.records:
-            yield f"the counts of bundle {part.digest} do not add up"
+    if len({part.digest for part in evidence.bundles or ()}) != len(evidence.bundles or ()):
+        yield "a bundle is counted twice"
     yield from _table(predicate.profile_of_reliability)
     for criterion in predicate.criteria:
         shown = criterion.evidence
         if shown and shown.derived + shown.traced > evidence.records:
             yield f"criterion {criterion.id} rests on more traces than records"
         for tier, row in criterion.tiers.items():
-            if not by_value(criterion, row):
-                yield f"criterion {criterion.id} at Tier {tier} cannot be {row.table} with its value"
-            if not by_bound(criterion, row):
-                yield f"criterion {criterion.id} at Tier {tier} cannot be met by bounds with its bound"
+            if not possible(criterion, row):
+                yield f"criterion {criterion.id} at Tier {tier} cannot stand so with its value and bound"
 
 
 def _times(predicate: st.Predicate) -> Iterator[str]:
@@ -210,20 +165,11 @@ def _times(predicate: st.Predicate) -> Iterator[str]:
     for time in (*runs, validity.not_before, validity.not_after):
         if time.year not in _YEARS:
             yield f"{time} is no time of a run or of a validity"
-    if not all(map(_in_order, periods)):
-        yield "the times of the first and last run do not agree"
     if not timedelta(0) <= validity.not_after - validity.not_before <= MAX_VALIDITY:
         yield f"the validity ends before it begins, or is longer than {MAX_VALIDITY.days} days"
 
 
-def _in_order(dates: st.Dates) -> bool:
-    """Tell whether the first and the last run are both there or neither is, the first not after the last."""
-    if dates.first_run is None or dates.last_run is None:
-        return dates.first_run is dates.last_run
-    return dates.first_run <= dates.last_run
-
-
-def _table(table: st.TaskTable) -> Iterator[str]:
+def _table(table: TaskTable) -> Iterator[str]:
     """Yield why no runs give a task table, so that no such table decides about bounds or drift."""
     places = [(cell.domain, cell.condition) for cell in table.cells]
     columns = [(column.metric, column.condition) for column in table.columns]
@@ -241,35 +187,34 @@ def _table(table: st.TaskTable) -> Iterator[str]:
         yield "its task table does not count the successes of every condition"
     if any(cell.successes > cell.runs for cell in table.cells):
         yield "a cell of its task table has more successes than runs"
+    whole = len({row.tag for row in table.rows}) == table.tasks
     for place, column in enumerate(table.columns):
         low, high = RANGES.get(column.metric, (0, canonical.MAX_INTEGER))
-        pairs = [(row.sums[2 * place], row.sums[2 * place + 1]) for row in table.rows]
-        if not all(
-            low * column.scale * n <= y <= high * column.scale * n for y, n in (*pairs, (column.y, column.n))
-        ):
+        total, pairs = (column.y, column.n), [row.sums[2 * place : 2 * place + 2] for row in table.rows]
+        if not all(low * column.scale * n <= y <= high * column.scale * n for y, n in (*pairs, total)):
             yield f"no runs give the integers of {column.metric} in its task table"
+        cells = [cell for cell in table.cells if cell.condition == column.condition]
+        by_cells = sum(cell.successes for cell in cells), sum(cell.runs for cell in cells)
+        by_rows = sum(y for y, _ in pairs), sum(n for _, n in pairs)
+        if (column.condition is not None and total != by_cells) or (whole and total != by_rows):
+            yield f"the totals of {column.metric} in its task table are not those of its cells and rows"
 
 
-def by_value(criterion: st.CriterionClaim, row: st.RowAtTier) -> bool:
-    """Tell whether the value of a row allows its status by the table."""
-    if row.table not in _JUDGED:
-        return True
+def possible(criterion: st.CriterionClaim, row: st.RowAtTier) -> bool:
+    """Tell whether the value and the bound of a row allow its status by the table and by bounds."""
     value = criterion.value if row.value is None else row.value
-    if value is None or criterion.state == "unmeasured":
+    if row.table in _JUDGED and (
+        value is None
+        or criterion.state == "unmeasured"
+        or not _allowed(row, by=value, met=row.table == "met")
+    ):
         return False
-    return _allowed(row, by=value, met=row.table == "met")
-
-
-def by_bound(criterion: st.CriterionClaim, row: st.RowAtTier) -> bool:
-    """Tell whether the bound of a row allows its status by bounds."""
     bounded = row.bounded
     if bounded is None or bounded.status != "met":
         return True
-    if row.table != "met":
-        return False
     if bounded.bound is None:
-        return bounds.needs_none(criterion, row)
-    return _allowed(row, by=bounded.bound, met=True)
+        return row.table == "met" and bounds.needs_none(criterion, row)
+    return row.table == "met" and _allowed(row, by=bounded.bound, met=True)
 
 
 def _allowed(row: st.RowAtTier, *, by: str | bool, met: bool) -> bool:
@@ -314,14 +259,15 @@ def profile_differences(predicate: st.Predicate, rows: Iterable[bounds.Row]) -> 
     table = packaged(predicate.assessment.profile)
     if table is None:
         return
-    if mismatch := difference(_claimed(predicate), _wanted(predicate, table), f"{table['id']} has"):
+    wanted = _wanted(table, predicate.protocol.attempt or 1)
+    if mismatch := difference(_claimed(predicate), wanted, f"{table['id']} has"):
         yield mismatch
     least = {row["id"]: row.get("min_n", 0) for row in table["criteria"]}
     for row in rows:
-        name, wanted = row.criterion.id, least.get(row.criterion.id, 0)
+        name, fewest = row.criterion.id, least.get(row.criterion.id, 0)
         judged = {at.table for at in row.criterion.tiers.values()} & {"met", "not_met"}
-        if judged and row.tasks is not None and row.tasks < wanted:
-            yield f"criterion {name} is judged on {row.tasks} tasks, and {table['id']} asks for {wanted}"
+        if judged and row.tasks is not None and row.tasks < fewest:
+            yield f"criterion {name} is judged on {row.tasks} tasks, and {table['id']} asks for {fewest}"
 
 
 def _claimed(predicate: st.Predicate) -> dict[str, Any]:
@@ -334,28 +280,28 @@ def _claimed(predicate: st.Predicate) -> dict[str, Any]:
                 "metric": row.metric,
                 "provisional": row.provisional,
                 "margin": row.drift_margin,
-                "tiers": {tier: _row(at.operator, at.threshold, at) for tier, at in row.tiers.items()},
+                "tiers": {
+                    tier: [at.operator, at.threshold, at.bounded and at.bounded.confidence]
+                    for tier, at in row.tiers.items()
+                },
             }
             for row in predicate.criteria
         },
     }
 
 
-def _wanted(predicate: st.Predicate, table: dict[str, Any]) -> dict[str, Any]:
-    """Return the same as a packaged profile decides it, for the attempt that is claimed."""
-    attempt = predicate.protocol.attempt or 1
-    stated = {row.id: row.tiers for row in predicate.criteria}
+def _wanted(table: dict[str, Any], attempt: int) -> dict[str, Any]:
+    """Return the same as a packaged profile decides it for an attempt."""
     criteria = {}
     for row in table["criteria"]:
         operator, tiers = row["operator"], {}
         for tier, threshold in row["tiers"].items():
             confidence = Fraction(repr(table["tiers"][tier].get("confidence", _CONFIDENCE)))
-            tiers[tier] = _row(
+            tiers[tier] = [
                 operator if isinstance(operator, str) else operator[tier],
                 _written(threshold),
-                stated.get(row["id"], {}).get(tier),
                 decimal(corrected(confidence, attempt)),
-            )
+            ]
         criteria[row["id"]] = {
             "metric": row["metric"],
             "provisional": row.get("provisional", False),
@@ -364,16 +310,6 @@ def _wanted(predicate: st.Predicate, table: dict[str, Any]) -> dict[str, Any]:
         }
     reading, stopping = table.get("reading", "table"), table.get("stopping", "declared")
     return {"profile": [table["id"], _digest(table), reading, stopping], "criteria": criteria}
-
-
-def _row(
-    operator: str, threshold: Any, at: st.RowAtTier | None, confidence: str | None = None
-) -> dict[str, Any]:
-    """Return what a tier asks; the confidence, by default the stated one, where a bound is stated."""
-    row = {"asks": f"{operator} {threshold}"}
-    if at is not None and at.bounded is not None:
-        row["confidence"] = confidence or at.bounded.confidence
-    return row
 
 
 def _written(value: Any) -> Any:

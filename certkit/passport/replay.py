@@ -17,7 +17,6 @@ from msgspec import Struct, structs
 from certkit import canonical
 from certkit.document import fill
 from certkit.passport import statement as st
-from certkit.passport import terms
 from certkit.passport.payload import difference
 from certkit.passport.statement import plain
 
@@ -66,12 +65,7 @@ def restated(predicate: st.Predicate, facts: Facts, parts: Iterable[Facts] = ())
 
     def dated(digest: str, dates: st.Dates) -> st.Dates:
         told = periods.get(digest, st.Dates())
-        return st.Dates(
-            first_run=dates.first_run,
-            last_run=dates.last_run,
-            declared_from=told.declared_from,
-            declared_to=told.declared_to,
-        )
+        return structs.replace(told, first_run=dates.first_run, last_run=dates.last_run)
 
     bundles = evidence.bundles and tuple(
         structs.replace(part, dates=dated(part.digest, part.dates)) for part in evidence.bundles
@@ -110,7 +104,7 @@ def protocol(manifest: Manifest) -> st.Protocol:
     return fill(
         st.Protocol,
         told,
-        temperature=terms.decimal(told.temperature),
+        temperature=st.decimal(told.temperature),
         judge=told.judge and msgspec.convert(told.judge, st.Judge, from_attributes=True),
         evaluator=told.evaluator and msgspec.convert(told.evaluator, st.Evaluator, from_attributes=True),
     )

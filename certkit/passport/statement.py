@@ -8,33 +8,45 @@ refused.
 Nothing is computed here: `claim` states, `payload` writes and reads.
 """
 
-from typing import Annotated, Any, Final, Literal
+from datetime import timedelta
+from fractions import Fraction
+from typing import Annotated, Any, Final, Literal, overload
 
 import msgspec
 from msgspec import Meta
 
-from certkit.assessment.task_table import Cell, Column, Task, TaskTable
-from certkit.document import Part
-from certkit.passport.terms import (
-    Count,
-    Decimal,
-    Digest,
-    Hex,
-    Judged,
-    Origin,
-    Reading,
-    Relation,
-    Text,
-    Tier,
-    TierKey,
-    TierStatus,
-    Time,
-)
-
-__all__ = ["Cell", "Column", "Task", "TaskTable"]  # what a statement has in common with the assessment
+from certkit import canonical
+from certkit.assessment.task_table import TaskTable
+from certkit.document import Part, Tier, Time
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:certkit:agent-passport:v1"
+
+CLOCK_SKEW: Final = timedelta(minutes=5)
+"""How far two clocks may differ. An end of validity is not stretched."""
+
+MAX_VALIDITY: Final = timedelta(days=366)
+
+DIGITS: Final = 6
+"""Digits after the point of every decimal."""
+
+NOMINAL: Final = "nominal"
+"""The condition of runs without a fault."""
+
+END: Final = r"$(?!\n)"  # in Python a bare $ also matches before a final newline
+
+Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}" + END)]
+Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + END)]
+Decimal = Annotated[str, Meta(pattern=r"^-?[0-9]{1,20}\.[0-9]{6}" + END)]
+Count = Annotated[int, Meta(ge=0, le=canonical.MAX_INTEGER)]
+TierKey = Annotated[str, Meta(pattern=r"^[1-9]" + END)]
+Text = Annotated[str, Meta(min_length=1, max_length=20_000)]
+
+Relation = Literal["same", "affiliated", "independent"]
+Origin = Literal["measured", "simulated"]
+Reading = Literal["table", "bounded"]
+TierStatus = Literal["met", "contested", "not_met", "insufficient"]
+Judged = Literal["met", "not_met", "insufficient", "not_tested"]
 
 
 class _Part(Part, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=False):
@@ -99,28 +111,11 @@ class Dates(_Part, frozen=True, kw_only=True):
     declared_to: Text | None = None
 
 
-class Successes(_Part, frozen=True, kw_only=True):
-    """The successes of some runs under faults."""
-
-    successes: Count
-    n: Count
-
-
 class BundleClaim(_Part, frozen=True, kw_only=True):
-    """One of several bundles, alone: its time, its counts, and the tier of each reading.
-
-    `successes` are those of its runs under faults, and `by_domain` tells them apart.
-    """
+    """One of several bundles that were pooled, and when its runs were made."""
 
     digest: Digest
     dates: Dates
-    records: Count
-    nominal_runs: Count
-    fault_runs: Count
-    successes: Count
-    by_domain: dict[str, Successes]
-    table: Attained
-    bounded: Attained
 
 
 class Evidence(_Part, frozen=True, kw_only=True):
@@ -234,7 +229,6 @@ class RowAtTier(_Part, frozen=True, kw_only=True):
     table: Judged
     bounded: Bound | None = None
     value: Decimal | None = None
-    margin: Decimal | None = None
 
 
 class EvidenceLevel(_Part, frozen=True, kw_only=True):
@@ -309,8 +303,8 @@ class CommitmentCell(_Part, frozen=True, kw_only=True):
 class Commitments(_Part, frozen=True, kw_only=True):
     """Commitment integrity, which moves no tier; `digest` names the files under ``integrity/``.
 
-    `seed` tells where the tasks are from, `core` is absent where a reply is missing, and `unrated`, the core
-    without the ratings of people, where it is the same.
+    `seed` tells where the tasks are from, `core` is absent where a reply is missing, and `raters`, how many
+    people rated the tasks, where none did.
     """
 
     digest: Digest
@@ -318,7 +312,6 @@ class Commitments(_Part, frozen=True, kw_only=True):
     cells: Annotated[tuple[CommitmentCell, ...], Meta(max_length=16)]
     core: Decimal | None = None
     raters: Count | None = None
-    unrated: Decimal | None = None
 
 
 class Trigger(_Part, frozen=True, kw_only=True):
@@ -375,3 +368,26 @@ def plain(part: Part) -> dict[str, Any]:
     """Return a part of the statement as JSON values."""
     value: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(part))  # lists, where parts hold tuples
     return value
+
+
+@overload
+def decimal(value: Fraction | float) -> str: ...
+
+
+@overload
+def decimal(value: Fraction | float | None) -> str | None: ...
+
+
+def decimal(value: Fraction | float | None) -> str | None:
+    """Return a number as a `Decimal`, rounded half to even; None where there is none."""
+    if value is None:
+        return None
+    # Fractions round half to even, and exactly: a quotient of decimals would round twice.
+    number = round((value if isinstance(value, Fraction) else Fraction(repr(float(value)))) * 10**DIGITS)
+    whole, digits = divmod(abs(number), 10**DIGITS)
+    return f"{'-' if number < 0 else ''}{whole}.{digits:0{DIGITS}}"
+
+
+def millionths(decimal: str) -> int:
+    """Return a `Decimal` as the integer of its digits."""
+    return int(decimal.replace(".", ""))

@@ -19,8 +19,8 @@ from certkit.canonical import Digest
 from certkit.errors import CertkitError, InputError, UntrustedError
 from certkit.passport import keys, trusted_root
 from certkit.passport.keys import PublicKey
-from certkit.passport.terms import END
-from certkit.passport.terms import Digest as DigestText
+from certkit.passport.statement import END
+from certkit.passport.statement import Digest as DigestText
 
 TRUST_SCHEMA: Final = "urn:certkit:trust:v1"
 STATUS_AGE: Final = timedelta(days=7)
@@ -199,27 +199,20 @@ def _check_logs(trust: Trust) -> None:
                 raise InputError(
                     "trust.invalid",
                     f"the witness {witness.name!r} has a key of the log {log}",
-                    hint="a witness must not use a key of the log, present or past: remove this witness,"
-                    " or give the witness's own verifier key",
+                    hint="remove this witness, or give the witness's own verifier key",
                 )
 
 
 def _check(trust: Trust, candidates: tuple[Candidate, ...], where: str) -> None:
-    ids = [candidate.id for candidate in candidates]
-    if repeated := sorted({name for name in ids if ids.count(name) > 1}):
-        raise InputError("trust.invalid", f"the same key twice: {repeated[0]}", where=where)
-    who = [(identity.identity, identity.issuer) for issuer in trust.issuers for identity in issuer.identities]
-    if twice := sorted({identity for identity in who if who.count(identity) > 1}):
-        raise InputError("trust.invalid", f"the same identity twice: {' at '.join(twice[0])}", where=where)
+    who = [f"{item.identity} at {item.issuer}" for issuer in trust.issuers for item in issuer.identities]
+    for what, names in (("key", [str(candidate.id) for candidate in candidates]), ("identity", who)):
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise InputError("trust.invalid", f"the same {what} twice: {repeated[0]}", where=where)
     for candidate in candidates:
         start, end = candidate.not_before, candidate.not_after
         if start is not None and end is not None and end < start:
             raise InputError("trust.invalid", f"key {candidate.id}: ends before it begins", where=where)
-    if trust.witnesses.k > len(trust.witnesses.keys):
-        raise InputError(
-            "trust.invalid",
-            f"witnesses: {trust.witnesses.k} of {len(trust.witnesses.keys)} cannot be had",
-            where=where,
-        )
+    if (k := trust.witnesses.k) > (count := len(trust.witnesses.keys)):
+        raise InputError("trust.invalid", f"witnesses: {k} of {count} cannot be had", where=where)
     if trust.max_status_age <= timedelta(0):
         raise InputError("trust.invalid", "max_status_age is not positive", where=where)

@@ -4,7 +4,7 @@ A root is part of a verifier's own trust policy, as the JSON that Sigstore publi
 protobuf-specs). Only its form and its windows are known here; `keyless` and `timestamp` verify with it.
 
     check(document, "root.json")
-    within(document, "tlogs", [signed_at])     # the same root with the logs that were in office then
+    within(document, [signed_at])              # the same root with the members that were in office then
     rolled_back(old, new)                      # what `new` forgets, or None
 
 A window is closed: it holds both its beginning and its end.
@@ -18,8 +18,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from certkit.errors import InputError
-
-MEDIA_TYPE: Final = "application/vnd.dev.sigstore.trustedroot+json;version=0.1"
 
 Kind = Literal["certificateAuthorities", "tlogs", "ctlogs", "timestampAuthorities"]
 
@@ -63,6 +61,11 @@ class Log(Struct, frozen=True, rename="camel"):
 
     public_key: _Key
 
+    @property
+    def member(self) -> tuple[bytes, Window]:
+        """What tells it from others, and its window."""
+        return self.public_key.raw_bytes, self.public_key.valid_for
+
 
 class Authority(Struct, frozen=True, rename="camel"):
     """A certificate or timestamp authority, by its chain from the certificate that signs to the root."""
@@ -74,6 +77,11 @@ class Authority(Struct, frozen=True, rename="camel"):
     def chain(self) -> tuple[bytes, ...]:
         """The certificates in DER, from the one that signs to the root."""
         return tuple(certificate.raw_bytes for certificate in self.cert_chain.certificates)
+
+    @property
+    def member(self) -> tuple[bytes, Window]:
+        """What tells it from others, and its window."""
+        return self.chain[0], self.valid_for
 
 
 class _Root(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -93,7 +101,7 @@ def check(document: Any, where: str) -> None:
             "trust.root",
             f"not a Sigstore trusted root: {error}",
             where=where,
-            hint=f"expected the JSON of a TrustedRoot, mediaType {MEDIA_TYPE}",
+            hint="expected the JSON of a TrustedRoot v0.1",
         ) from None
 
 
@@ -102,11 +110,17 @@ def timestamp_authorities(document: Any) -> tuple[Authority, ...]:
     return _read(document).timestamp_authorities
 
 
-def within(document: dict[str, Any], kind: Kind, times: Sequence[datetime]) -> dict[str, Any]:
-    """Return the root with those members of one list that were in office at each of `times`."""
-    members = zip(document.get(kind, []), _windows(document)[kind], strict=True)
-    kept = [raw for raw, (_, window) in members if all(window.holds(time) for time in times)]
-    return {**document, kind: kept}
+def within(document: dict[str, Any], times: Sequence[datetime]) -> dict[str, Any]:
+    """Return the root with the members that were in office at each of `times`; `timestamp` asks its own."""
+    kept: dict[str, list[Any]] = {
+        kind: [
+            raw
+            for raw, (_, window) in zip(document.get(kind, []), members, strict=True)
+            if kind == "timestampAuthorities" or all(map(window.holds, times))
+        ]
+        for kind, members in _windows(document).items()
+    }
+    return {**document, **kept}
 
 
 def timeless(document: dict[str, Any]) -> dict[str, Any]:
@@ -140,13 +154,13 @@ def rolled_back(old: dict[str, Any], new: dict[str, Any]) -> str | None:
 def _windows(document: Any) -> dict[Kind, list[tuple[bytes, Window]]]:
     """Return the windows of every list, each with the key or certificate of its member."""
     root = _read(document)
-    authorities = (root.certificate_authorities, root.timestamp_authorities)
-    logs = (root.tlogs, root.ctlogs)
-    ca, tsa = ([(item.chain[0], item.valid_for) for item in members] for members in authorities)
-    tlogs, ctlogs = (
-        [(item.public_key.raw_bytes, item.public_key.valid_for) for item in members] for members in logs
+    lists: tuple[tuple[Log | Authority, ...], ...] = (
+        root.certificate_authorities,
+        root.tlogs,
+        root.ctlogs,
+        root.timestamp_authorities,
     )
-    return {"certificateAuthorities": ca, "tlogs": tlogs, "ctlogs": ctlogs, "timestampAuthorities": tsa}
+    return {kind: [item.member for item in members] for kind, members in zip(KINDS, lists, strict=True)}
 
 
 def _read(document: Any) -> _Root:

@@ -197,9 +197,6 @@ def _left_open(steps: tuple[out.Step, ...], case: Case | None) -> Iterator[str]:
         yield "subject: whether the agent in use is this one; no agent digest and no bundle was given"
     if case.signing.time is None and case.signing.fault is None:
         yield f"signing time: it is the issuer's word, {case.signing.reason}"
-    material = case.passport.file.material
-    if material.log_entries and not material.keyless:
-        yield "log entries inside the file: beside a key they are not read"
     if done & {"registry", "status"}:
         yield (
             "the log: whether others are shown another or an older version; a remembered head, or a witness"
@@ -229,15 +226,11 @@ def _evaluated(predicate: Predicate) -> str:
     evaluator, issuer = predicate.protocol.evaluator, predicate.issuer
     if evaluator is None:
         return "who ran the evaluation is not stated"
-    stands = {"same": "the developer", "affiliated": "affiliated with the developer"}
-    to_developer = stands.get(evaluator.relation or "", "independent of the developer")
-    if evaluator.relation is None:
-        to_developer = "of a relation to the developer that is not stated"
-    issuing = {"same": "and issuer", "affiliated": "affiliated with the issuer"}
-    to_issuer = issuing.get(issuer.relation_to_evaluator or "", "independent of the issuer")
-    if issuer.relation_to_evaluator is None:
-        to_issuer = "of a relation to the issuer that is not stated"
-    return f"{quoted(evaluator.name)} is {to_developer}, {to_issuer}: the issuer's word"
+    developer, to_issuer = evaluator.relation or "not stated", issuer.relation_to_evaluator or "not stated"
+    return (
+        f"{quoted(evaluator.name)}, whose relation to the developer is: {developer}, to the issuer:"
+        f" {to_issuer}; all of it is the issuer's word"
+    )
 
 
 def _claim(passport: Signed, known: Known | None) -> out.Claim:

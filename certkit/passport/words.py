@@ -12,15 +12,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from certkit.passport.statement import (
-        BundleClaim,
         Commitments,
         Dates,
         Evidence,
-        Judgement,
         Predicate,
     )
 
-UNVERIFIED: Final = "UNVERIFIED"
 SPECIMEN: Final = "SPECIMEN"
 
 NOTICE: Final = (
@@ -34,15 +31,6 @@ IS_NOT: Final = (
 )
 
 _LONGEST: Final = 120
-
-
-def readings(judgement: Judgement) -> tuple[tuple[str, str, bool], ...]:
-    """Return each reading with its tier in words, and whether it is the one that decides."""
-    decides = judgement.profile.reading
-    return (
-        ("table", wording.tier(judgement.table.tier), decides == "table"),
-        ("bounded", wording.tier(judgement.bounded.tier), decides == "bounded"),
-    )
 
 
 def above(predicate: Predicate) -> tuple[str, ...]:
@@ -81,23 +69,10 @@ def short(digest: str) -> str:
 
 def periods(evidence: Evidence) -> list[str]:
     """Return a line for each bundle, in their order; none where the evidence is a single one."""
-    return [f"{number}. {_line(part)}" for number, part in enumerate(evidence.bundles or (), 1)]
-
-
-def _line(part: BundleClaim) -> str:
-    domains = ", ".join(
-        f"{name} {row.successes:,} of {row.n:,}" for name, row in sorted(part.by_domain.items())
-    )
-    faults = f"{part.successes:,} of {part.fault_runs:,} runs under faults"
-    told = (
-        _when(part.dates),
-        f"succeeded in {faults} ({domains or 'no domain'})",
-        f"{part.nominal_runs:,} nominal",
-        f"{wording.tier(part.table.tier)} by table reading",
-        f"{wording.tier(part.bounded.tier)} by bounded reading",
-        short(part.digest),
-    )
-    return "; ".join(told)
+    return [
+        f"{number}. {_when(part.dates)}; {short(part.digest)}"
+        for number, part in enumerate(evidence.bundles or (), 1)
+    ]
 
 
 def _when(dates: Dates) -> str:
@@ -115,6 +90,6 @@ def commitments(stated: Commitments) -> str:
         for name in ("successes", "tasks", "matched", "probes")
     )
     core = stated.core or "unmeasured"
-    if stated.unrated:
-        core += f" ({stated.unrated} without the ratings of {wording.many(stated.raters or 0, 'rater')})"
+    if stated.raters:
+        core += f" by the ratings of {wording.many(stated.raters, 'rater')}"
     return f"success {successes:,}/{tasks:,}, held {matched:,}/{probes:,}, core {core}; {stated.seed} tasks"

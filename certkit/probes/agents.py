@@ -1,7 +1,7 @@
 """Agents, and asking them: a Python function, a program, an HTTP endpoint, or a reference agent.
 
-    agents = agents_of("command:./my-agent", timeout=60)
-    for answer in ask_all(list(asked(tasks)), agents, Mode.JSON, Limits()):
+    asking = Asking("command:./my-agent")
+    for answer in ask_all(list(asked(tasks)), agents_of(asking), asking):
         ...                              # every answer as soon as it is there; nothing is kept here
 
 Every question is asked with the whole prompt of its task, and nothing of an earlier reply. First come all
@@ -30,7 +30,7 @@ from functools import partial
 from importlib import import_module
 from itertools import count
 from threading import Thread
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -62,12 +62,25 @@ MAX_OUTPUT: Final = 1_000_000
 _MAX_ERROR: Final = 300  # characters that are kept
 
 
-class Limits(NamedTuple):
-    """How much is asked: at once, of one question again, and calls in all (None: no limit)."""
+class Asking(NamedTuple):
+    """Who is asked, and how; without a name the agent has that of its spec.
 
-    jobs: int = 1
+    `model` and `key` are for an HTTP endpoint; `isolate` starts a program anew for every call. `timeout` is
+    in seconds for a call, `retries` are the further calls for a question without a reply, and `max_calls`
+    those for all questions.
+    """
+
+    spec: str
+    name: str | None = None
+    version: str = "unversioned"
+    model: str | None = None
+    key: str | None = None
+    mode: records.Mode = records.Mode.JSON
+    isolate: bool = False
+    timeout: float = 60
     retries: int = 2
     max_calls: int | None = None
+    jobs: int = 1
 
 
 def prompt(key: records.Key, task: records.Task, question: records.Question, mode: records.Mode) -> str:
@@ -96,73 +109,35 @@ class Call(NamedTuple):
     mode: records.Mode
 
 
-class Agent(NamedTuple):
-    """One agent: how it is called, within how many seconds, and what ends a program that it started."""
+class Agent:
+    """One agent, by the function that replies to a call."""
 
-    reply: Callable[[Call], Any]
-    timeout: float
-    close: Callable[[], None] = lambda: None
-    isolate: bool = False
+    def __init__(self, reply: Callable[[Call], Any]) -> None:
+        self.reply = reply
 
-    def ask(self, call: Call) -> str:
-        """Return the reply; raise `CallError` where there is none within the time."""
-        done: queue.SimpleQueue[object] = queue.SimpleQueue()
-
-        def work() -> None:
-            try:
-                done.put(self.reply(call))
-            except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end this thread unseen
-                done.put(error)
-
-        Thread(target=work, daemon=True).start()
-        try:
-            result = done.get(timeout=self.timeout)
-        except queue.Empty:
-            result = CallError(f"no reply within {self.timeout:g} s")
-        if self.isolate or not isinstance(result, str):
-            self.close()
-        if isinstance(result, str):
-            return result
-        if not isinstance(result, BaseException):
-            result = CallError(f"returned {type(result).__name__}, not str")
-        elif not isinstance(result, CallError):
-            result = CallError(f"{type(result).__name__}: {result}")
-        raise result
+    def close(self) -> None:
+        """End what the agent started."""
 
 
-def agents_of(
-    spec: str, *, timeout: float, isolate: bool = False, model: str | None = None, key: str | None = None
-) -> Callable[[], Agent]:
-    """Return what makes agents of a spec; raise `UsageError` where it names none.
-
-    `timeout` is in seconds, `model` and `key` are for an HTTP endpoint.
-    """
-    kind, _, rest = spec.partition(":")
+def agents_of(asking: Asking) -> Callable[[], Agent]:
+    """Return what makes agents of a spec; raise `UsageError` where it names none."""
+    kind, _, rest = asking.spec.partition(":")
     if kind == "reference" and rest in set(Reference):
-        return lambda: Agent(partial(reply, Reference(rest)), timeout)
+        return lambda: Agent(partial(reply, Reference(rest)))
     if kind == "python" and rest.count(":") == 1:
         function = _function(*rest.split(":"))
-        return lambda: Agent(lambda call: function(call.prompt), timeout)
+        return lambda: Agent(lambda call: function(call.prompt))
     if kind == "command" and (words := _words(rest)):
-
-        def started() -> Agent:
-            program = _Program(words)
-            return Agent(program.ask, timeout, program.close, isolate)
-
-        return started
-    if kind == "http" and rest.startswith(("http://", "https://")) and model:
-        if {"@", "?", "#"} & set(rest):  # the address is kept in the bundle, and in what errors say
-            raise UsageError(
-                "usage.option",
-                "--agent: the address of an endpoint holds no user, password or query",
-                hint="certkit reads the key of an endpoint from CERTKIT_AGENT_KEY",
-            )
-        return lambda: Agent(partial(_post, rest, model, key, timeout), timeout)
+        return lambda: _Program(words)
+    # The address is kept in the bundle, and must hold no secret.
+    is_address = rest.startswith(("http://", "https://")) and {"@", "?", "#"}.isdisjoint(rest)
+    if kind == "http" and is_address and asking.model:
+        return lambda: Agent(partial(_post, rest, asking))
     raise UsageError(
         "usage.option",
-        f"--agent: {spec!r} names no agent",
-        hint="python:MODULE:FUNCTION, command:LINE of a program that exists, http:URL with --model,"
-        f" or reference: and one of {', '.join(Reference)}",
+        "--agent: this names no agent",
+        hint="python:MODULE:FUNCTION, command:LINE of a program that exists, http:URL with --model, its key"
+        f" in CERTKIT_AGENT_KEY and not in the URL, or reference: and one of {', '.join(Reference)}",
     )
 
 
@@ -185,15 +160,16 @@ def _function(module: str, name: str) -> Callable[[str], Any]:
     return function  # type: ignore[no-any-return]
 
 
-class _Program:
+class _Program(Agent):
     """JSON lines: ``{"id": 1, "prompt": …}`` in, ``{"id": 1, "text": …}`` out."""
 
     def __init__(self, words: list[str]) -> None:
+        super().__init__(self._ask)
         self._words = words
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
 
-    def ask(self, call: Call) -> str:
+    def _ask(self, call: Call) -> str:
         if self._process is None:
             self._process = subprocess.Popen(  # noqa: S603 - the program that the user named, without a shell
                 self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
@@ -212,19 +188,9 @@ class _Program:
 
     def close(self) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        with suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        # A child that outlives the program may hold a pipe, and the thread that waits at it holds its lock.
-        for pipe in (process.stdin, process.stdout):
-            Thread(target=_close, args=(pipe,), daemon=True).start()
-
-
-def _close(pipe: IO[bytes]) -> None:
-    with suppress(OSError, ValueError):
-        pipe.close()
+        if process is not None:
+            with suppress(OSError), process:  # it waits for the end, and closes the pipes
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -232,14 +198,16 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """Follow none, since the key would go with it."""
 
 
-def _post(url: str, model: str, key: str | None, timeout: float, call: Call) -> str:
+def _post(url: str, asking: Asking, call: Call) -> str:
     """Ask an endpoint that speaks OpenAI's chat completions."""
     messages = [{"role": "user", "content": call.prompt}]
-    body = canonical.line({"model": model, "temperature": 0, "messages": messages})
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    body = canonical.line({"model": asking.model, "temperature": 0, "messages": messages})
+    headers = {"Content-Type": "application/json"}
+    if asking.key:
+        headers["Authorization"] = f"Bearer {asking.key}"
     request = urllib.request.Request(f"{url.rstrip('/')}/chat/completions", body, headers)  # noqa: S310
     try:
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=timeout) as response:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=asking.timeout) as response:
             data: bytes = response.read(MAX_OUTPUT + 1)
     except urllib.error.HTTPError as error:
         error.close()
@@ -302,30 +270,24 @@ def reply(agent: Reference, call: Call) -> str:
 def ask_all(
     questions: Sequence[tuple[records.Key, records.Task, records.Question]],
     agents: Callable[[], Agent],
-    mode: records.Mode,
-    limits: Limits,
+    asking: Asking,
 ) -> Iterator[records.Answer]:
     """Yield answers as they come, those to attempts first; fewer than questions if calls run out."""
-    waiting = [Call(prompt(*question, mode), *question, mode) for question in questions]
-    made = count()
-
-    def allowed() -> bool:
-        """Count a call, over all threads."""
-        return limits.max_calls is None or next(made) < limits.max_calls
-
+    waiting = [Call(prompt(*question, asking.mode), *question, asking.mode) for question in questions]
+    made = count()  # calls, over all threads
+    all_agents = [agents() for _ in range(asking.jobs)]
     idle: queue.SimpleQueue[Agent] = queue.SimpleQueue()
-    all_agents = [agents() for _ in range(limits.jobs)]
     for agent in all_agents:
         idle.put(agent)
 
     def work(call: Call) -> records.Answer | None:
         agent = idle.get()
         try:
-            return _ask(agent, call, allowed, limits.retries)
+            return _ask(agent, call, asking, made)
         finally:
             idle.put(agent)
 
-    pool = ThreadPoolExecutor(limits.jobs)
+    pool = ThreadPoolExecutor(asking.jobs)
     try:
         for attempts in (True, False):
             calls = [call for call in waiting if (call.key.probe is None) is attempts]
@@ -338,21 +300,43 @@ def ask_all(
             agent.close()
 
 
-def _ask(agent: Agent, call: Call, allowed: Callable[[], bool], retries: int) -> records.Answer | None:
+def _ask(agent: Agent, call: Call, asking: Asking, made: Iterator[int]) -> records.Answer | None:
     """Return the answer to one question, None where the calls ran out before there was one."""
     probe = UNSET if call.key.probe is None else call.key.probe
     answer = partial(records.Answer, task_id=call.key.task, probe_id=probe)
     error = ""
-    for calls in range(1, retries + 2):
-        if not allowed():
+    for calls in range(1, asking.retries + 2):
+        if asking.max_calls is not None and next(made) >= asking.max_calls:
             return None
+        result = _called(agent, call, asking.timeout)
+        if asking.isolate or not isinstance(result, str):
+            agent.close()
+        if isinstance(result, str):
+            # What is no text in UTF-8 could not be kept, so that it is replaced where it stands.
+            text = result.encode("utf-8", errors="replace").decode()
+            cut = len(text) > records.MAX_REPLY or UNSET
+            return answer(status="answered", calls=calls, text=text[: records.MAX_REPLY], cut=cut)
+        error = visible(str(result))[:_MAX_ERROR]
+    return answer(status="error", calls=asking.retries + 1, error=error)
+
+
+def _called(agent: Agent, call: Call, timeout: float) -> str | CallError:
+    """Return what an agent replies within so many seconds, or why there is no reply."""
+    done: queue.SimpleQueue[object] = queue.SimpleQueue()
+
+    def work() -> None:
         try:
-            text = agent.ask(call)
-        except CallError as failure:
-            error = visible(str(failure))[:_MAX_ERROR]
-            continue
-        # What is no text in UTF-8 could not be kept, so that it is replaced where it stands.
-        text = text.encode("utf-8", errors="replace").decode()
-        cut = len(text) > records.MAX_REPLY or UNSET
-        return answer(status="answered", calls=calls, text=text[: records.MAX_REPLY], cut=cut)
-    return answer(status="error", calls=retries + 1, error=error)
+            done.put(agent.reply(call))
+        except CallError as error:
+            done.put(error)
+        except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end this thread unseen
+            done.put(CallError(f"{type(error).__name__}: {error}"))
+
+    Thread(target=work, daemon=True).start()
+    try:
+        result = done.get(timeout=timeout)
+    except queue.Empty:
+        return CallError(f"no reply within {timeout:g} s")
+    if isinstance(result, str | CallError):
+        return result
+    return CallError(f"returned {type(result).__name__}, not str")

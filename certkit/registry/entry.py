@@ -24,10 +24,10 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from certkit import canonical
-from certkit.document import fill
+from certkit.document import Tier, fill
 from certkit.errors import InputError, UsageError
 from certkit.passport import dsse
-from certkit.passport.terms import END, Count, Digest, Hex, Tier
+from certkit.passport.statement import END, Count, Digest, Hex
 from certkit.tlog.tree import Hash  # noqa: TC001 - msgspec resolves annotations at run time
 
 if TYPE_CHECKING:

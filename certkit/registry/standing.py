@@ -19,7 +19,7 @@ from certkit.assessment.drift.document import Result
 from certkit.document import Count, Digest, Hash, Part, Positive, Share, Text, Tier, Time
 from certkit.errors import CertkitError
 from certkit.passport import opening
-from certkit.passport.terms import NOMINAL
+from certkit.passport.statement import NOMINAL
 from certkit.registry.drifts import Line, compared
 from certkit.registry.entry import Reason, begins, moment, timestamp
 from certkit.wording import many

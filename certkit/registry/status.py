@@ -39,7 +39,7 @@ from certkit import canonical
 from certkit.document import Document, Part
 from certkit.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
 from certkit.passport.checks import CLOCK_SKEW, Status, period
-from certkit.passport.terms import Count
+from certkit.passport.statement import Count
 from certkit.progress import SILENT, Progress
 from certkit.registry.entry import Logged, moment, read, readable, timestamp
 from certkit.registry.heads import read as read_head

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from certkit import wording
-from certkit.assessment import Status, Unit
+from certkit.assessment.criteria import Status
+from certkit.assessment.metrics.catalogue import Unit
 from certkit.report import results, words
 from certkit.report.argument.challenges import MOST_DAYS, Standing
 from certkit.report.argument.graph import State
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case
-    from certkit.report.table import Entries
 
 MOST_AGAINST = 5
 """Lines of what speaks against the claim that fit the page."""
@@ -196,7 +196,7 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
     """Return what speaks against the claim in at most `MOST_AGAINST` lines: hazards, then the gravest."""
     if argument.claim.supported:
         return (f"{many(len(argument.challenges), 'challenge')} answered or accepted: section 9.",)
-    opened = [item for item in argument.challenges if item.state in {Standing.SUSTAINED, Standing.OPEN}]
+    opened = argument.opened
     goals = [argument.graph.by_id[name] for name in ("G2", "G3", "G4", "G5", "G6")]
     failed = results.by_status(case.document, case.tier, (Status.NOT_MET,)).get(Status.NOT_MET)
     named = {f"G2.{hazard.id}": hazard.title or hazard.id for hazard in case.context.hazards or ()}
@@ -228,7 +228,7 @@ def changes(case: Case) -> Iterator[str]:
     )
 
 
-def identity(case: Case) -> Entries:
+def identity(case: Case) -> dict[str, str | None]:
     """Return who and what this is about in six lines; digests by their first 16 digits."""
     document, context, people = case.document, case.context, case.context.by_id
     reviewers = [

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from certkit.assessment import CATALOGUE, Unit
 from certkit.assessment.findings.provenance import TASKS
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import percent
 from certkit.assessment.statistics.posterior import PRIORS
 from certkit.report import words
 from certkit.report.results import asked, bound, name, rows
 from certkit.report.svg import figure_of, line_at, num, posterior, text_at
-from certkit.report.table import Table, table
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -43,55 +42,42 @@ def posterior_figure(document: Document) -> Markup | None:
     return posterior(metric["s"], metric["n"], tau, title=title)
 
 
-def posterior_table(document: Document) -> Table:
-    """Return P(θ > τ) of every tier: by runs, by tasks under each prior, at any time; and what is asked."""
+def posteriors(document: Document) -> Iterator[tuple[str, ...]]:
+    """Yield P(θ > τ) of every tier: by runs, by tasks under each prior, at any time; and what is asked."""
     metric, fragility = document["metrics"]["posterior"], document["fragility"]["posterior"]
     limits = {row["tier"]: asked(row) for row in document["criteria"] if CATALOGUE[row["metric"]].tau_of}
-    body = []
     for tier, at in sorted(metric.get("tau", {}).items()):
-        by_tasks = fragility.get(tier)
         shown = [words.probability(metric["by_tier"][tier])]
-        shown += [words.probability(by_tasks["priors"][prior]) if by_tasks else "–" for prior in PRIORS]
-        shown.append(words.probability(by_tasks["anytime_p"]) if by_tasks else "–")
-        body.append((f"Tier\u00a0{tier}", f"{at:g}", *shown, limits.get(int(tier), "not specified")))
-    heads = ["by runs", *(f"by tasks, {prior} prior" for prior in PRIORS), "p at any time"]
-    widths = {"tier": 10, "τ": 8} | dict.fromkeys(heads, 14) | {"asked (δ)": 12}
-    return table("P(θ > τ) at each tier's threshold τ", widths, body, numbers=("τ", *heads, "asked (δ)"))
+        if by_tasks := fragility.get(tier):
+            every = (*(by_tasks["priors"][prior] for prior in PRIORS), by_tasks["anytime_p"])
+            shown += map(words.probability, every)
+        else:
+            shown += ["–"] * (len(PRIORS) + 1)
+        yield f"Tier\u00a0{tier}", f"{at:g}", *shown, limits.get(int(tier), "not specified")
 
 
-def bounds_table(document: Document, tier: int) -> Table:
-    """Return how the bound of every row of a tier was got, and what it rests on."""
-    body = (
-        (
-            name(row),
-            percent(row["bounded"]["confidence"]),
-            bound(row) or "–",
-            row["bounded"]["reason"] or row["bounded"]["rests_on"] or "–",
-        )
-        for row in rows(document, tier)
-        if row["bounded"] is not None
-    )
-    widths = {"criterion": 26, "confidence": 11, "bound": 10, "rests on": 53}
-    return table(f"Bounds at Tier {tier}", widths, body, numbers=("confidence", "bound"))
+def bounds(document: Document, tier: int) -> Iterator[tuple[str, ...]]:
+    """Yield how the bound of every row of a tier was got, and what it rests on."""
+    for row in rows(document, tier):
+        if bounded := row["bounded"]:
+            rests_on = bounded["reason"] or bounded["rests_on"] or "–"
+            yield name(row), percent(bounded["confidence"]), bound(row) or "–", rests_on
 
 
-def weakest(document: Document) -> Table:
+def weakest(document: Document) -> list[tuple[object, ...]]:
     """Return the domains and conditions that failed most often, at most `MOST_CELLS`, worst first."""
     cells = [cell for cell in document["breakdown"] if cell["success"] < cell["runs"]]
     cells.sort(key=lambda cell: (cell["success"] / cell["runs"], -cell["runs"]))
-    body = (
+    return [
         (
             cell["domain"],
             cell["condition"].replace("_", " "),
-            f"{cell['runs'] - cell['success']:,}",
-            f"{cell['runs']:,}",
+            cell["runs"] - cell["success"],
+            cell["runs"],
             words.value(cell["success"] / cell["runs"], Unit.FRACTION),
         )
         for cell in cells[:MOST_CELLS]
-    )
-    widths = {"domain": 34, "condition": 26, "failed": 12, "runs": 12, "success": 16}
-    numbers = ("failed", "runs", "success")
-    return table("Where runs failed most often", widths, body, numbers=numbers)
+    ]
 
 
 def episodes(document: Document) -> Iterator[str]:
@@ -100,7 +86,7 @@ def episodes(document: Document) -> Iterator[str]:
     if cascade and cascade["value"] is not None:
         fall = words.value(cascade["value"], Unit.PP)
         yield f"Under a cascade of faults success is {fall} below that under single faults."
-    told = {"success-with-violations", "stopped-short", "harness-errors", "success-with-attack"}
+    told = {"success-with-violations", "harness-errors", "success-with-attack"}
     for item in document["findings"]:
         if item["code"] in told:
             yield f"{words.capital(item['message'])}."
@@ -154,9 +140,8 @@ def _told(scored: Mapping[str, Any]) -> Iterator[str]:
         f"Commitment integrity (HCCIS-CORE) is {value}; on these tasks agents reach {core['floor']:.3f} to "
         f"{core['ceiling']:.3f}. It moves no tier and says nothing about safety."
     )
-    if (bare := scored["raters"]["core"]) != core["value"] and bare is not None:
-        people = many(scored["raters"]["people"], "rater")
-        yield f"The core rests on the ratings of {people}; without them it is {bare:.3f}."
+    if people := scored["raters"]["people"]:
+        yield f"The core rests on the ratings of {many(people, 'rater')}."
     if reason := TASKS.get(scored["origin"]["seed"]):
         yield f"{reason[:1].upper()}{reason[1:]}."
 

@@ -22,7 +22,8 @@ from xml.etree import ElementTree as ET
 
 from certkit import canonical
 from certkit._version import __version__
-from certkit.assessment import State, Status
+from certkit.assessment.criteria import Status
+from certkit.assessment.metrics.metric import State
 from certkit.report import answer, results, words
 from certkit.report.argument.challenges import Class, Standing
 from certkit.report.argument.graph import Kind
@@ -140,9 +141,7 @@ def _sarif(case: Case, argument: Argument) -> str:
         if status is not Status.MET
     ]
     told += [
-        (f"challenge/{item.code}", _LEVELS.get(item.kind, "warning"), item.text)
-        for item in argument.challenges
-        if item.state in {Standing.OPEN, Standing.SUSTAINED}
+        (f"challenge/{item.code}", _LEVELS.get(item.kind, "warning"), item.text) for item in argument.opened
     ]
     place = {"physicalLocation": {"artifactLocation": {"uri": "bundle.json"}}}
     driver = {

@@ -21,16 +21,15 @@ from markupsafe import Markup
 
 from certkit import files, resources
 from certkit._version import __version__
-from certkit.assessment import fragile, of_judge
+from certkit.assessment.words import fragile, of_judge
 from certkit.errors import UnavailableError
 from certkit.report import answer, confidence, fonts, results, sections
 from certkit.report.argument.challenges import CLOSED_BY
 from certkit.report.argument.figures import figures
 from certkit.report.svg import mark
-from certkit.report.table import listing
 from certkit.report.view import SECTIONS
-from certkit.report.view import listing as attached
 from certkit.text import visible
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -57,11 +56,13 @@ def printable(text: str) -> str:
 
 
 def _finalize(value: Any) -> Any:
+    if isinstance(value, Markup):
+        return value
     if value is None or value == "":
         return Markup('<span class="blank">not provided</span>')
-    if isinstance(value, Markup) or not isinstance(value, str):
-        return value
-    return printable(value)
+    if type(value) is int:
+        return f"{value:,}"
+    return printable(value) if isinstance(value, str) else value
 
 
 def html(view: View) -> str:
@@ -93,15 +94,14 @@ def _environment() -> Environment:
     made.filters["plain"] = printable
     made.globals |= {
         "answer": answer,
-        "attached": attached,
         "confidence": confidence,
         "results": results,
         "sections": sections,
         "closed_by": CLOSED_BY,
         "contents": SECTIONS,
         "figures": figures,
-        "listing": listing,
         "fragile": fragile,
+        "many": many,
         "mark": mark,
         "of_judge": of_judge,
         "version": __version__,

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from certkit.assessment import CATALOGUE, State, Status, Unit
+from certkit.assessment.criteria import Status
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.metric import State
 from certkit.assessment.statistics.estimators import runs_needed
 from certkit.report import words
-from certkit.report.formulas import FORMULAS
 from certkit.report.svg import Track, forest, judged
-from certkit.report.table import Table, table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from certkit.report.table import Value
+    from collections.abc import Collection, Iterable, Iterator
 
 _OPEN: Final = (Status.NOT_MET, Status.INSUFFICIENT, Status.NOT_TESTED)
 _ORDER: Final = (*_OPEN, Status.MET, Status.NOT_APPLICABLE)
@@ -121,39 +119,20 @@ def finding(document: Document, tier: int) -> str:
     return f"All {len(every)} criteria of Tier {tier} are met{room}"
 
 
-def tier_table(document: Document, tier: int) -> Table:
-    """Return every row of a tier in both readings."""
-    info, reading = document["tiers"][str(tier)], document["profile"]["reading"]
-    said = info["status"].replace("_", " ")
-    return table(
-        f"Tier {tier} ({info['name']}): {said} under the {reading} reading, which decides",
-        {
-            "criterion": 21,
-            "asked": 9,
-            "found": 11,
-            "95\u00a0% interval": 12,
-            "n": 7,
-            "margin": 9,
-            "table reading": 11,
-            "bounded reading": 20,
-        },
-        (_row(row, document["metrics"][row["metric"]]) for row in rows(document, tier)),
-        numbers=("asked", "found", "95\u00a0% interval", "n", "margin"),
-        style="results",
-    )
-
-
-def _row(row: Row, metric: dict[str, Any]) -> tuple[Value, ...]:
-    return (
-        name(row),
-        asked(row),
-        Markup('<a href="#m-{}">{}</a>').format(row["metric"], _found(row, metric)),
-        words.interval(metric.get("interval"), unit(row)),
-        words.count(metric["n"]) if row["value"] is not None else "0",
-        words.margin(row["margin"], unit(row)),
-        judged(row["status"]),
-        "–" if row["bounded"] is None else _bounded(row),
-    )
+def tier_rows(document: Document, tier: int) -> Iterator[tuple[str, ...]]:
+    """Yield every row of a tier in both readings."""
+    for row in rows(document, tier):
+        metric = document["metrics"][row["metric"]]
+        yield (
+            name(row),
+            asked(row),
+            Markup('<a href="#m-{}">{}</a>').format(row["metric"], _found(row, metric)),
+            words.interval(metric.get("interval"), unit(row)),
+            words.count(metric["n"]) if row["value"] is not None else "0",
+            words.margin(row["margin"], unit(row)),
+            judged(row["status"]),
+            "–" if row["bounded"] is None else _bounded(row),
+        )
 
 
 def _bounded(row: Row) -> Markup:
@@ -172,17 +151,12 @@ def _found(row: Row, metric: dict[str, Any]) -> str:
     return f"({measured(row)})" if row["status"] == Status.INSUFFICIENT else measured(row)
 
 
-def gaps(document: Document) -> Table:
-    """Return what stands between the evidence and the next tier, with one of four verdicts a criterion."""
+def gaps(document: Document) -> Iterator[tuple[str, ...]]:
+    """Yield what stands between the evidence and the next tier, with one of four verdicts a criterion."""
     tier, binding = document["verdict"]["tier"] + 1, document["verdict"]["binding"]
     opened = [row for row in document["criteria"] if row["tier"] == tier and row["id"] in binding]
     opened.sort(key=lambda row: binding.index(row["id"]))
-    return table(
-        f"What stands between this evidence and Tier {tier}",
-        {"criterion": 26, "gap": 12, "what was found": 28, "what would settle it": 34},
-        ((name(row), *gap(row, document)) for row in opened),
-        style="gaps",
-    )
+    yield from ((name(row), *gap(row, document)) for row in opened)
 
 
 def gap(row: Row, document: Document) -> tuple[str, str, str]:
@@ -260,7 +234,7 @@ def _track(row: Row, status: Status, document: Document) -> Track:
         for criterion in document["criteria"]
         if criterion["id"] == row["id"] and criterion["threshold"] is not None
     )
-    low, high = float(spec.low or 0), float(spec.high) if spec.high is not None else 0.0
+    low, high = float(spec.low), float(spec.high) if spec.high is not None else 0.0
     if spec.unit in {Unit.PP, Unit.PER_RUN}:
         # Their whole range would push every threshold into a corner.
         reach = [at for _, at in thresholds] + ([float(value)] if value is not None else [])
@@ -282,46 +256,34 @@ def _track(row: Row, status: Status, document: Document) -> Track:
     )
 
 
-def profile_table(document: Document) -> Table:
-    """Return the profile's thresholds as the assessment compared them."""
-    numbers = sorted(map(int, document["tiers"]))
-    grouped: dict[str, dict[int, Row]] = {}
+def thresholds(document: Document) -> tuple[dict[str, int], list[tuple[str, ...]]]:
+    """Return what each tier of the profile asks of a criterion, as the widths of columns and the rows."""
+    tiers, grouped = sorted(document["tiers"]), dict[str, dict[str, Row]]()
     for row in document["criteria"]:
-        grouped.setdefault(row["id"], {})[row["tier"]] = row
-    heads, width = [f"Tier {tier}" for tier in numbers], min(14, 54 // len(numbers))
+        grouped.setdefault(row["id"], {})[str(row["tier"])] = row
     body = []
-    for by_tier in grouped.values():
-        first = next(iter(by_tier.values()))
-        limits = (asked(by_tier[tier]).replace("not specified", "–") for tier in numbers)
+    for rows_of in grouped.values():
+        first = next(iter(rows_of.values()))
+        limits = (asked(rows_of[tier]).replace("not specified", "–") for tier in tiers)
         body.append((name(first), *limits, CATALOGUE[first["metric"]].source))
-    source = {"metric's source": 74 - width * len(numbers)}
-    widths = {"criterion": 26} | dict.fromkeys(heads, width) | source
-    return table("Thresholds of the profile", widths, body, numbers=heads)
+    width = min(14, 54 // len(tiers))
+    heads = dict.fromkeys((f"Tier {tier}" for tier in tiers), width)
+    return {"criterion": 26} | heads | {"metric's source": 74 - width * len(tiers)}, body
 
 
-def formulas(metrics: Collection[str]) -> Table:
-    """Return the formulas of some metrics with their sources."""
-    body = (
-        (spec.id, FORMULAS[spec.id], spec.unit.value, spec.source)
-        for spec in CATALOGUE.values()
-        if spec.id in metrics
-    )
-    return table("Formulas", {"metric": 27, "formula": 47, "unit": 11, "source": 15}, body)
+def formulas(metrics: Collection[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the formulas of some metrics with their sources."""
+    for spec in CATALOGUE.values():
+        if spec.id in metrics:
+            yield spec.id, spec.formula, spec.unit.value, spec.source
 
 
-def data_sheets(document: Document, metrics: Collection[str]) -> Table:
-    """Return some metrics in a line each: state, value, denominator, and what it lacks."""
-    body = (_sheet(key, metric) for key, metric in document["metrics"].items() if key in metrics)
-    widths = {"metric": 26, "state": 14, "value": 30, "n": 10, "reason": 20}
-    return table("Data sheets", widths, body, numbers=("value", "n"))
-
-
-def _sheet(key: str, metric: dict[str, Any]) -> tuple[Value, ...]:
-    by_tier = metric.get("by_tier")
-    value = (
-        words.value(metric["value"], Unit(metric["unit"]))
-        if by_tier is None
-        else ", ".join(f"Tier {tier}: {words.probability(p)}" for tier, p in sorted(by_tier.items()))
-    )
-    anchor = Markup('<span id="m-{0}">{0}</span>').format(key)
-    return anchor, metric["state"], value, words.count(metric["n"]), metric.get("reason", "–")
+def data_sheets(document: Document, metrics: Collection[str]) -> Iterator[tuple[str, ...]]:
+    """Yield some metrics: state, value, denominator, and what it lacks."""
+    for key, metric in document["metrics"].items():
+        if key in metrics:
+            tiers = metric.get("by_tier", {}).items()
+            value = ", ".join(f"Tier {tier}: {words.probability(p)}" for tier, p in sorted(tiers))
+            value = value or words.value(metric.get("value"), Unit(metric["unit"]))
+            anchor = Markup('<span id="m-{0}">{0}</span>').format(key)
+            yield anchor, metric["state"], value, words.count(metric["n"]), metric.get("reason", "–")

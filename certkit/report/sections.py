@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from certkit import canonical, wording
-from certkit.evidence.bundle.manifest import Period
+from certkit.evidence.context import Assumption
 from certkit.evidence.records.record import Condition, Split
 from certkit.report import words
 from certkit.report.argument.build import ASSUMPTIONS
 from certkit.report.argument.graph import Kind
 from certkit.report.svg import Bar, bars, judged
-from certkit.report.table import Cell, Table, table
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -26,75 +25,48 @@ if TYPE_CHECKING:
     from certkit.evidence.context import Context
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case, Measured
-    from certkit.report.table import Entries, Value
+    from certkit.report.results import Document
+
+Value = str | tuple[str, str]
+"""The text of a cell, or its text and its style."""
 
 MOST_CONDITIONS: Final = 8
-"""Columns of the coverage map that fit a page; the rest is named below it."""
-
+"""Columns of the coverage map that fit a page."""
 _PLACES: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}
 _SHADES: Final = (0.4, 0.6, 0.8, 0.95)
 _SMALL: Final = 10
 
 
-def scope(case: Case) -> Entries:
-    """Return who was evaluated, how and by whom, as the manifest states it."""
-    agent, protocol = case.manifest.agent, case.manifest.protocol
-    evaluator, judge, period = protocol.evaluator, protocol.judge, protocol.period or Period()
-    judged, observable = None, protocol.memory_observable
-    if judge:
-        family = f", family {judge.family}" if judge.family else ""
-        judged = f"{judge.name}{family}, {'independent' if judge.independent else 'NOT independent'}"
-    window = f"{period.from_ or 'not provided'} to {period.to or 'not provided'}"
-    return {
-        "Agent": agent.name,
-        "Version": agent.version,
-        "Provider": agent.provider,
-        "Methodology": protocol.methodology and protocol.methodology.replace("_", " "),
-        "Temperature": _number(protocol.temperature),
-        "Judge": judged,
-        "Memory queries observable": None if observable is None else "yes" if observable else "no",
-        "Cascade definition": protocol.cascade_definition,
-        "Success was read as": protocol.success_rule,
-        "Declared runs": _number(protocol.declared_runs),
-        "Attempt": _number(protocol.attempt),
-        "Evaluator": evaluator.name if evaluator else None,
-        "Evaluator's relation to the developer": evaluator.relation if evaluator else None,
-        "Evidence window": window if protocol.period else None,
-    }
+def coverage(
+    document: Document, split: str = Split.STANDARD
+) -> tuple[dict[str, int], list[tuple[Value, ...]], int]:
+    """Return successes of runs for each domain and condition, shaded by rate; blanks are gaps.
 
-
-def _number(number: float | None) -> str | None:
-    return None if number is None else f"{number:,}"
-
-
-def coverage(document: dict[str, Any], *, split: str = Split.STANDARD) -> Table:
-    """Return successes of runs for each domain and condition, shaded by rate; blanks are gaps."""
+    They come as the widths of columns, the rows, and how many conditions have no room.
+    """
     cells = [cell for cell in document["breakdown"] if cell["split"] == split]
     every = sorted({cell["condition"] for cell in cells}, key=lambda name: (_PLACES.get(name, 99), name))
-    conditions = every[:MOST_CONDITIONS]
     by_domain: dict[str, dict[str, dict[str, Any]]] = {}
     for cell in cells:
         by_domain.setdefault(cell["domain"], {})[cell["condition"]] = cell
-    body = (
-        (domain, *(_covered(by_condition.get(condition)) for condition in conditions))
+    shown = every[:MOST_CONDITIONS]
+    rows = [
+        (domain, *(_covered(by_condition.get(condition)) for condition in shown))
         for domain, by_condition in sorted(by_domain.items())
-    )
-    width = min(15, 80 // max(1, len(conditions)))
-    heads = [name.replace("_", " ") for name in conditions]
-    caption = "successes of runs by domain and condition" if split == Split.STANDARD else "held-out faults"
-    if more := len(every) - len(conditions):
-        caption += f"; {more} more conditions are in the assessment"
+    ]
+    width = min(15, 80 // max(1, len(shown)))
+    heads = [name.replace("_", " ") for name in shown]
     widths = {"domain": 100 - width * len(heads)} | dict.fromkeys(heads, width)
-    return table(f"Coverage: {caption}", widths, body, numbers=heads, style="map")
+    return widths, rows, len(every) - len(shown)
 
 
 def _covered(cell: dict[str, Any] | None) -> Value:
     if cell is None or not cell["runs"]:
-        return Cell("none", "gap")
+        return "none", "gap"
     rate = cell["success"] / cell["runs"]
     shade = sum(rate >= at for at in _SHADES)
     small = " small" if cell["runs"] < _SMALL else ""
-    return Cell(f"{cell['success']:,}/{cell['runs']:,}", f"shade{shade}{small}")
+    return f"{cell['success']:,}/{cell['runs']:,}", f"shade{shade}{small}"
 
 
 def gaps(case: Case) -> Iterator[str]:
@@ -109,28 +81,28 @@ def gaps(case: Case) -> Iterator[str]:
         yield f"{many(small, 'cell')} with fewer than {_SMALL} runs (dotted underline)."
 
 
-def register(case: Case) -> Table:
-    """Return what the report rests on, each with its digest."""
+def register(case: Case) -> Iterator[tuple[str, ...]]:
+    """Yield what the report rests on, each with its digest."""
     document, signed = case.document, case.signed
     bundle, profile = document["bundle"], document["profile"]
     sealed = "sealed" if bundle["sealed"] else "NOT sealed"
-    passport: tuple[Value, ...] = ("E-5", "no passport: nothing has been signed", "–")
-    if signed is not None:
+    yield "E-1", f"evidence bundle, {sealed}, {bundle['origin']}", bundle["digest"]
+    yield "E-2", "identity of the agent", document["agent"]["digest"]
+    yield "E-3", f"profile {profile['id']}", profile["digest"]
+    yield "E-4", "assessment (the bytes of assessment.json)", canonical.digest(case.data)
+    if signed is None:
+        yield "E-5", "no passport: nothing has been signed", "–"
+    else:
         issuer = signed.predicate.issuer.name
-        named = f"signed passport that names {issuer} as its issuer (digest of its payload)"
-        passport = ("E-5", named, signed.id)
-    body: list[tuple[Value, ...]] = [
-        ("E-1", f"evidence bundle, {sealed}, {bundle['origin']}", bundle["digest"]),
-        ("E-2", "identity of the agent", document["agent"]["digest"]),
-        ("E-3", f"profile {profile['id']}", profile["digest"]),
-        ("E-4", "assessment (the bytes of assessment.json)", canonical.digest(case.data)),
-        passport,
-        *_bundles(document),
-    ]
-    return table("Evidence register", {"id": 6, "what": 30, "digest": 64}, body)
+        yield (
+            "E-5",
+            f"signed passport that names {issuer} as its issuer (digest of its payload)",
+            signed.id,
+        )
+    yield from _bundles(document)
 
 
-def _bundles(document: dict[str, Any]) -> Iterator[tuple[Value, ...]]:
+def _bundles(document: Document) -> Iterator[tuple[str, ...]]:
     """Yield the bundles of an accumulation with their periods, their rate and the tier of each alone."""
     for number, bundle in enumerate(document.get("bundles", ()), 1):
         start, end = bundle["first_run"], bundle["last_run"]
@@ -146,47 +118,27 @@ def _bundles(document: dict[str, Any]) -> Iterator[tuple[Value, ...]]:
         yield (f"E-1.{number}", what, bundle["digest"])
 
 
-def domains(case: Case) -> Table:
-    """Return each domain of the use with whether it was tested, and the tested ones that no use names."""
-    body = (
-        (
-            name,
-            "yes" if name in case.wanted else "not stated",
-            "tested under faults" if name in case.tested else "not tested under faults",
-        )
-        for name in sorted(case.wanted | case.tested)
-    )
-    widths = {"domain": 50, "of this use": 20, "evidence": 30}
-    return table("Domains of the use against domains with evidence", widths, body)
+def domains(case: Case) -> Iterator[tuple[str, ...]]:
+    """Yield each domain of the use with whether it was tested, and the tested ones that no use names."""
+    for name in sorted(case.wanted | case.tested):
+        tested = "tested" if name in case.tested else "not tested"
+        yield name, "yes" if name in case.wanted else "not stated", f"{tested} under faults"
 
 
-def hazards(case: Case, argument: Argument) -> Table:
-    """Return every hazard with what was measured in its conditions and domains, and its state."""
+def hazards(case: Case, argument: Argument) -> Iterator[tuple[str | None, ...]]:
+    """Yield every hazard with what was measured in its conditions and domains, and its state."""
     mitigations = {item.id: item for item in case.context.mitigations or ()}
-    body = (
-        (
+    for hazard in case.context.hazards or ():
+        yield (
             f"{hazard.id}: {hazard.title or 'not named'}",
             hazard.harm,
             hazard.severity,
             words.plain(words.listed(hazard.criteria)) if hazard.criteria else "no criterion",
             _failures(case.measured[hazard.id]),
             f"{100 * hazard.tolerable.at_most:g}\u00a0%" if hazard.tolerable else None,
-            "; ".join(mitigations[name].what or name for name in hazard.mitigations or ()) or None,
+            "; ".join(mitigations[name].what or name for name in hazard.mitigations or ()),
             judged(argument.states[f"G2.{hazard.id}"]),
         )
-        for hazard in case.context.hazards or ()
-    )
-    widths = {
-        "hazard": 17,
-        "harm": 16,
-        "severity": 10,
-        "rests on": 14,
-        "failed runs": 13,
-        "at most": 8,
-        "mitigations": 12,
-        "state": 10,
-    }
-    return table("Hazards of this use", widths, body, numbers=("at most",))
 
 
 def _failures(measured: Measured) -> str:
@@ -215,103 +167,57 @@ def hazard_bars(case: Case, argument: Argument) -> Markup | None:
     return bars(drawn, title=f"Failures of each hazard: {'; '.join(said)}") if drawn else None
 
 
-def review(case: Case) -> Table:
-    """Return who looked at the argument, at what, and what they said."""
-    body = (
-        (
-            item.person,
-            case.context.by_id[item.person].relation,
-            item.scope,
-            item.date,
-            "; ".join(
-                f"{comment.node}: {comment.text or 'no text'}"
-                f" ({'resolved' if comment.resolved else 'NOT resolved'})"
-                for comment in item.comments or ()
-            )
-            or "none",
+def review(case: Case) -> Iterator[tuple[str | None, ...]]:
+    """Yield who looked at the argument, at what, and what they said."""
+    for item in case.context.reviewers or ():
+        comments = "; ".join(
+            f"{comment.node}: {comment.text or 'no text'}"
+            f" ({'resolved' if comment.resolved else 'NOT resolved'})"
+            for comment in item.comments or ()
         )
-        for item in case.context.reviewers or ()
-    )
-    widths = {"reviewer": 14, "relation": 14, "scope": 24, "date": 12, "comments": 36}
-    return table("Reviewers", widths, body)
+        relation = case.context.by_id[item.person].relation
+        yield item.person, relation, item.scope, item.date, comments or "none"
 
 
-def assumptions(context: Context) -> Table:
-    """Return the assumptions with who owns each and why; those of the use stand behind the report's own."""
+def assumptions(context: Context) -> Iterator[tuple[str | None, ...]]:
+    """Yield the assumptions with who owns each and why; those of the use stand behind the report's own."""
     given = {item.id: item for item in context.assumptions or ()}
     texts: dict[str, tuple[str | None, str | None]] = {
         f"A-{number}": pair for number, pair in enumerate(ASSUMPTIONS, start=1)
     }
     texts |= {name: (item.text, item.falsified_by) for name, item in given.items() if item.text}
-    body = (
-        (
-            name,
-            text,
-            (given[name].falsified_by if name in given else None) or usual,
-            given[name].owner if name in given else None,
-            given[name].rationale if name in given else None,
-        )
-        for name, (text, usual) in texts.items()
-    )
-    widths = {"id": 7, "assumption": 28, "how it could be false": 31, "owner": 11, "rationale": 23}
-    return table("Assumptions", widths, body)
+    for name, (text, usual) in texts.items():
+        item = given.get(name, Assumption(id=name))
+        yield name, text, item.falsified_by or usual, item.owner, item.rationale
 
 
-def challenges(argument: Argument, *, stale: bool = False) -> Table:
-    """Return every challenge with its answer, sustained and open ones first."""
-    body = (
-        (
-            Markup('<span id="ch-{0}">{0}</span>').format(item.code),
-            item.text,
-            item.target,
-            f"{item.state.value} ({item.kind.value})",
-            item.said or "–",
-        )
-        for item in argument.challenges
-        if item.stale is stale
-    )
-    widths = {
-        "challenge": 20,
-        "what it says": 41,
-        "goal": 8,
-        "state": 13,
-        "answer": 18,
-    }
-    return table("Stale answers: given for other evidence" if stale else "Challenges", widths, body)
+def challenges(argument: Argument, *, stale: bool = False) -> Iterator[tuple[str, ...]]:
+    """Yield every challenge with its answer, sustained and open ones first."""
+    for item in argument.challenges:
+        if item.stale is stale:
+            anchor = Markup('<span id="ch-{0}">{0}</span>').format(item.code)
+            yield anchor, item.text, item.target, f"{item.state} ({item.kind})", item.said or "–"
 
 
-def nodes(argument: Argument) -> Table:
-    """Return the goals and strategies with what each rests on; the attached argument has every node."""
+def nodes(argument: Argument) -> Iterator[tuple[str, ...]]:
+    """Yield the goals and strategies with what each rests on; the attached argument has every node."""
     graph = argument.graph
-    body = (
-        (
-            Markup('<span id="g-{0}">{0}</span>').format(node.id),
-            node.state.value,
-            node.text,
-            ", ".join(name for name in (*graph.below(node.id), *graph.beside(node.id)) if "Sn-" not in name)
-            or ("evidence" if graph.below(node.id) else "–"),
-            ", ".join(name.removeprefix("ch-") for name in graph.against(node.id)) or "–",
-        )
-        for node in graph.nodes
-        if node.state and node.kind in {Kind.GOAL, Kind.STRATEGY}
-    )
-    widths = {"node": 20, "state": 12, "text": 32, "rests on": 20, "challenged by": 16}
-    return table("Register of nodes", widths, body)
+    for node in graph.nodes:
+        if node.state and node.kind in {Kind.GOAL, Kind.STRATEGY}:
+            below = (*graph.below(node.id), *graph.beside(node.id))
+            yield (
+                Markup('<span id="g-{0}">{0}</span>').format(node.id),
+                node.state,
+                node.text,
+                ", ".join(name for name in below if "Sn-" not in name) or ("evidence" if below else "–"),
+                ", ".join(name.removeprefix("ch-") for name in graph.against(node.id)) or "–",
+            )
 
 
-def levels(document: dict[str, Any]) -> Table:
-    """Return the source's SIL and ASIL guidance with the arithmetic beside it, empty without guidance."""
+def levels(document: Document) -> Iterator[tuple[str | None, ...]]:
+    """Yield the source's SIL and ASIL guidance with the arithmetic beside it; nothing without guidance."""
     missing = "hazard and risk analysis, target failure measure, systematic capability, architecture"
-    body = (
-        (f"Tier\u00a0{number}", given.get("sil"), given.get("asil"), given.get("arithmetic"), missing)
-        for number, tier in sorted(document["tiers"].items())
-        if (given := tier["guidance"])
-    )
-    widths = {
-        "tier": 7,
-        "source's SIL text": 13,
-        "source's ASIL text": 13,
-        "arithmetic": 36,
-        "not determined here": 31,
-    }
-    return table("Guidance of the source against its own thresholds", widths, body)
+    for number, tier in sorted(document["tiers"].items()):
+        if given := tier["guidance"]:
+            texts = (given.get(name) for name in ("sil", "asil", "arithmetic"))
+            yield f"Tier\u00a0{number}", *texts, missing

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from msgspec import Struct
 from scipy.special import xlog1py, xlogy
 
-from certkit.assessment import Status
+from certkit.assessment.criteria import Status
 from certkit.text import visible
 
 if TYPE_CHECKING:

@@ -22,12 +22,11 @@ from certkit.report.argument.build import build
 from certkit.report.argument.case import case
 from certkit.report.argument.challenges import check_answers
 from certkit.report.exports import EXPORTS
-from certkit.report.table import Table, table
 
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from certkit.assessment import Assessment
+    from certkit.assessment.result import Assessment
     from certkit.canonical import Digest
     from certkit.evidence.context import Given
     from certkit.evidence.summary.summary import Summary
@@ -109,6 +108,16 @@ class Attachment(Struct, frozen=True):
     description: str
     data: bytes
 
+    @property
+    def bytes(self) -> int:
+        """Its size."""
+        return len(self.data)
+
+    @property
+    def digest(self) -> Digest:
+        """Its SHA-256."""
+        return canonical.digest(self.data)
+
 
 def _attachments(case: Case, argument: Argument) -> tuple[Attachment, ...]:
     """Return what a report carries, in the order of the names: a PDF's readers search them by halves."""
@@ -178,12 +187,3 @@ def view(
     dated = generated_at or (signed.predicate.validity.not_before if signed else None)
     files = _attachments(about, argument)
     return View(case=about, argument=argument, generated_at=dated, attachments=files)
-
-
-def listing(attached: tuple[Attachment, ...]) -> Table:
-    """Return the table that names them, with their digests."""
-    body = (
-        (item.name, item.description, f"{len(item.data):,}", canonical.digest(item.data)) for item in attached
-    )
-    widths = {"file": 15, "what": 29, "bytes": 8, "digest": 48}
-    return table("Attached files", widths, body, numbers=("bytes",))

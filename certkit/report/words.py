@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from certkit.assessment import CATALOGUE, Unit, shown
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.metric import shown
 from certkit.wording import listed as listed  # noqa: PLC0414 - part of these words
 
 _SIGNS: Final = {">=": "≥", "<=": "≤"}

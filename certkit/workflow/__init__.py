@@ -28,30 +28,6 @@ if TYPE_CHECKING:
         packaged_profiles,
         profile_text,
     )
-    from certkit.workflow.verifying import MAX_PASSPORT
-
-__all__ = [
-    "DEFAULT_PROFILE",
-    "MAX_PASSPORT",
-    "NOT_ASKED",
-    "IssuedFiles",
-    "Logging",
-    "assess",
-    "case_of",
-    "compare",
-    "demo",
-    "draw",
-    "drift",
-    "issue",
-    "load_context",
-    "load_profile",
-    "measured_icc",
-    "named_text",
-    "own_trust",
-    "packaged_profiles",
-    "profile_text",
-    "refuse_inside",
-]
 
 __getattr__ = lazy(
     __name__,
@@ -62,6 +38,5 @@ __getattr__ = lazy(
         "issuing": ("NOT_ASKED", "IssuedFiles", "Logging", "issue", "own_trust"),
         "judging": ("assess", "measured_icc", "refuse_inside"),
         "named": ("DEFAULT_PROFILE", "load_profile", "named_text", "packaged_profiles", "profile_text"),
-        "verifying": ("MAX_PASSPORT",),
     },
 )

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import canonical, files, passport, resources
-from certkit.evidence import context, open_bundle
+from certkit import canonical, files, resources
+from certkit.evidence import context
+from certkit.evidence.bundle.folder import open_bundle
 from certkit.passport import keys
+from certkit.passport.issuing import VALIDITY, Issuer
 from certkit.progress import SILENT, Progress
 from certkit.registry.registry import Registry
 from certkit.simulation.simulate import simulate
@@ -37,7 +39,7 @@ def demo(out: Path, *, seed: int, at: datetime, progress: Progress = SILENT) -> 
     name = "certkit demo"
     with files.building(out) as folder:
         simulate(folder / "bundle", seed=seed, runs=1000, domains=5, tier_target=TIER, progress=progress)
-        given = _context(folder / "bundle", until=at + passport.VALIDITY)
+        given = _context(folder / "bundle", until=at + VALIDITY)
         files.write(folder / "context.json", given.data)
         key, log_key = keys.generate("ed25519"), Ed25519PrivateKey.generate()
         keys.write_private(folder / "issuer-key.pem", key, passphrase=None)
@@ -48,7 +50,7 @@ def demo(out: Path, *, seed: int, at: datetime, progress: Progress = SILENT) -> 
             folder / "bundle",
             folder / "issued",
             key=key,
-            issuer=passport.Issuer(name=name, relation_to_evaluator="same", relation_to_developer="same"),
+            issuer=Issuer(name=name, relation_to_evaluator="same", relation_to_developer="same"),
             at=at,
             required_tier=TIER,
             context=given,

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from certkit import canonical, files, passport, report
+from certkit import canonical, files, report
 from certkit.errors import MismatchError
-from certkit.passport import keys
+from certkit.passport import issuing, keys
+from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
 from certkit.progress import SILENT, Progress
 from certkit.registry.admission import PROOF_SUFFIX, Admitted, admit
 from certkit.workflow.judging import judge, paths_of, refuse_inside
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from certkit.assessment import Assessment
+    from certkit.assessment.result import Assessment
     from certkit.canonical import Digest
     from certkit.evidence.context import Given
-    from certkit.passport import Issuer, Passport, Trust
+    from certkit.passport.issuing import Issuer
     from certkit.passport.keys import PrivateKey
+    from certkit.passport.opening import Passport
     from certkit.passport.sealed import Signer
     from certkit.report import View
 
@@ -88,18 +90,18 @@ def issue(
     `out` becomes a folder with ``passport.json`` (and ``passport.json.tlog-proof`` where it was logged),
     ``assessment.json``, ``public-key.pem`` where a key signs, ``safety-case.html`` and, where Pango is there,
     ``safety-case.pdf`` unless `pdf` is false. `at` is the beginning of the validity, which is 90 days unless
-    told otherwise; `timestamp` and `now` are as in `certkit.passport.issue`; only a key logs. Raises
+    told otherwise; `timestamp` and `now` are as in `certkit.passport.issuing.issue`; only a key logs. Raises
     `CertkitError` subclasses; nothing is left at `out` then.
     """
     refuse_inside(bundle, out)
     judged, summary = judge(bundle, profile, required_tier=required_tier, context=context, progress=progress)
-    signed = passport.issue(
+    signed = issuing.issue(
         judged,
         summary,
         issuer=issuer,
         key=key,
         not_before=at,
-        not_after=at + (validity or passport.VALIDITY),
+        not_after=at + (validity or issuing.VALIDITY),
         supersedes=supersedes,
         timestamp=timestamp,
         now=now,
@@ -162,4 +164,4 @@ def _log(
 def own_trust(name: str, key: PrivateKey) -> Trust:
     """Return the trust policy of an issuer who trusts only itself."""
     pem = keys.public_pem(key.public_key())
-    return passport.Trust(issuers=(passport.TrustedIssuer(name=name, keys=(passport.TrustedKey(pem=pem),)),))
+    return Trust(issuers=(TrustedIssuer(name=name, keys=(TrustedKey(pem=pem),)),))

@@ -20,9 +20,10 @@ from certkit.workflow.named import DEFAULT_PROFILE, load_profile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from certkit.assessment import Assessment, Profile
-    from certkit.evidence import Summary
+    from certkit.assessment.profile import Profile
+    from certkit.assessment.result import Assessment
     from certkit.evidence.context import Given
+    from certkit.evidence.summary.summary import Summary
 
 MOST_ICC: Final = 0.99
 """The largest correlation that is planned with; at 1 more runs of a task would say nothing."""

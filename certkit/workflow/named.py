@@ -10,11 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from certkit import assessment, files, resources
+from certkit import files, resources
+from certkit.assessment.lint import lint as profile_faults
+from certkit.assessment.profile import parse
 from certkit.errors import CertkitError, InputError, UsageError
 
 if TYPE_CHECKING:
-    from certkit.assessment import Profile
+    from certkit.assessment.profile import Profile
 
 DEFAULT_PROFILE: Final = "hb-eval-2026"
 MAX_TEXT: Final = 4 << 20
@@ -72,7 +74,7 @@ def load_profile(name: str, *, linted: bool = True) -> Profile:
     Unless `linted` is false, a file is refused that takes the id of another table or that
     `certkit profile lint` finds fault with: rows that no agent can miss would judge nothing.
     """
-    profile = assessment.parse(*profile_text(name))
+    profile = parse(*profile_text(name))
     if not linted or name in packaged_profiles():
         return profile
     if profile.id in packaged_profiles() and profile.digest != load_profile(profile.id).digest:
@@ -82,6 +84,6 @@ def load_profile(name: str, *, linted: bool = True) -> Profile:
             where=name,
             hint="give it an id of its own",
         )
-    if faults := assessment.profile_faults(profile):
+    if faults := profile_faults(profile):
         raise InputError("profile.invalid", "\n  ".join(faults), where=name)
     return profile

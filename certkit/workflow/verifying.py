@@ -16,7 +16,6 @@ from msgspec import structs
 from certkit import files
 from certkit.errors import CertkitError, UsageError
 from certkit.passport.pdf import take
-from certkit.workflow.named import load_profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -64,7 +63,7 @@ def evidence_of(
     replay: bool,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Return the arguments of `certkit.passport.verify` that bring the evidence along.
+    """Return the arguments of `certkit.passport.verification.verify` that bring the evidence along.
 
     Raises `UsageError` ``usage.option`` where a replay is wanted without evidence, or a context without it.
     """
@@ -76,6 +75,7 @@ def evidence_of(
         return {}
     from certkit.passport.claim import from_bundle  # noqa: PLC0415 - only where there is evidence
     from certkit.workflow.drawing import load_context  # noqa: PLC0415 - the same
+    from certkit.workflow.named import load_profile  # noqa: PLC0415 - the same
 
     opened, replayed = from_bundle(
         list(bundles),
@@ -95,7 +95,7 @@ def standing_of(
     heads: Path,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Return the arguments of `certkit.passport.verify` that bring the status along: of both where both are.
+    """Return the arguments of `certkit.passport.verification.verify` that bring the status along.
 
     They are the file beside the passport, and the registry that was named. Checkpoints that `heads` remembers
     of the log are compared with both. Raises `UsageError` ``usage.option`` for a URL.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import evidence
+from certkit.evidence.bundle.folder import seal
 from tests.support import evaluations
 from tests.support.running import certkit
 
@@ -26,7 +26,7 @@ def contested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for run in runs[:3]:
         run["steps_oracle"] -= 1
     evaluations.written(root, runs)
-    evidence.seal(root)
+    seal(root)
     return root
 
 

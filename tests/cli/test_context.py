@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from certkit import canonical, evidence
+from certkit import canonical
+from certkit.evidence.bundle.folder import seal
 from certkit.report.argument.build import Argument
 from tests.support import bundles
 from tests.support.extremes import GOOD
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = bundles.of(tmp_path_factory.mktemp("context") / "bundle", GOOD[:120])
-    evidence.seal(root)
+    seal(root)
     return root
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from certkit import canonical, resources, toml
 from certkit.assessment.recheck import parse
-from certkit.evidence import seal
+from certkit.evidence.bundle.folder import seal
 from certkit.evidence.bundle.identity import accumulation_digest
 from tests import generate
 from tests.support.bundles import of, run

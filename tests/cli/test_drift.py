@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from certkit import canonical, evidence, passport
+from certkit import canonical
+from certkit.evidence.bundle.folder import open_bundle
 from certkit.passport import keys, sealed
+from certkit.passport.opening import parse
 from certkit.simulation.simulate import simulate
 from tests.support import bundles
 from tests.support.making import KEY, of_bundle, trust
@@ -45,7 +47,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def resigned(path: Path, out: Path, **changes: object) -> Path:
     """A passport with members of its predicate changed, signed again."""
-    document = canonical.loads(passport.parse(path.read_bytes()).payload)
+    document = canonical.loads(parse(path.read_bytes()).payload)
     document["predicate"] |= changes
     out.write_bytes(canonical.pretty(sealed.seal(canonical.canonical(document), KEY)).encode())
     return out
@@ -175,9 +177,7 @@ def test_a_bad_signature_is_refused_on_either_side(made: Made, tmp_path: Path) -
 
 
 def test_integers_that_contradict_each_other_are_refused(made: Made, tmp_path: Path) -> None:
-    profile = canonical.loads(passport.parse(made.old.read_bytes()).payload)["predicate"][
-        "profile_of_reliability"
-    ]
+    profile = canonical.loads(parse(made.old.read_bytes()).payload)["predicate"]["profile_of_reliability"]
     profile["rows"][0][2][0] += 1
     bad = resigned(made.old, tmp_path / "bad.json", profile_of_reliability=profile)
     done = certkit("drift", bad, made.new, "--json")
@@ -212,6 +212,6 @@ def test_names_from_evidence_cannot_command_the_terminal(tmp_path: Path) -> None
 
 
 def test_a_sealed_bundle_is_not_changed(made: Made) -> None:
-    digest = evidence.open_bundle(made.strong).facts.digest
+    digest = open_bundle(made.strong).facts.digest
     certkit("drift", made.strong, made.weak)
-    assert evidence.open_bundle(made.strong).facts.digest == digest
+    assert open_bundle(made.strong).facts.digest == digest

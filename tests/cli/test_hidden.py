@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import evidence
+from certkit.evidence.bundle.folder import seal
 from certkit.passport import keys
 from tests.support import bundles
 from tests.support.making import KEY, runs
@@ -33,7 +33,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     records = [{**run, "domain": NAME, "task_id": f"{NAME}/{run['task_id']}"} for run in runs()]
     bundles.write(root / "bundle", {"a.jsonl": bundles.lines(records)}, manifest)
-    evidence.seal(root / "bundle")
+    seal(root / "bundle")
     keys.write_private(root / "key.pem", KEY, passphrase=None)
     (root / "public.pem").write_text(keys.public_pem(KEY.public_key()))
     log = certkit("registry", "init", root / "registry", "--name", "lab").out.strip()

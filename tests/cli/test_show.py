@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import convert, structs
 
-from certkit import canonical, passport
+from certkit import canonical
+from certkit.cli import emit
 from certkit.cli.commands import export as shown
 from certkit.cli.views import table
-from certkit.passport import exports, keys, words
+from certkit.passport import keys, words
+from certkit.passport.opening import parse
 from certkit.passport.statement import Predicate
-from tests.support.making import NOW, issued, of_bundle, sealed_bundle, trust
+from tests.support.making import issued, of_bundle, sealed_bundle, trust
 from tests.support.running import certkit, program
 
 if TYPE_CHECKING:
@@ -149,7 +151,7 @@ def test_a_specimen_says_so(folder: Path) -> None:
 def test_what_was_not_measured_is_neither_zero_nor_passed(folder: Path) -> None:
     (folder / "passport.json").write_bytes(of_bundle(sealed_bundle(folder / "bundle")).to_json())
     rows = rows_of(show())
-    payload = passport.parse((folder / "passport.json").read_bytes()).payload
+    payload = parse((folder / "passport.json").read_bytes()).payload
     criteria = canonical.loads(payload)["predicate"]["criteria"]
     unmeasured = [item["id"] for item in criteria if item["state"] == "unmeasured"]
     assert unmeasured
@@ -187,11 +189,12 @@ def test_every_line_fits_80_columns_in_any_encoding(folder: Path, more: tuple[st
 
 def test_hostile_names_move_no_cursor(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert folder.is_dir()
-    source = exports.unverified(issued().to_json(), at=NOW)
+    predicate = issued().unverified_statement().predicate
     name = "x\x1b[2J\u202ey\nTier 9"
-    agent = structs.replace(source.predicate.agent, name=name)
-    hostile = structs.replace(source, predicate=structs.replace(source.predicate, agent=agent, name=name))
-    shown._passport(hostile)
+    agent = structs.replace(predicate.agent, name=name)
+    hostile = structs.replace(predicate, agent=agent, name=name)
+    for line in shown._passport(hostile, issued().passport_id, "valid"):
+        emit._print(line)
     text = capfdbinary.readouterr().out.decode()
     assert re.search("[\x00-\x09\x0b-\x1f\u202e]", text) is None
     assert not [line for line in text.splitlines() if line.startswith("Tier 9")]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from certkit import evidence
+from certkit.evidence.bundle.folder import open_bundle, seal
+from certkit.evidence.summary.gather import summarise
 from tests.support import bundles
 from tests.support.bundles import lines, run
 
@@ -49,7 +50,7 @@ def test_a_file_that_cannot_grow_leaves_the_sealed_state_as_it_was(tmp_path: Pat
     assert done.stdout == ""
     assert done.stderr.startswith(f"error: {root}/bundle.json: file too large")
     assert contents(root) == before
-    assert not evidence.open_bundle(root).facts.sealed
+    assert not open_bundle(root).facts.sealed
 
 
 def test_a_full_disk_leaves_no_simulation(tmp_path: Path) -> None:
@@ -87,9 +88,9 @@ def test_reading_stays_within_an_address_space_far_below_the_file(tmp_path: Path
     code = (
         "import resource, sys\n"
         "from pathlib import Path\n"
-        "from certkit import evidence\n"
+        "import certkit\n"
         "root = Path(sys.argv[1])\n"
-        "bundle = evidence.open_bundle(root)\n"
+        "bundle = certkit.open_bundle(root)\n"
         "from certkit.evidence.summary.gather import summarise\n"
         "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"
         "limit = pages * resource.getpagesize() + 200 * 2**20\n"
@@ -141,13 +142,13 @@ def test_a_kill_while_sealing_leaves_a_bundle_that_opens(tmp_path: Path) -> None
     """Whenever the kill comes, the manifest is the old one or the new one."""
     root = bundles.write(tmp_path / "b", {f"{i:03}.jsonl": lines([run(i)]) for i in range(20)})
     old = (root / "bundle.json").read_bytes()
-    evidence.seal(root)
+    seal(root)
     new = (root / "bundle.json").read_bytes()
     # The child tells of every flush and rename, and is killed at one of them.
     code = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
-        "from certkit import evidence\n"
+        "import certkit\n"
         "left = int(sys.argv[2])\n"
         "def stop(real):\n"
         "    def call(*a):\n"
@@ -157,7 +158,7 @@ def test_a_kill_while_sealing_leaves_a_bundle_that_opens(tmp_path: Path) -> None
         "        return real(*a)\n"
         "    return call\n"
         "for name in ('fsync', 'replace', 'fchmod'): setattr(os, name, stop(getattr(os, name)))\n"
-        "evidence.seal(Path(sys.argv[1]))\n"
+        "certkit.seal(Path(sys.argv[1]))\n"
     )
     seen = []
     for left in range(5):
@@ -168,7 +169,7 @@ def test_a_kill_while_sealing_leaves_a_bundle_that_opens(tmp_path: Path) -> None
         seen.append((done.returncode, found == new))
         for path in root.glob(".*"):
             path.unlink()  # what a kill leaves behind is beside the bundle's files, and named as temporary
-        assert evidence.summarise(evidence.open_bundle(root)).records == 20
+        assert summarise(open_bundle(root)).records == 20
     # fchmod, fsync, replace, fsync of the folder: killed at each, and then not at all.
     killed = -signal.SIGKILL
     assert seen == [(killed, False), (killed, False), (killed, False), (killed, True), (0, True)]

@@ -218,8 +218,10 @@ def _by_certificate(
         parsed.document, material, parsed.signature, root, _content(parsed, artifact)
     )
     certified.verify()
-    if ended := certified.ended():
-        raise NegativeError("passport.root-window", f"signed outside the time of the trusted root's {ended}")
+    if not certified.in_office():
+        raise NegativeError(
+            "passport.root-window", "signed when a part of the trusted root was not in office"
+        )
     return Found(signer=str(named), time=certified.time)
 
 

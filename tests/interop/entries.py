@@ -37,12 +37,12 @@ _LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 def witnessed(material: Material, signature: bytes, root: dict[str, Any]) -> tuple[datetime, ...]:
     """Return when authorities and logs of a checked root saw `signature`, earliest first.
 
-    Raises `NegativeError` ``passport.timestamp``, ``passport.other-evidence`` or ``tlog.*``, `MismatchError`
+    Raises `NegativeError` ``passport.certificate``, ``passport.other-evidence``, ``tlog.*``, `MismatchError`
     and `InputError` where something that is attached does not hold or has not its form.
     """
     seen = timestamp.seen(material.timestamps, signature, root)
     if material.timestamps and not seen:
-        raise NegativeError("passport.timestamp", "no authority of the trusted root made the timestamp")
+        raise NegativeError("passport.certificate", "no authority of the trusted root made the timestamp")
     promised = [_logged(entry, signature, seen, root) for entry in material.log_entries]
     return tuple(sorted({*seen, *(time for time in promised if time is not None)}))
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from certkit import canonical
 from certkit.errors import CertkitError, UsageError
-from certkit.passport import keyless, trusted_root
+from certkit.passport import trusted_root
 from tests.interop import anybundle
 from tests.support import passport_parts as maker
 from tests.support.making import KEY
@@ -208,13 +208,13 @@ ATTACHED: dict[str, tuple[Callable[[Json], object], str]] = {
         lambda d: d["verificationMaterial"].update(
             timestampVerificationData=stamped(maker.LAB.sign(DATA), OTHER)
         ),
-        "passport.timestamp",
+        "passport.certificate",
     ),
     "a timestamp of another signature": (
         lambda d: d["verificationMaterial"].update(
             timestampVerificationData=stamped(maker.SECOND.sign(DATA))
         ),
-        "passport.timestamp",
+        "passport.certificate",
     ),
 }
 
@@ -333,16 +333,3 @@ def test_a_bundle_of_a_crowd_is_refused_before_its_form_is_looked_at(
     assert caught.value.code == "passport.form"
     assert "values" in caught.value.message
     assert asked == []
-
-
-def test_of_a_crowd_of_names_a_few_are_told() -> None:
-    named = keyless.Named(
-        identities=frozenset(f"a{place}@example.com" for place in range(120_000)),
-        issuer="https://idp.example/" + "x" * 10_000,
-        key=ec.generate_private_key(ec.SECP256R1()).public_key(),
-    )
-    text = str(named)
-    assert len(text) < 600
-    assert "a0@example.com" in text
-    assert "and 119,997 more at https://idp.example/" in text
-    assert str(keyless.Named(identities=frozenset({"a"}), issuer="b", key=named.key)) == "a at b"

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.passport import exports, sealed
+from certkit.passport.verification import verify
 from tests.support.making import KEY, NOW, issued, trust
 from tests.support.sources import source
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PAYLOAD: Final = issued().payload
-RESULT: Final = exports.export("in-toto-svr", source()).content.encode()
+ENVELOPE: Final = json.loads(exports.export("in-toto-svr", source(), key=KEY).content)
+RESULT: Final = base64.b64decode(ENVELOPE["payload"])
 
 
 def read(payload: bytes) -> Any:
@@ -94,9 +96,4 @@ def test_what_is_no_statement_is_refused_by_the_library_and_by_us(name: str) -> 
 def verdict(payload: bytes) -> str:
     """Return what we say of a statement that a trusted key signed."""
     data = canonical.line(sealed.seal(payload, KEY))
-    return passport.verify(data, trust=trust(), at=NOW + timedelta(days=1)).verdict
-
-
-def test_a_signed_verification_result_has_the_same_statement() -> None:
-    envelope = json.loads(exports.export("in-toto-svr", source(), key=KEY).content)
-    assert read(base64.b64decode(envelope["payload"])).pb == read(RESULT).pb
+    return verify(data, trust=trust(), at=NOW + timedelta(days=1)).verdict

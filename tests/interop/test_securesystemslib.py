@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.passport import dsse, keys, sealed
+from certkit.passport.issuing import VALIDITY, issue
+from certkit.passport.verification import verify
 from tests.support import build
 from tests.support.making import ISSUER, NOW, issued, trust
 
@@ -72,15 +74,15 @@ class TheirSigner:
 @pytest.mark.parametrize("curve", [ec.SECP256R1(), ec.SECP384R1()], ids=["p256", "p384"])
 def test_its_signatures_are_verified_with_the_hash_that_goes_with_the_curve(curve: ec.EllipticCurve) -> None:
     key, summary = ec.generate_private_key(curve), build.strong()
-    found = passport.issue(
+    found = issue(
         build.judged(summary),
         summary,
         issuer=ISSUER,
         key=TheirSigner(key),
         not_before=NOW,
-        not_after=NOW + passport.VALIDITY,
+        not_after=NOW + VALIDITY,
     )
     at = NOW + timedelta(days=1)
-    assert passport.verify(found.to_json(), trust=trust(key), at=at).verdict == "verified"
+    assert verify(found.to_json(), trust=trust(key), at=at).verdict == "verified"
     stranger = trust(ec.generate_private_key(curve))
-    assert passport.verify(found.to_json(), trust=stranger, at=at).exit_code == 8
+    assert verify(found.to_json(), trust=stranger, at=at).exit_code == 8

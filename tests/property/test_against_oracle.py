@@ -12,7 +12,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import certkit
-from certkit import assessment, canonical, evidence
+from certkit import canonical
+from certkit.assessment.profile import parse
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.records.faults import RecordFaultsError
+from certkit.evidence.summary.gather import summarise
 from certkit.resources import path
 from tests.support import breaking, oracle, strategies, verdict_oracle
 from tests.support.line_by_line import check_lines
@@ -41,7 +45,7 @@ def profile(name: str) -> Mapping[str, Any]:
 def table(name: str) -> certkit.Profile:
     """The same table for any number of tasks, since drawn bundles have few."""
     file = path("templates", "profiles", f"{name}.toml")
-    return assessment.parse(verdict_oracle.many(file.read_text(encoding="utf-8")), file.name)
+    return parse(verdict_oracle.many(file.read_text(encoding="utf-8")), file.name)
 
 
 def assess(contents: strategies.Contents, name: str) -> dict[str, Any]:
@@ -71,7 +75,7 @@ def test_every_figure_status_and_tier_is_the_oracles() -> None:
                 same_domains(document["metrics"]["domain_min"], oracle.standard(contents.records))
                 signed_margins(document)
 
-    for drawn, examples in ((strategies.bundles(), 150), (strategies.bundles(strong=True), 50)):
+    for drawn, examples in ((strategies.bundles(), 80), (strategies.bundles(strong=True), 40)):
         settings(thorough, max_examples=examples)(given(drawn)(compare))()
     for name in PROFILES:
         rows = [row["id"] for row in profile(name)["criteria"]]
@@ -189,11 +193,9 @@ def test_one_broken_record_refuses_the_bundle(
     lines.insert(at, canonical.line(record))
     files = contents.files | {target: b"".join(lines)}
     with tempfile.TemporaryDirectory() as folder:
-        bundle = evidence.open_bundle(
-            strategies.Contents(contents.manifest, [], files).write(Path(folder) / "bundle")
-        )
-        with pytest.raises(evidence.RecordFaultsError) as caught:
-            evidence.summarise(bundle)
+        bundle = open_bundle(strategies.Contents(contents.manifest, [], files).write(Path(folder) / "bundle"))
+        with pytest.raises(RecordFaultsError) as caught:
+            summarise(bundle)
     assert [(fault.file, fault.line, fault.pointer, fault.code) for fault in caught.value.faults] == [
         (target, at + 1, broken.pointer, broken.code)
     ]

@@ -15,10 +15,14 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from certkit import canonical, resources
-from certkit.assessment import AssessmentDocument, Metric, State, assess, measure_next, parse, sentence
+from certkit.assessment.assessing import assess
 from certkit.assessment.criteria import Status, table
 from certkit.assessment.lint import lint
+from certkit.assessment.metrics.metric import Metric, State
+from certkit.assessment.profile import parse
+from certkit.assessment.result import AssessmentDocument
 from certkit.assessment.statistics.estimators import least_failure_free, posterior, wilson
+from certkit.assessment.words import measure_next, sentence
 from certkit.canonical import Digest
 from certkit.evidence.bundle.manifest import Facts, Manifest
 from certkit.evidence.summary.summary import CLUSTER_FIELDS, Cell, Clusters, Summary, Tally, Times, Window
@@ -115,7 +119,7 @@ def numbers(value: Any) -> list[float]:
     return [value] if isinstance(value, float) else []
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(summaries(), st.sampled_from(list(PROFILES)), st.sampled_from([True, False, None]), st.integers(1, 3))
 def test_any_summary_has_a_finite_documented_verdict(
     summary: Summary,
@@ -136,7 +140,7 @@ def test_any_summary_has_a_finite_documented_verdict(
     assert sentence(found)
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(summaries())
 def test_rates_are_those_of_the_runs_counted_plainly(summary: Summary) -> None:
     found = assess(summary, facts(observable=True), PROFILES["hb-eval-2026"])

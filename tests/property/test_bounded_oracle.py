@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from certkit import assessment
+from certkit.assessment.assessing import assess
+from certkit.assessment.profile import Profile, parse
 from certkit.resources import path
 from tests.support import bounded_oracle, clustered, strategies, verdict_oracle
 
@@ -59,18 +60,16 @@ def text(name: str, stopping: str) -> str:
 
 
 @cache
-def tables(name: str, stopping: str) -> tuple[assessment.Profile, Mapping[str, Any]]:
+def tables(name: str, stopping: str) -> tuple[Profile, Mapping[str, Any]]:
     """Return a profile as certkit and as the oracle read it."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "profile.toml"
         file.write_text(text(name, stopping), encoding="utf-8")
-        return assessment.parse(file.read_text(encoding="utf-8"), file.name), verdict_oracle.read_profile(
-            file
-        )
+        return parse(file.read_text(encoding="utf-8"), file.name), verdict_oracle.read_profile(file)
 
 
-def rows(summary: Summary, facts: Facts, profile: assessment.Profile) -> dict[tuple[str, int], Any]:
-    document = assessment.assess(summary, facts, profile).to_dict()
+def rows(summary: Summary, facts: Facts, profile: Profile) -> dict[tuple[str, int], Any]:
+    document = assess(summary, facts, profile).to_dict()
     return {(row["id"], row["tier"]): row["bounded"] for row in document["criteria"]}
 
 
@@ -93,14 +92,14 @@ def compare(contents: strategies.Contents, name: str, stopping: str = "declared"
 
 
 @pytest.mark.parametrize("name", PROFILES)
-@thorough(16)
+@thorough(8)
 @given(design=clustered.designs(), manifest=clustered.manifests())
 def test_every_bound_is_the_oracles(name: str, design: clustered.Design, manifest: strategies.Run) -> None:
     compare(clustered.bundle(clustered.made(design), manifest), name)
 
 
 @pytest.mark.parametrize("name", PROFILES)
-@thorough(8)
+@thorough(5)
 @given(contents=strategies.bundles())
 def test_small_bundles_are_read_as_by_the_oracle(name: str, contents: strategies.Contents) -> None:
     compare(contents, name)

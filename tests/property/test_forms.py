@@ -19,13 +19,13 @@ IN_CELLS = {"record.type", "record.unknown-field"}
 """Faults that a CSV does not have: its cells have no types, and columns of other names are left out."""
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(forms.files())
 def test_parquet_says_what_the_lines_say(listed: list[Run]) -> None:
     forms.differs(listed)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(breaking.broken_records())
 def test_a_broken_record_is_refused_as_csv_too(broken: breaking.Broken) -> None:
     if broken.code in IN_CELLS:

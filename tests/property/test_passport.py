@@ -5,16 +5,21 @@ from __future__ import annotations
 import base64
 import contextlib
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import InputError, NegativeError
 from certkit.passport import dsse, keys
+from certkit.passport.verification import verify
 from tests.support.making import KEY, NOW, issued, trust
 from tests.support.signers import signed_payload
+
+if TYPE_CHECKING:
+    from certkit.passport.opening import Verification
 
 GOOD = issued()
 DATA = canonical.line(canonical.loads(GOOD.to_json()))
@@ -23,8 +28,8 @@ LATER = NOW + timedelta(days=1)
 SIGNATURE = canonical.loads(DATA)["dsseEnvelope"]["signatures"][0]["sig"].encode()
 
 
-def verified(data: bytes) -> passport.Verification:
-    return passport.verify(data, trust=POLICY, at=LATER)
+def verified(data: bytes) -> Verification:
+    return verify(data, trust=POLICY, at=LATER)
 
 
 def test_the_good_twin_is_verified() -> None:

@@ -22,7 +22,8 @@ from certkit.evidence.summary.summary import TALLY_FIELDS, pei25_sum, pei_sum
 from tests.support import bundles, naive, strategies
 
 if TYPE_CHECKING:
-    from certkit.evidence import Fault, Summary
+    from certkit.evidence.records.faults import Fault
+    from certkit.evidence.summary.summary import Summary
 
 Run = dict[str, Any]
 STYLES = (
@@ -33,7 +34,7 @@ STYLES = (
     strategies.with_nulls,
 )
 thorough = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 # What a producer gets wrong, as bytes put somewhere into a line.
@@ -71,28 +72,25 @@ def one_by_one(lines: list[bytes]) -> Columns | list[Fault]:
     """Read every line alone; this is what the fast reader must not differ from."""
     faults: list[Fault] = []
     records = []
-    user: set[str] = set()
     for number, line in enumerate(lines, 1):
         result = check_line(line, number)
         if isinstance(result, list):
             faults += result
         else:
             records.append(result[0])
-            user |= result[1]
     if faults:
         return faults
-    return Columns.of_records(records, frozenset(user))
+    return Columns.of_records(records)
 
 
 def reduced(columns: Columns) -> dict[str, Any]:
-    """Return all that the summary learns of some columns, but for the names of the user's own fields."""
+    """Return all that the summary learns of some columns."""
     sums = reduce(columns)
     runs = {name: column.tolist() for name, column in sums.runs.items()}
     return structs.asdict(sums) | {
         "tallies": sums.tallies.tolist(),
         "groups": sums.groups.tobytes(),
         "runs": runs,
-        "user_fields": None,
     }
 
 
@@ -104,13 +102,11 @@ def assert_same(found: Columns | list[Fault], wanted: Columns | list[Fault]) -> 
     assert reduced(found) == reduced(wanted)
 
 
-@settings(parent=thorough, max_examples=100)
+@settings(parent=thorough, max_examples=60)
 @given(st.lists(blocks(), min_size=1, max_size=3))
 def test_the_fast_reader_says_what_the_slow_one_says(drawn: list[list[bytes]]) -> None:
     # One reader for several blocks, because it learns from each what the next may hold.
     reader = Reader()
-    accepted: list[Columns] = []
-    read: set[str] = set()
     for lines in drawn:
         block = b"\n".join(lines) + b"\n"
         if not lines:
@@ -118,11 +114,6 @@ def test_the_fast_reader_says_what_the_slow_one_says(drawn: list[list[bytes]]) -
         wanted = one_by_one(split_lines(block))
         found = reader.read(block)
         assert_same(found, wanted)
-        if isinstance(found, Columns) and isinstance(wanted, Columns):
-            accepted.append(found)
-            read |= wanted.user_fields
-    # A block may count fields that only an earlier one had; together they must be the same.
-    assert set().union(*(columns.user_fields for columns in accepted)) >= read
 
 
 @thorough

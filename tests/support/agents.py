@@ -12,13 +12,12 @@ if TYPE_CHECKING:
 PROMPTS: list[str] = []
 
 PROGRAM = """
-import json, os, subprocess, sys, time
+import json, os, sys, time
 how = sys.argv[1]
 for number, line in enumerate(sys.stdin):
     asked = json.loads(line)
     if how == "dies" and number == 3: os._exit(9)
     if how == "hangs": time.sleep(60)
-    if how == "leaves-a-child": subprocess.Popen(["sleep", "40"], start_new_session=True); time.sleep(60)
     if how == "floods": print("x" * 3_000_000)
     if how == "babbles": print("hello")
     elif how == "other-id": print(json.dumps({"id": 0, "text": "x"}))

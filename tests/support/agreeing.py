@@ -6,21 +6,20 @@ from typing import Any
 
 import msgspec
 
-from certkit import passport
 from certkit.passport import derived
-from certkit.passport.statement import plain
+from certkit.passport.statement import Statement, plain
 
 
 def agree(document: dict[str, Any]) -> dict[str, Any]:
     """Write the parts of a statement that follow from the others, in place; return the statement."""
-    predicate = msgspec.convert(document, passport.Statement).predicate
+    predicate = msgspec.convert(document, Statement).predicate
     stated = {challenge.code for challenge in predicate.challenges}
     document["predicate"]["challenges"] += [
         {"code": code, "severity": severity, "message": code}
         for code, severity in derived.challenges(predicate).items()
         if code not in stated
     ]
-    predicate = msgspec.convert(document, passport.Statement).predicate
+    predicate = msgspec.convert(document, Statement).predicate
     rebuilt = plain(derived.rebuilt(predicate))
     document["predicate"].update(rebuilt["predicate"])
     return document

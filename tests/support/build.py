@@ -16,8 +16,9 @@ from msgspec import structs
 from scipy.special import gammaln
 
 from certkit import resources
-from certkit.assessment import Assessment, Profile, assess, parse
+from certkit.assessment.assessing import assess
 from certkit.assessment.bounded import Judged
+from certkit.assessment.profile import Profile, parse
 from certkit.canonical import Digest
 from certkit.evidence.bundle.manifest import Facts, Manifest
 from certkit.evidence.records.record import Split
@@ -38,7 +39,8 @@ from certkit.evidence.summary.summary import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from certkit.assessment import Row
+    from certkit.assessment.criteria import Row
+    from certkit.assessment.result import Assessment
 
 AGENT: dict[str, Any] = {
     "name": "courier",
@@ -166,7 +168,6 @@ def summary(
     ordered: Window | None = None,
     times: Times | None = None,
     rows: Clusters | None = None,
-    user_fields: tuple[str, ...] = (),
 ) -> Summary:
     listed = tuple(sorted(cells, key=lambda item: (item.split, item.domain, item.condition)))
     return Summary(
@@ -175,7 +176,6 @@ def summary(
         clusters=rows if rows is not None else clusters(dealt(listed)),
         window=ordered or Window(order=None, reason="no run has a place in time", runs=0),
         times=times or Times(),
-        user_fields=user_fields,
     )
 
 

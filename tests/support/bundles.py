@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from certkit import evidence
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.summary.gather import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from certkit.evidence.summary.summary import Summary
 
 
 Run = dict[str, Any]
@@ -59,9 +62,9 @@ def of(root: Path, records: Iterable[Run]) -> Path:
     return write(root, {"a.jsonl": lines(records)})
 
 
-def summary(root: Path) -> evidence.Summary:
+def summary(root: Path) -> Summary:
     """Open the bundle in `root` and reduce its records."""
-    return evidence.summarise(evidence.open_bundle(root))
+    return summarise(open_bundle(root))
 
 
 CONDITIONS = (

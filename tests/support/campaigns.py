@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from certkit import evidence
+from certkit.evidence.bundle.folder import seal
 from tests.support import bundles
 
 if TYPE_CHECKING:
@@ -36,5 +36,5 @@ def campaign(name: str, month: int, good: int = 9, *, domain: str = "d") -> list
 def made(root: Path, runs: list[bundles.Run], **fields: Any) -> Path:
     manifest = {**bundles.MANIFEST, "protocol": {**PROTOCOL, **fields}}
     bundles.write(root, {"a.jsonl": bundles.lines(runs)}, manifest)
-    evidence.seal(root)
+    seal(root)
     return root

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from hypothesis import strategies as st
 
-from certkit import evidence
-from certkit.assessment import Profile, parse
 from certkit.assessment.bounded import Judged
+from certkit.assessment.profile import Profile, parse
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.summary.gather import summarise
 from certkit.resources import path
 from tests.support.strategies import ATTESTATION, SINGLE, Contents, Run, compact
 from tests.support.verdict_oracle import many
@@ -188,8 +189,8 @@ def bundle(records: list[Run], about: Run | None = None) -> Contents:
 def summarised(contents: Contents) -> tuple[Summary, Facts]:
     """Write a bundle, read it back, and return what an assessment rests on."""
     with tempfile.TemporaryDirectory() as folder:
-        found = evidence.open_bundle(contents.write(Path(folder) / "bundle"))
-        return evidence.summarise(found), found.facts
+        found = open_bundle(contents.write(Path(folder) / "bundle"))
+        return summarise(found), found.facts
 
 
 @cache

@@ -13,14 +13,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit import report
-from certkit.passport import Issuer, issue
+from certkit.passport.issuing import Issuer, issue
 from tests.support.build import facts, judged, profile, strong
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.assessment import Assessment
-    from certkit.passport import Passport
+    from certkit.assessment.result import Assessment
+    from certkit.passport.opening import Passport
 
 DAY = datetime(2026, 2, 3, tzinfo=UTC)
 

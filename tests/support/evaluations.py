@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from certkit.assessment import Assessment
+    from certkit.assessment.result import Assessment
     from tests.support.bundles import Run
 
 FAULTS: Final = ("adversarial", "context_corruption", "tool_failure", "stochastic", "cascade")

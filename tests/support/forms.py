@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 from certkit.errors import CertkitError
-from certkit.evidence import RecordFaultsError
+from certkit.evidence.records.faults import RecordFaultsError
 from tests.support import breaking, bundles, strategies
 from tests.support.importing import imported
 

@@ -9,10 +9,9 @@ from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import structs
 
-from certkit import passport
 from certkit.canonical import Digest
 from certkit.evidence.summary.summary import CLUSTER_FIELDS
-from certkit.passport import keys
+from certkit.passport import issuing, keys
 from certkit.registry.admission import admit
 from certkit.registry.registry import Registry
 from certkit.registry.writing import Hand
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
     from certkit.evidence.summary.summary import Summary
     from certkit.passport.keys import PrivateKey
+    from certkit.passport.opening import Passport
+    from certkit.passport.trust import Trust
     from certkit.registry.admission import Admitted
     from certkit.tlog.note import VerifierKey
 
@@ -45,7 +46,7 @@ __all__ = [
 
 
 LINEAGE = "-/courier"
-_ISSUED: dict[tuple[Any, ...], tuple[passport.Passport, Any, Any]] = {}
+_ISSUED: dict[tuple[Any, ...], tuple[Passport, Any, Any]] = {}
 """Passports that were issued before, by what was asked for, with what that names."""
 _LOG = f"urn:certkit:log:{keys.key_id(LOG_KEY.public_key())}:{NOW.isoformat(timespec='microseconds')}"
 ORIGIN = f"certkit.lab/{uuid5(NAMESPACE_URL, _LOG)}"
@@ -60,7 +61,7 @@ def new(folder: Path) -> VerifierKey:
     return Registry.init(folder, "lab", LOG_KEY, at=NOW)
 
 
-def policy(vkey: VerifierKey | None = None, **more: Any) -> passport.Trust:
+def policy(vkey: VerifierKey | None = None, **more: Any) -> Trust:
     return trust(logs=() if vkey is None else (str(vkey),), **more)
 
 
@@ -85,7 +86,7 @@ def begun(summary: Summary, days: int) -> Summary:
     return structs.replace(summary, times=structs.replace(summary.times, first=time, last=time))
 
 
-def issue(number: int = 1, *, summary: Summary | None = None, **more: Any) -> passport.Passport:
+def issue(number: int = 1, *, summary: Summary | None = None, **more: Any) -> Passport:
     """The passport on evidence bundle `number` of the strong agent; see `_issue`.
 
     The same arguments give the same passport, made once.
@@ -106,7 +107,7 @@ def _issue(
     key: PrivateKey = KEY,
     identity: int = 0,
     **facts: Any,
-) -> passport.Passport:
+) -> Passport:
     """The passport on some evidence, its `number`-th attempt."""
     judged = assessments.judged(summary, **({"attempt": number} | facts))
     own = structs.replace(
@@ -114,7 +115,7 @@ def _issue(
         digest=Digest(f"sha256:{number:064x}"),
         agent_digest=Digest(f"sha256:{identity:064x}"),
     )
-    return passport.issue(
+    return issuing.issue(
         structs.replace(judged, facts=own),
         summary,
         issuer=ISSUER,
@@ -125,10 +126,10 @@ def _issue(
     )
 
 
-def log(folder: Path, one: passport.Passport, *, days: int = 0, **more: Any) -> Admitted:
+def log(folder: Path, one: Passport, *, days: int = 0, **more: Any) -> Admitted:
     arguments: dict[str, Any] = {"trust": policy(), "submitter": KEY, "log_key": LOG_KEY} | more
     return admit(folder, one.to_json(), heads=heads(folder), at=NOW + timedelta(days=days), **arguments)
 
 
-def hand(*, days: int = 0, submitter: PrivateKey = KEY, rules: passport.Trust | None = None) -> Hand:
+def hand(*, days: int = 0, submitter: PrivateKey = KEY, rules: Trust | None = None) -> Hand:
     return Hand(trust=rules or policy(), submitter=submitter, log_key=LOG_KEY, at=NOW + timedelta(days=days))

@@ -6,49 +6,56 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from certkit import assessment, canonical, evidence, passport, workflow
+from certkit import canonical, workflow
+from certkit.assessment.assessing import assess
+from certkit.evidence.bundle.folder import open_bundle, seal
+from certkit.evidence.summary.gather import summarise
 from certkit.passport import keys
+from certkit.passport.issuing import VALIDITY, Issuer, issue
+from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
 from tests.support import build, bundles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from certkit.assessment.result import Assessment
     from certkit.evidence.summary.summary import Summary
     from certkit.passport.keys import PrivateKey
+    from certkit.passport.opening import Passport
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KEY = keys.generate("ed25519")
-ISSUER = passport.Issuer(name="Example Lab", relation_to_evaluator="same")
+ISSUER = Issuer(name="Example Lab", relation_to_evaluator="same")
 
 
-def issued(summary: Summary | None = None, *, key: PrivateKey = KEY, **facts: Any) -> passport.Passport:
+def issued(summary: Summary | None = None, *, key: PrivateKey = KEY, **facts: Any) -> Passport:
     """Return a passport of the strong agent, or of the agent of `summary`, issued at `NOW` for 90 days."""
     if summary is None:
         summary, judged = _strong(canonical.line(facts))
     else:
         judged = build.judged(summary, **facts)
-    return passport.issue(
+    return issue(
         judged,
         summary,
         issuer=ISSUER,
         key=key,
         not_before=NOW,
-        not_after=NOW + passport.VALIDITY,
+        not_after=NOW + VALIDITY,
     )
 
 
 @cache
-def _strong(facts: bytes) -> tuple[Summary, assessment.Assessment]:
+def _strong(facts: bytes) -> tuple[Summary, Assessment]:
     """Judge the strong agent under facts in JSON once: most of what a test of passports costs."""
     summary = build.strong()
     return summary, build.judged(summary, **canonical.loads(facts))
 
 
-def trust(key: PrivateKey = KEY, **more: Any) -> passport.Trust:
-    trusted = passport.TrustedKey(pem=keys.public_pem(key.public_key()))
-    issuer = passport.TrustedIssuer(name="Example Lab", keys=(trusted,))
-    return passport.Trust(issuers=(issuer,), **more)
+def trust(key: PrivateKey = KEY, **more: Any) -> Trust:
+    trusted = TrustedKey(pem=keys.public_pem(key.public_key()))
+    issuer = TrustedIssuer(name="Example Lab", keys=(trusted,))
+    return Trust(issuers=(issuer,), **more)
 
 
 def runs(successes: int = 12) -> list[bundles.Run]:
@@ -69,14 +76,12 @@ def runs(successes: int = 12) -> list[bundles.Run]:
 
 def sealed_bundle(root: Path, records: Iterable[bundles.Run] | None = None) -> Path:
     bundles.of(root, runs() if records is None else records)
-    evidence.seal(root)
+    seal(root)
     return root
 
 
-def of_bundle(root: Path, *, key: PrivateKey = KEY, profile: str = "hb-eval-2026") -> passport.Passport:
-    bundle = evidence.open_bundle(root)
-    summary = evidence.summarise(bundle)
-    judged = assessment.assess(summary, bundle.facts, workflow.load_profile(profile))
-    return passport.issue(
-        judged, summary, issuer=ISSUER, key=key, not_before=NOW, not_after=NOW + timedelta(days=30)
-    )
+def of_bundle(root: Path, *, key: PrivateKey = KEY, profile: str = "hb-eval-2026") -> Passport:
+    bundle = open_bundle(root)
+    summary = summarise(bundle)
+    judged = assess(summary, bundle.facts, workflow.load_profile(profile))
+    return issue(judged, summary, issuer=ISSUER, key=key, not_before=NOW, not_after=NOW + timedelta(days=30))

@@ -461,34 +461,8 @@ def apart() -> Iterator[Json]:
         ("a bundle exchanged", pooled(lambda b: b[1].update(digest=digest("third")))),
         ("bundles in another order", pooled(lambda b: b.reverse())),
         ("a single bundle, listed", pooled(lambda b: b.pop(), renamed=True)),
-        ("a record more in a bundle", pooled(lambda b: b[0].update(records=11))),
-        (
-            "a success more in a bundle",
-            pooled(lambda b: b[0].update(successes=7, by_domain={"banking": {"successes": 7, "n": 8}})),
-        ),
-        (
-            "the successes of another domain",
-            pooled(lambda b: b[0].update(by_domain={"travel": {"successes": 6, "n": 8}})),
-        ),
-        (
-            "a bundle from before the first run",
-            pooled(lambda b: b[0]["dates"].update(first_run="2025-01-05T08:00:00Z")),
-        ),
-        (
-            "a domain without runs",
-            pooled(lambda b: b[0]["by_domain"].update(travel={"successes": 0, "n": 0})),
-        ),
-        ("a last run before the first", pooled(turned_round)),
     ):
         yield case(f"accumulation: {name}", file, bad, twin=twin)
-
-
-def turned_round(bundles: list[Json]) -> None:
-    """Let the first bundle end before it begins; first and last run of all stay."""
-    for one, (first, last) in zip(bundles, (("06", "05"), ("05", "06")), strict=True):
-        one["dates"] = {
-            name: f"2026-01-{day}T08:00:00Z" for name, day in (("first_run", first), ("last_run", last))
-        }
 
 
 def times() -> Iterator[Json]:

@@ -345,13 +345,6 @@ def accumulated(document: Json) -> None:
         {
             "digest": digest(name),
             "dates": {"first_run": f"2026-01-{day}T08:00:00Z", "last_run": f"2026-01-{day}T08:00:00Z"},
-            "records": 10,
-            "nominal_runs": 2,
-            "fault_runs": 8,
-            "successes": 6,
-            "by_domain": {"banking": {"successes": 6, "n": 8}},
-            "table": {"tier": 1},
-            "bounded": {"tier": 0},
         }
         for name, day in (("first", "05"), ("second", "06"))
     ]

@@ -140,8 +140,6 @@ class Service:
         nonce = int.from_bytes(rest[2 : 2 + rest[1]])
         if self.spoilt == "digest":
             digest = bytes(32)
-        if self.spoilt == "nonce":
-            nonce += 1
         if self.spoilt == "large":
             return bytes(100_000)
         return self.instance.timestamp(digest, self.at, nonce=nonce)

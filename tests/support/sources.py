@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from certkit.passport import exports
+from certkit.passport.verification import verify
 from tests.support.making import KEY, NOW, issued, trust
+
+if TYPE_CHECKING:
+    from certkit.passport.opening import Verification
 
 AT = NOW + timedelta(days=1)
 CARD: dict[str, Any] = {
@@ -23,6 +26,6 @@ CARD: dict[str, Any] = {
 }
 
 
-def source(key: Any = KEY, *, origin: str = "measured", **policy: Any) -> exports.Source:
+def source(key: Any = KEY, *, origin: str = "measured", **policy: Any) -> Verification:
     data = issued(key=key, origin=origin).to_json()
-    return exports.verified(data, trust=trust(key, accept_specimens=True, **policy), at=AT)
+    return verify(data, trust=trust(key, accept_specimens=True, **policy), at=AT)

@@ -6,7 +6,9 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from certkit import canonical, passport
+from certkit import canonical
+from certkit.passport.trust import Trust
+from certkit.passport.trust import parse as parse_trust
 from tests.support import passport_parts as maker
 from tests.support.virtual_sigstore import Sigstore, b64
 
@@ -33,7 +35,7 @@ def stamped(*tokens: bytes) -> Json:
     }
 
 
-def policy(root: Json | None, *, required: bool = True, **window: str) -> passport.Trust:
+def policy(root: Json | None, *, required: bool = True, **window: str) -> Trust:
     key = {"pem": maker.pem(maker.LAB), **window}
     document = {
         "schema": "urn:certkit:trust:v1",
@@ -41,7 +43,7 @@ def policy(root: Json | None, *, required: bool = True, **window: str) -> passpo
         "require": ["timestamp"] if required else [],
         "trusted_root": root,
     }
-    return passport.parse_trust(canonical.line(document), "trust.json")
+    return parse_trust(canonical.line(document), "trust.json")
 
 
 ROOT = INSTANCE.trusted_root()

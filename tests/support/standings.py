@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from certkit import passport
 from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.passport import keys
+from certkit.passport.verification import verify
 from certkit.registry.admission import checker, inspect
 from certkit.registry.entry import Entry, read, timestamp
 from certkit.registry.entry import write as write_entry
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.evidence.summary.summary import Summary
-    from certkit.passport import Passport
     from certkit.passport.keys import PrivateKey
+    from certkit.passport.opening import Passport, Step
+    from certkit.passport.trust import Trust
     from certkit.registry.auditing import Audit
     from certkit.registry.entry import AnyClaims
     from certkit.tlog.checkpoint import Checkpoint
@@ -53,15 +54,13 @@ def rows(folder: Path, statement: str, *values: object) -> None:
         connection.execute(statement, values)
 
 
-def standing(
-    folder: Path, one: Passport, trust: passport.Trust, *, days: int = 1, **more: Any
-) -> passport.Step:
+def standing(folder: Path, one: Passport, trust: Trust, *, days: int = 1, **more: Any) -> Step:
     source = FolderStatus(folder, trust=trust, at=NOW + days * DAY, seen=more.pop("seen", unseen))
     return step(one, trust, days=days, status=source)
 
 
-def step(one: Passport, trust: passport.Trust, *, days: int = 1, **more: Any) -> passport.Step:
-    found = passport.verify(one.to_json(), trust=trust, at=NOW + days * DAY, **more)
+def step(one: Passport, trust: Trust, *, days: int = 1, **more: Any) -> Step:
+    found = verify(one.to_json(), trust=trust, at=NOW + days * DAY, **more)
     return next(item for item in found.steps if item.id == "status")
 
 
@@ -74,7 +73,7 @@ def file(folder: Path, index: int, *, days: int = 0) -> bytes:
     return write(folder, index, key=LOG_KEY, heads=heads(folder), at=NOW + days * DAY)
 
 
-def offline(data: bytes, one: Passport, trust: passport.Trust, **more: Any) -> passport.Step:
+def offline(data: bytes, one: Passport, trust: Trust, **more: Any) -> Step:
     source = FileStatus(data, trust=trust, at=NOW + more.get("days", 1) * DAY, seen=more.pop("seen", unseen))
     return step(one, trust, beside=source, **more)
 

@@ -28,8 +28,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical, evidence
+from certkit import canonical
 from certkit.errors import CODES, CertkitError
+from certkit.evidence.bundle.folder import open_bundle, seal
+from certkit.evidence.summary.gather import summarise
 from tests.support.documents import certkit
 
 if TYPE_CHECKING:
@@ -140,7 +142,7 @@ def build(case: dict[str, Any], home: Path) -> Path:
     for operation in case.get("before", DEFAULT):
         apply(root, operation)
     if case.get("seal"):
-        evidence.seal(root)
+        seal(root)
     for operation in case.get("after", ()):
         apply(root, operation)
     return root / str(case.get("open", "."))
@@ -149,13 +151,13 @@ def build(case: dict[str, Any], home: Path) -> Path:
 @pytest.mark.parametrize("case", CASES)
 def test_the_library_accepts_or_refuses_with_the_expected_code(case: dict[str, Any], tmp_path: Path) -> None:
     if case["expected"] is None:
-        bundle = evidence.open_bundle(build(case, tmp_path))
-        evidence.summarise(bundle)
+        bundle = open_bundle(build(case, tmp_path))
+        summarise(bundle)
         assert bundle.facts.sealed is bool(case.get("sealed"))
         assert canonical.is_digest(bundle.facts.digest)
         return
     with pytest.raises(CertkitError) as caught:
-        evidence.summarise(evidence.open_bundle(build(case, tmp_path)))
+        summarise(open_bundle(build(case, tmp_path)))
     assert caught.value.code == case["expected"]
     assert caught.value.exit_code == 3
     for name in case.get("names", ()):
@@ -199,17 +201,17 @@ def test_a_file_more_than_the_limit_is_refused(tmp_path: Path, monkeypatch: pyte
     root = build({"before": [{"op": "write", "path": f"traces/{i}", "text": ""} for i in range(4)]}, tmp_path)
     # The manifest, the folder and four files are six names.
     monkeypatch.setattr("certkit.evidence.bundle.folder.MAX_FILES", 6)
-    evidence.open_bundle(root)
+    open_bundle(root)
     monkeypatch.setattr("certkit.evidence.bundle.folder.MAX_FILES", 5)
     with pytest.raises(CertkitError) as caught:
-        evidence.open_bundle(root)
+        open_bundle(root)
     assert caught.value.code == "bundle.too-many-files"
 
 
 def test_opening_changes_nothing(tmp_path: Path) -> None:
     root = build({"seal": True}, tmp_path)
     before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
-    evidence.summarise(evidence.open_bundle(root))
+    summarise(open_bundle(root))
     assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
 
 

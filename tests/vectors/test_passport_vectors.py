@@ -28,9 +28,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import CODES, CertkitError
-from certkit.passport.opening import STEPS
+from certkit.passport.claim import from_bundle
+from certkit.passport.opening import STEPS, Verification
+from certkit.passport.trust import Trust
+from certkit.passport.trust import parse as parse_trust
+from certkit.passport.verification import verify
 from certkit.progress import SILENT
 from certkit.registry import heads
 from certkit.registry.status import FileStatus
@@ -117,19 +121,19 @@ def check(case: dict[str, Any], document: dict[str, Any], code: int) -> None:
     assert ("claim" in document) == signed
 
 
-def by_library(case: dict[str, Any], folder: Path) -> passport.Verification:
-    policy = passport.parse_trust(canonical.line(case["trust"]), "trust")
+def by_library(case: dict[str, Any], folder: Path) -> Verification:
+    policy = parse_trust(canonical.line(case["trust"]), "trust")
     at = datetime.fromisoformat(case["at"])
     given: dict[str, Any] = {name: case[name] for name in ASKED if name in case}
     if "proof" in case:
         given["proof"] = case["proof"].encode()
     if "bundle" in case:
         root = laid_out(case["bundle"], folder / "bundle")
-        given["evidence"], _ = passport.from_bundle(root, load_profile, progress=SILENT)
+        given["evidence"], _ = from_bundle(root, load_profile, progress=SILENT)
     if "status" in case:
         seen = heads.read(case["seen"].encode()) if "seen" in case else None
         given["beside"] = FileStatus(case["status"].encode(), trust=policy, at=at, seen=lambda _: seen)
-    return passport.verify(built(case), trust=policy, at=at, **given)
+    return verify(built(case), trust=policy, at=at, **given)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -179,7 +183,7 @@ def remember(path: Path, note: bytes, logs: Iterable[VerifierKey]) -> None:
 
 @pytest.mark.parametrize("case", ROOTS)
 def test_a_trusted_root_by_the_library(case: dict[str, Any]) -> None:
-    held = passport.Trust().with_root(case["held"])
+    held = Trust().with_root(case["held"])
     found = None
     try:
         held.with_root(case["offered"])
@@ -192,7 +196,7 @@ def test_a_trusted_root_by_the_library(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", ROOTS)
 def test_a_trusted_root_by_the_command_line(case: dict[str, Any], tmp_path: Path) -> None:
     trust, offered = tmp_path / "trust.json", tmp_path / "root.json"
-    trust.write_bytes(passport.Trust().with_root(case["held"]).to_json())
+    trust.write_bytes(Trust().with_root(case["held"]).to_json())
     offered.write_bytes(canonical.line(case["offered"]))
     before = trust.read_bytes()
     code, document = certkit("trust", "add", "--trust", str(trust), "--trusted-root", str(offered), "--json")

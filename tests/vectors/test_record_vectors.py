@@ -20,8 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical, evidence
+from certkit import canonical
 from certkit.errors import CODES
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.records.faults import RecordFaultsError
+from certkit.evidence.summary.gather import summarise
 from tests.support.documents import certkit
 from tests.support.line_by_line import check_lines
 
@@ -79,12 +82,12 @@ def test_the_summary_of_a_bundle_finds_exactly_the_expected_faults(
     case: dict[str, Any], tmp_path: Path
 ) -> None:
     data = content(case)
-    bundle = evidence.open_bundle(bundle_of(data, tmp_path))
+    bundle = open_bundle(bundle_of(data, tmp_path))
     if case["expected"] is None:
-        assert evidence.summarise(bundle).records == data.rstrip(b"\r\n").count(b"\n") + bool(data)
+        assert summarise(bundle).records == data.rstrip(b"\r\n").count(b"\n") + bool(data)
         return
-    with pytest.raises(evidence.RecordFaultsError) as caught:
-        evidence.summarise(bundle)
+    with pytest.raises(RecordFaultsError) as caught:
+        summarise(bundle)
     found = [(fault.line, fault.pointer, fault.code) for fault in caught.value.faults]
     assert found == expected(case)
     assert caught.value.total == len(found)

@@ -39,8 +39,6 @@ OF_SIZE: Final = {
     "nominal-share",
     "few-fault-runs",
     "domains-in-blocks",
-    "csi-trend-zero",
-    "csi-irs-factor",
     "repeats-as-independent",
     "judge-uncalibrated",
     "judge-correction",
@@ -62,10 +60,6 @@ def joined(pooled: Assessment, alone: Sequence[Assessment], accumulation: Accumu
                 *pooled.findings,
                 *_of_parts(pooled, alone),
                 *_decline(pooled, accumulation),
-                *(
-                    finding("bundles-differ", f"bundles state different things: {text}")
-                    for text in accumulation.conflicts
-                ),
             )
         ),
     )

@@ -1,8 +1,7 @@
 """Findings about evidence that no reader would believe.
 
 One measurement entered many times, faults without effect, attacks that succeeded and count as successes, runs
-faster than they can be; and runs that speak against each other. Each is a rule on the sums of the records
-with a limit that honest evidence keeps.
+faster than they can be. Each is a rule on the sums of the records with a limit that honest evidence keeps.
 The page `docs/reference/findings.md` says how each is cleared.
 """
 
@@ -15,7 +14,6 @@ from certkit.assessment.criteria import Status
 from certkit.assessment.findings.findings import Severity, finding
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import names
-from certkit.assessment.statistics.posterior import differences
 from certkit.evidence.records.record import Condition
 from certkit.text import skeleton
 from certkit.wording import many
@@ -49,14 +47,8 @@ STEPS_PER_SECOND: Final = 1000
 """What a large evaluation with many workers does at most."""
 
 
-ALPHA: Final = 0.05
-"""One-sided level at which nominal runs are said to succeed less often than those under faults."""
-LEAST: Final = 5
-"""Tasks below which one rate is not tested against another."""
-
-
 def contradictions(judged: Judged) -> Iterator[Finding]:
-    """Yield the findings that speak against the records as a whole, or set some runs against the others."""
+    """Yield the findings that speak against the records as a whole."""
     view = judged.view
     if view.summary.records == 0:
         return
@@ -68,7 +60,6 @@ def contradictions(judged: Judged) -> Iterator[Finding]:
     yield from _oracles(view)
     yield from _pace(view)
     yield from _held_out(judged)
-    yield from _nominal(judged)
     yield from _repeats(judged)
     yield from _undeclared(judged)
 
@@ -240,22 +231,20 @@ def _pace(view: View) -> Iterator[Finding]:
 
 def _held_out(judged: Judged) -> Iterator[Finding]:
     view = judged.view
-    records, held_out = view.summary.records, view.summary.records - view.total.runs
+    records, novel, fault = view.summary.records, view.novel, view.fault
+    held_out = records - view.total.runs
     if not held_out:
         return
-    novel, fault = view.novel, view.fault
-    told = f"{held_out:,} of {records:,} runs are held-out faults (split novel_fault), which no row counts"
-    if not novel.runs:
-        yield finding("held-out-runs", f"{told}; none of them is under a fault")
-        return
-    told += f"; under faults {novel.success:,} of {novel.runs:,} succeed ({novel.success / novel.runs:.1%})"
+    yield finding(
+        "held-out-runs",
+        f"{held_out:,} of {records:,} runs are held-out faults (split novel_fault), which no row counts;"
+        f" under faults {novel.success:,} of {novel.runs:,} succeed, of those that count"
+        f" {fault.success:,} of {fault.runs:,}",
+    )
     if not fault.runs:
-        yield finding("held-out-runs", told)
         return
-    told += f", where {fault.success / fault.runs:.1%} of the fault runs that count do"
-    yield finding("held-out-runs", told)
-    shown, whole = Fraction(fault.success, fault.runs), novel + fault
-    rate = Fraction(whole.success, whole.runs)
+    shown = Fraction(fault.success, fault.runs)
+    rate = Fraction(fault.success + novel.success, fault.runs + novel.runs)
     attained = judged.tier(judged.profile.reading)
     lost = [tier for tier, tau in view.tau.items() if tier <= attained and shown > tau >= rate]
     if lost:
@@ -263,31 +252,6 @@ def _held_out(judged: Judged) -> Iterator[Finding]:
             "failures-held-out",
             f"with the held-out faults success is {float(rate):.1%}, where Tier {min(lost)} asks for more"
             f" than {float(view.tau[min(lost)]):.1%}",
-        )
-
-
-def _nominal(judged: Judged) -> Iterator[Finding]:
-    """Test the success of nominal runs against that of fault runs, by tasks.
-
-    The p is what the posterior of their difference leaves above 0, whose prior tasks speak against a loss.
-    """
-    view, nominal, fault = judged.view, judged.view.nominal, judged.view.fault
-    first, second = view.sums("c_nom"), view.sums("r_op")
-    if first is None or second is None or min(first.k, second.k) < LEAST:
-        return
-    if nominal.success * fault.runs >= fault.success * nominal.runs:
-        return
-    sides = differences(first, second, view.shared("c_nom", "r_op"))
-    p = 1 - min(float(side.below(0)) for side in sides)
-    if p < ALPHA:
-        from certkit.assessment.compare.words import chance  # noqa: PLC0415 - heavy, seldom needed
-
-        yield finding(
-            "nominal-below-faults",
-            f"nominal runs succeed in {nominal.success / nominal.runs:.1%}, runs under faults in"
-            f" {fault.success / fault.runs:.1%} (one-sided {chance(p)}, tasks respected): runs that failed"
-            " under a fault may be labelled nominal, where operational reliability (r_op) does not count"
-            " them",
         )
 
 

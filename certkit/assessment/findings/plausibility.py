@@ -25,8 +25,6 @@ NOMINAL_SHARE: Final = (Fraction(19, 100), Fraction(21, 100))
 FAULT_RUNS: Final = 30
 """Fault runs of a domain below which its rate says little."""
 MIX_TOLERANCE: Final = Fraction(5, 100)
-UNEQUAL: Final = 0.8
-"""Share of their number that clusters must be worth to pass as of one size."""
 HUMAN_SHARE: Final = Fraction(20, 100)
 
 
@@ -41,7 +39,6 @@ def plausibility(view: View, metrics: dict[str, Metric], profile: Profile) -> It
     yield from _mix(view)
     yield from _times(view)
     yield from _repeats(view)
-    yield from _clusters(view)
     yield from _attacks(view.condition(Condition.ADVERSARIAL))
     yield from _fields(view)
     yield from _rules(view)
@@ -65,8 +62,6 @@ def _counts(view: View) -> Iterator[Finding]:
             "harness-errors",
             f"{total.harness_error:,} of {many(total.runs)} are harness errors ({share:.1%})",
         )
-    if view.summary.user_fields:
-        yield finding("user-fields-ignored", f"user fields, not read: {names(view.summary.user_fields)}")
 
 
 def _domains(view: View) -> Iterator[Finding]:
@@ -143,26 +138,6 @@ def _repeats(view: View) -> Iterator[Finding]:
         )
 
 
-def _clusters(view: View) -> Iterator[Finding]:
-    from certkit.assessment.metrics.series import series, tasks  # noqa: PLC0415 - heavy
-    from certkit.evidence.summary.tasks import task_sums  # noqa: PLC0415 - the same
-
-    if joined := view.summary.joined:
-        yield finding(
-            "clusters-joined",
-            f"cluster_id puts runs of one task into several clusters: {many(joined, 'cluster')} joined, since"
-            " runs of one task stand or fall together",
-        )
-    success = series(view.summary, "r_op", memory_observable=False)
-    sums = task_sums(tasks(view.summary, success)).get(0)
-    if sums is not None and sums.worth < UNEQUAL * sums.k:
-        yield finding(
-            "clusters-unequal",
-            f"some tasks ran more often than others: runs succeed under faults in {sums.y / sums.n:.1%},"
-            f" tasks, each counted once, in {float(sums.x / sums.k):.1%}; bounds take the worse of both",
-        )
-
-
 def identical_repeats(clusters: Clusters) -> tuple[int, int]:
     """Return how many tasks of one cell were repeated with one outcome only, and their runs.
 
@@ -201,19 +176,16 @@ def _attacks(tally: Tally) -> Iterator[Finding]:
 
 
 def _fields(view: View) -> Iterator[Finding]:
-    total, fault, judge = view.total, view.fault, view.manifest.protocol.judge
+    total, judge = view.total, view.manifest.protocol.judge
+    if joined := view.summary.joined:
+        yield finding(
+            "clusters-joined",
+            f"cluster_id puts runs of one task into several clusters: {many(joined, 'cluster')} joined, since"
+            " runs of one task stand or fall together",
+        )
     if total.success_with_violations:
         message = f"{many(total.success_with_violations)} succeeded with hard-constraint violations"
         yield finding("success-with-violations", message)
-    if total.pei_stopped_short:
-        yield finding(
-            "stopped-short",
-            f"{many(total.pei_stopped_short)} failed in fewer steps than the oracle needs and add 0 to the"
-            " planning efficiency index (pei)",
-        )
-    if fault.grade_on_failure:
-        message = f"{many(fault.grade_on_failure)} did not succeed but state a recovery grade; it counts as 0"
-        yield finding("grade-on-failure", message)
     if total.risk_reported and not total.halt_due:
         message = f"{many(total.risk_reported)} report confidence or risk, and none called for a halt"
         yield finding("no-halt-due", message)
@@ -251,18 +223,3 @@ def _csi(metric: Metric) -> Iterator[Finding]:
         " any slope and one recovery unlike"
         " the others in intentionality holds its middle factor at .60 or less; read it with care",
     )
-    if metric.detail["trend"] == 0:
-        slope = float(metric.detail["slope"])
-        yield finding(
-            "csi-trend-zero",
-            f"failures rise by {slope:.4f} per run over the latest 20 runs, and any rise makes the"
-            " consistency stability index (csi) 0",
-        )
-    intentional, recoveries = metric.counts["intentional"], metric.counts["recoveries"]
-    if 0 < intentional < recoveries:
-        yield finding(
-            "csi-irs-factor",
-            f"{intentional:,} of {recoveries:,} recoveries in the window are intentional, which alone holds"
-            f" the consistency stability index (csi) at {metric.detail['irs_stability']:.2f} or less; all or"
-            " none would give 1",
-        )

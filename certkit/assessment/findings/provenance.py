@@ -44,7 +44,6 @@ def provenance(view: View, facts: Facts, profile: Profile) -> Iterator[Finding]:
     yield from _missing(view)
     yield from _protocol(view, profile)
     yield from _import(facts.manifest)
-    yield from _period(view)
     yield from _traces(view)
 
 
@@ -161,19 +160,6 @@ def _import(manifest: Manifest) -> Iterator[Finding]:
             yield finding(f"import-{note.kind}", f"{note.what} ({note.count:,}){detail}")
 
 
-def _period(view: View) -> Iterator[Finding]:
-    """Compare the declared period with the first and last start time."""
-    period, times = view.manifest.protocol.period, view.summary.times
-    if period is None or times.first is None or times.last is None:
-        return
-    start, end = period.span
-    early = start is not None and times.first < start
-    late = end is not None and times.last > end
-    if early or late:
-        side = "before and after" if early and late else "before" if early else "after"
-        yield finding("outside-period", f"runs started {side} the declared period")
-
-
 def commitments(scored: IntegrityDocument | None) -> Iterator[Finding]:
     """Yield the findings that commitment integrity gives rise to; none where a bundle holds no replies."""
     if scored is None:
@@ -191,7 +177,9 @@ def commitments(scored: IntegrityDocument | None) -> Iterator[Finding]:
         yield finding(
             "integrity-partial", f"{missing:,} of {asked:,} questions about commitments have no reply"
         )
-    if scored.rated:
-        yield finding("integrity-rated", f"ratings move commitment integrity: {scored.rated}")
+    if people := scored.raters.people:
+        yield finding(
+            "integrity-rated", f"commitment integrity rests on the ratings of {many(people, 'rater')}"
+        )
     if reason := TASKS.get(scored.origin.seed):
         yield finding("integrity-tasks", reason)

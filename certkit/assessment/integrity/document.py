@@ -11,7 +11,6 @@ from msgspec import Meta
 
 from certkit.document import Count, Document, Part, Text
 from certkit.probes.records import Band, Family, Variant
-from certkit.wording import many
 
 Maybe = Annotated[Fraction | None, Meta(description="null where a reply is missing")]
 Ratio = Annotated[float | None, Meta(description="null where nothing was rated by two people")]
@@ -148,10 +147,9 @@ class Construct(Part, frozen=True, kw_only=True):
 
 
 class Raters(Part, frozen=True, kw_only=True):
-    """What people said of the tasks; `people` counts who said anything, `core` is that without it."""
+    """What people said of the tasks, on which the scores rest; `people` counts who said anything."""
 
     people: Count
-    core: Maybe
     difficulty: Difficulty
     construct: Construct
 
@@ -189,11 +187,3 @@ class IntegrityDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:in
     by_cell: tuple[Cell, ...]
     raters: Raters
     audit: Audit | None
-
-    @property
-    def rated(self) -> str:
-        """How ratings move the core in words, empty where they do not."""
-        if self.core.value is None or self.raters.core is None or self.core.value == self.raters.core:
-            return ""
-        core, bare = (f"{float(value):.3f}" for value in (self.core.value, self.raters.core))
-        return f"core {core} with the ratings of {many(self.raters.people, 'rater')}; {bare} without"

@@ -24,7 +24,7 @@ from certkit.assessment.integrity import document as doc
 from certkit.assessment.integrity import raters
 from certkit.evidence.integrity.reading import read
 from certkit.probes.matching import Verdict
-from certkit.probes.records import Family, Key, Phase, Variant
+from certkit.probes.records import Family, Key, Variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,15 +32,16 @@ if TYPE_CHECKING:
 
     from certkit.evidence.integrity.reading import Kept
     from certkit.probes.matching import Reading
-    from certkit.probes.records import Annotation, Task
+    from certkit.probes.records import Annotation, Probe, Task
 
     Scores = Mapping[str, Fraction | None]
 
 LEAST_CLUSTERS: Final = 10
 LEVEL: Final = 0.95
 _THOUSAND: Final = 1000
-_MILLION: Final = 10**6
 _BILLION: Final = 10**9
+_GIVEN: Final = ("core", "full", "neural")
+"""Scores that only a reply has."""
 _PHASE: Final = {"initial": Fraction(15, 100), "mid": Fraction(1, 2), "late": Fraction(85, 100)}
 
 
@@ -58,132 +59,91 @@ class Scored(NamedTuple):
     scores: Scores
 
 
-@lru_cache(maxsize=4096)
 def task_weight(design: Fraction, h: Fraction) -> Fraction:
     """Return ω ([NS] eq. 5)."""
     omega = design * (Fraction(85, 100) + Fraction(30, 100) * h)
     return min(max(omega, Fraction(1, 2)), Fraction(3, 2))
 
 
-@lru_cache(maxsize=4096)
-def probe_weights(
-    alphas: tuple[Fraction, ...], omega: Fraction, nus: tuple[str, ...]
-) -> tuple[Fraction, ...]:
-    """Return w of every probe of a task ([NS] eq. 10), by the names of ν."""
-    weights = (alpha * omega * raters.NU[nu] for alpha, nu in zip(alphas, nus, strict=True))
-    return tuple(min(max(weight, Fraction(1, 10)), Fraction(3)) for weight in weights)
+def probe_weight(probe: Probe, omega: Fraction, nu: str) -> Fraction:
+    """Return w of a probe ([NS] eq. 10), by the name of ν."""
+    weight = raters.exact(probe.weight) * omega * raters.NU[nu]
+    return min(max(weight, Fraction(1, 10)), Fraction(3))
 
 
-@lru_cache(maxsize=4096)
-def context_risk(position: int, last: int, phase: Phase, variant: Variant) -> Fraction:
-    """Return x ([NS] eq. 7), at most .9475; `last` is the largest position of the task."""
-    misled = variant is Variant.DISTRACTOR
-    return Fraction(45 * position, 100 * last) + Fraction(35, 100) * _PHASE[phase] + Fraction(misled, 5)
+def context_risk(task: Task, probe: Probe) -> Fraction:
+    """Return x ([NS] eq. 7), at most .9475."""
+    last = max(each.position for each in task.probes)
+    misled = Fraction(task.variant is Variant.DISTRACTOR, 5)
+    return Fraction(45 * probe.position, 100 * last) + Fraction(35, 100) * _PHASE[probe.phase] + misled
 
 
 @cache
-def entropy(confidence: int) -> int:
-    """Return u, the binary entropy of a confidence in thousandths, in billionths ([NS] eq. 6)."""
+def entropy(confidence: int) -> Fraction:
+    """Return u, the binary entropy of a confidence in thousandths, to billionths ([NS] eq. 6)."""
     c = confidence / _THOUSAND
-    return round(_BILLION * (0.0 if c in {0.0, 1.0} else -c * log2(c) - (1 - c) * log2(1 - c)))
+    return Fraction(
+        round(_BILLION * (0.0 if c in {0.0, 1.0} else -c * log2(c) - (1 - c) * log2(1 - c))), _BILLION
+    )
 
 
 @lru_cache(maxsize=65_536)
-def mean(values: tuple[int | Fraction, ...], weights: tuple[Fraction, ...]) -> Fraction:
-    """Return the weighted mean over the probes of a task ([NS] eq. 10)."""
-    return sum(map(mul, weights, values), Fraction(0)) / sum(weights)
+def held(reply: Reading | None, x: Fraction, h: Fraction) -> Scores:
+    """Return 1 - ρ of one probe under every score ([NS] eq. 8, 9, 12); None where a term is missing."""
+    ten_x = 10 * x
+
+    def core(d: int, halves: int) -> Fraction:
+        return (68 - 48 * d - 5 * halves - ten_x) / 68
+
+    ends = {"floor": core(1, 2), "ceiling": core(0, 0)}
+    if reply is None:
+        return ends | dict.fromkeys(_GIVEN) | {"low": ends["floor"], "high": ends["ceiling"]}
+    d, halves = int(reply.verdict is not Verdict.MATCH), reply.breach + reply.competing
+    made: dict[str, Fraction | None] = {"core": core(d, halves), "full": None, "neural": None}
+    made |= ends | {"low": made["core"], "high": core(reply.verdict is Verdict.NO, halves)}
+    if reply.confidence is None:
+        return made
+    q, u = 1 - Fraction(reply.confidence, _THOUSAND), entropy(reply.confidence)
+    made["full"] = 1 - (48 * d + 5 * halves + 18 * q + 14 * u + ten_x) / 100
+    supplied = (reply.success_probability, reply.retrieval_risk, reply.neural_conflict)
+    if None not in supplied:
+        success, r, n = (Fraction(value or 0, _THOUSAND) for value in supplied)
+        risk = 42 * d + 5 * halves + 6 + 18 * q + 12 * u + 8 * x - 6 * success + 4 * r
+        made["neural"] = 1 - min(risk / 100 * (80 + 35 * h + 15 * n) / 100, Fraction(1))
+    return made
+
+
+@lru_cache(maxsize=65_536)
+def mean(weights: tuple[Fraction, ...], values: tuple[Fraction | None, ...]) -> Fraction | None:
+    """Return the mean of values with their weights ([NS] eq. 10, 11).
+
+    None where there is no value, or one of them is missing.
+    """
+    present = [value for value in values if value is not None]
+    if not values or len(present) < len(values):
+        return None
+    return sum(map(mul, weights, present), Fraction(0)) / sum(weights)
 
 
 def scored(task: Task, replies: Mapping[Key, Reading], said: Sequence[Annotation] = ()) -> Scored:
-    """Return a task with its scores.
-
-    Eq. 8 and 9 are linear, so that the mean of a score follows from the means of its terms.
-    """
+    """Return a task with its scores."""
     h = raters.difficulty(task, said)
-    weight = task_weight(raters.exact(task.priors.weight), h)
-    last = max(probe.position for probe in task.probes)
-    weights = probe_weights(
-        tuple(raters.exact(probe.weight) for probe in task.probes),
-        weight,
-        tuple(raters.validity(task, probe, said) for probe in task.probes),
-    )
-    risks = tuple(context_risk(probe.position, last, probe.phase, task.variant) for probe in task.probes)
-    x = mean(risks, weights)
+    omega = task_weight(raters.exact(task.priors.weight), h)
     answers = tuple(replies.get(Key(task.id, probe.id)) for probe in task.probes)
-    given = [reply for reply in answers if reply is not None]
-
-    def core(missing: int, unclear: int) -> Fraction:
-        """Return the core if missing replies are all right or all wrong (0, 1), and unclear ones too."""
-        drifts = (
-            missing if reply is None else unclear if reply.verdict is Verdict.UNCLEAR else _drift(reply)
-            for reply in answers
-        )
-        halves = tuple(2 * missing if reply is None else _halves(reply) for reply in answers)
-        return 1 - (24 * mean(tuple(drifts), weights) + 5 * mean(halves, weights) / 2 + 5 * x) / 34
-
-    scores: dict[str, Fraction | None] = dict.fromkeys(("core", "full", "neural", "success"))
-    scores |= {"low": core(1, 1), "floor": (5 - 5 * x) / 34, "ceiling": 1 - 5 * x / 34}
-    doubtful = any(reply is None or reply.verdict is Verdict.UNCLEAR for reply in answers)
-    scores["high"] = core(0, 0) if doubtful else scores["low"]
-    if len(given) == len(answers):
-        scores["core"] = scores["low"]
-        scores["full"], scores["neural"] = _full(given, weights, x), _neural(given, weights, risks, h)
-    if (attempt := replies.get(Key(task.id, None))) is not None:
-        scores["success"] = Fraction(1 - _drift(attempt))
-    return Scored(task, attempt, answers, weight, scores)
-
-
-def _full(replies: Sequence[Reading], weights: tuple[Fraction, ...], x: Fraction) -> Fraction | None:
-    """Return 1 - ρ of HCCIS-FULL ([NS] eq. 9); None without a confidence."""
-    stated = [reply.confidence for reply in replies if reply.confidence is not None]
-    if len(stated) < len(replies):
-        return None
-    terms = (
-        _BILLION * (48 * _drift(reply) + 18 + 5 * _halves(reply)) - 18 * _MILLION * c + 14 * entropy(c)
-        for reply, c in zip(replies, stated, strict=True)
-    )
-    return 1 - (mean(tuple(terms), weights) / _BILLION + 10 * x) / 100
-
-
-def _neural(
-    replies: Sequence[Reading], weights: tuple[Fraction, ...], risks: Sequence[Fraction], h: Fraction
-) -> Fraction | None:
-    """Return 1 - ρ of HCCIS+N ([NS] eq. 12); None where any of its terms was not supplied."""
-    held = []
-    for reply, x in zip(replies, risks, strict=True):
-        supplied = (reply.confidence, reply.success_probability, reply.retrieval_risk, reply.neural_conflict)
-        if None in supplied:
-            return None
-        c, success, r, n = (Fraction(value or 0, _THOUSAND) for value in supplied)
-        u = Fraction(entropy(reply.confidence or 0), _BILLION)
-        risk = 42 * _drift(reply) + 18 * (1 - c) + 12 * u + 5 * _halves(reply) + 8 * x
-        risk += 6 * (1 - success) + 4 * r
-        held.append(1 - min(risk / 100 * (80 + 35 * h + 15 * n) / 100, Fraction(1)))
-    return mean(tuple(held), weights)
-
-
-def _drift(reply: Reading) -> int:
-    """Return d: 1 unless the reply matches."""
-    return int(reply.verdict is not Verdict.MATCH)
-
-
-def _halves(reply: Reading) -> int:
-    """Return t in halves: one for a breached contract, one for several options named."""
-    return reply.breach + reply.competing
+    weights = tuple(probe_weight(probe, omega, raters.validity(task, probe, said)) for probe in task.probes)
+    probes = [
+        held(reply, context_risk(task, probe), h) for reply, probe in zip(answers, task.probes, strict=True)
+    ]
+    scores = {name: mean(weights, tuple(probe[name] for probe in probes)) for name in probes[0]}
+    attempt = replies.get(Key(task.id, None))
+    scores["success"] = None if attempt is None else Fraction(attempt.verdict is Verdict.MATCH)
+    return Scored(task, attempt, answers, omega, scores)
 
 
 def overall(items: Iterable[Scored], name: str) -> Fraction | None:
-    """Return the mean of a score over tasks with their weights ω ([NS] eq. 11).
-
-    None where there is no task, or one of them has no value.
-    """
-    top = total = Fraction(0)
-    for item in items:
-        if (value := item.scores[name]) is None:
-            return None
-        top += item.weight * value
-        total += item.weight
-    return top / total if total else None
+    """Return the mean of a score over tasks with their weights ω ([NS] eq. 11)."""
+    parts = [(item.weight, item.scores[name]) for item in items]
+    return mean(tuple(weight for weight, _ in parts), tuple(value for _, value in parts))
 
 
 def _core(items: Sequence[Scored]) -> doc.Core:
@@ -266,9 +226,6 @@ def score(kept: Kept) -> doc.IntegrityDocument:
         by_cell=_cells(items),
         raters=doc.Raters(
             people=len({item.rater for item in kept.annotations if item.kind != "audit"}),
-            core=overall(
-                [scored(task, replies) for task in kept.tasks] if kept.annotations else items, "core"
-            ),
             difficulty=raters.difficulty_of(kept, said),
             construct=raters.construct_of(kept),
         ),

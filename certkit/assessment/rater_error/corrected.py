@@ -137,7 +137,7 @@ def share(successes: int, n: int) -> Share:
 
 
 class Correction(Struct, frozen=True, kw_only=True):
-    """A success rate freed of the judge's error.
+    """A success rate freed of the judge's error by double sampling (Tenenbein 1970).
 
     `raw` is the rate that the judge gave in `n` runs; `value`, `interval` and `by_tier`, P(θ > τ), are of the
     posterior of the true rate.
@@ -148,32 +148,20 @@ class Correction(Struct, frozen=True, kw_only=True):
     value: float
     interval: Interval
     by_tier: Mapping[int, float]
-    method: str = "double sampling; Beta by moments"
-    source: str = "Tenenbein 1970"
 
 
-class Seen(Struct, frozen=True, kw_only=True):
-    """The success rate that the judge gave in `n` runs of `tasks`, with the moments of its posterior.
+def correction(sums: TaskSums, scale: Scale, labels: Both, tau: Mapping[int, Fraction]) -> Correction:
+    """Return the rate freed of the judge's error, by the weighting of tasks with the lower limit.
 
-    `sizes` holds the runs of every task where the posterior is that of tasks that weigh alike.
+    `tau` maps tiers to thresholds.
     """
-
-    rate: Fraction
-    n: int
-    tasks: int
-    mean: float
-    variance: float
-    sizes: Mapping[int | None, int] = {}
-
-
-def correction(seen: Seen, labels: Labels, tau: Mapping[int, Fraction]) -> Correction:
-    """Return the rate freed of the judge's error; `tau` maps tiers to thresholds."""
-    law = corrected(seen.mean, seen.variance, labels.at_most(seen.tasks))
-    low, high = (law.quantile(tail) for tail in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
+    law = min(_both(sums, scale, labels, UNIFORM), key=lambda law: float(law.quantile(tails[0])))
+    low, high = (float(law.quantile(tail)) for tail in tails)
     return Correction(
-        raw=float(seen.rate),
-        n=seen.n,
+        raw=float(sums.y / sums.n),
+        n=sums.n,
         value=float(law.mean),
         interval=Interval(low=low, high=high, method="Beta by moments"),
-        by_tier={tier: law.above(float(threshold)) for tier, threshold in tau.items()},
+        by_tier={tier: float(law.above(float(threshold))) for tier, threshold in tau.items()},
     )

@@ -44,11 +44,6 @@ class Printed(Struct, frozen=True):
     high: Fraction
     operator: str = ""
 
-    @property
-    def exact(self) -> bool:
-        """Whether the number is a count or a bound, which nothing was rounded to."""
-        return self.low == self.high
-
     def admits(self, low: Fraction, high: Fraction) -> bool:
         """Tell whether some value from `low` to `high` agrees with what is printed."""
         if self.operator:
@@ -114,13 +109,13 @@ Statement = Annotated[Printed, _validator(read)]
 """A printed value or a printed bound."""
 
 
-def around(value: float) -> tuple[Fraction, Fraction]:
-    """Return a double as the interval that certainly holds the number it approximates.
+def around(low: Fraction | float, high: Fraction | float) -> tuple[Fraction, Fraction]:
+    """Return bounds that hold for certain: fractions as they are, doubles with what they may be off.
 
     Beta tails and square roots are computed to about 1e-14; 1e-10 is given, in favour of the claim.
     """
-    slack = Fraction(1, 10**10)
-    return Fraction(value) - slack, Fraction(value) + slack
+    slack = Fraction(0) if isinstance(low, Fraction) else Fraction(1, 10**10)
+    return Fraction(low) - slack, Fraction(high) + slack
 
 
 def shown(value: Fraction | float) -> str:

@@ -10,8 +10,8 @@ import typer
 from msgspec import to_builtins
 
 from certkit import canonical, files, workflow
-from certkit.assessment import serious
 from certkit.assessment.result import Baseline
+from certkit.assessment.words import serious
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, note, progress
@@ -21,7 +21,7 @@ from certkit.errors import Exit, InputError, NegativeError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from certkit.assessment import Assessment
+    from certkit.assessment.result import Assessment
     from certkit.cli.emit import Line
 
 

@@ -13,19 +13,21 @@ from msgspec import Meta
 from rich import text as rich
 from rich.table import Table
 
-from certkit import evidence
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, entry, fold, hint, progress
 from certkit.document import Count, Digest, Document, GivenPath, Part, Text, fill
+from certkit.evidence.bundle import folder as bundles
+from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.records.record import Condition, Split
+from certkit.evidence.summary.gather import summarise
 from certkit.text import visible
 from certkit.wording import many
 
 if TYPE_CHECKING:
     from certkit.cli.emit import Line
-    from certkit.evidence import Bundle, Summary
-    from certkit.evidence.summary.summary import Cell
+    from certkit.evidence.bundle.folder import Bundle
+    from certkit.evidence.summary.summary import Cell, Summary
 
 
 class BundleInit(Document, frozen=True, kw_only=True, tag="urn:certkit:bundle-init:v1"):
@@ -60,7 +62,7 @@ def init(
     """
     origin = "simulated" if simulated else "measured"
     salt = secrets.token_hex(32) if like is None else context.salt_of(like)
-    evidence.init(folder, agent=agent, version=version, origin=origin, task_salt=salt)
+    bundles.init(folder, agent=agent, version=version, origin=origin, task_salt=salt)
     emit(BundleInit(bundle=folder), _made(folder))
 
 
@@ -82,7 +84,7 @@ def seal(
 
     Example: certkit bundle seal bundle
     """
-    sealed = evidence.seal(folder, attempt=attempt, progress=progress())
+    sealed = bundles.seal(folder, attempt=attempt, progress=progress())
     digest, number = sealed.facts.digest, len(sealed.files)
     emit(BundleSeal(digest=digest, files=number), fold(f"sealed {many(number, 'file')} as {digest}"))
 
@@ -95,8 +97,8 @@ def check(folder: opt.BundleFolder) -> None:
 
     Example: certkit bundle check bundle
     """
-    bundle = evidence.open_bundle(folder, progress=progress())
-    summary = evidence.summarise(bundle, progress=progress())
+    bundle = open_bundle(folder, progress=progress())
+    summary = summarise(bundle, progress=progress())
     document = BundleCheck(
         digest=bundle.facts.digest,
         sealed=bundle.facts.sealed,

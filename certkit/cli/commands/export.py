@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from certkit.cli.emit import Line
-    from certkit.passport.exports import Export, Source
+    from certkit.passport.exports import Export
     from certkit.passport.opening import Verification
-    from certkit.passport.statement import CriterionClaim, Predicate, RowAtTier, Trigger
+    from certkit.passport.pdf import Taken
+    from certkit.passport.statement import CriterionClaim, Predicate, RowAtTier, Trigger, Validity
 
 MAX_CARD: Final = 1024 * 1024
 _entry = partial(entry, width=9)  # beside it a digest ends in column 80
@@ -58,16 +60,9 @@ def export(
     out: Annotated[Path | None, opt.OUT()] = None,
     force: opt.Force = False,
     trust: opt.TrustFile = None,
-    unverified: Annotated[
-        bool, typer.Option("--unverified", help="Do not verify; markdown and badge only, and they say so.")
-    ] = False,
     key: Annotated[Path | None, opt.KEY(help="The private key that signs the export (PEM).")] = None,
     passphrase_file: opt.PassphraseFile = None,
     card: Annotated[Path | None, typer.Option("--card", help="The agent card that a2a signs (JSON).")] = None,
-    verifier: Annotated[
-        str | None,
-        typer.Option("--verifier", metavar="URI", help="Who verified, in in-toto-svr. Default: certkit."),
-    ] = None,
     bundle: opt.Evidence = None,
     replay: opt.Replay = False,
     profile: opt.ReplayProfile = None,
@@ -77,22 +72,17 @@ def export(
     """Write what a passport says in a format of others: a copy of the claim, and no evidence.
 
     The passport is verified first, as 'certkit verify' does; one that is not verified gives the exit
-    code of its verification. in-toto-svr is signed by a verifier, vc+jwt by the passport's issuer, a2a by
-    whoever publishes the agent card; markdown and badge are not signed. What is dated bears the present
-    time; another --at is stated apart.
+    code of its verification. in-toto-svr, vc+jwt and a2a are signed with --key, and speak in its name;
+    markdown and badge are not signed. What is dated bears the time of the verification.
 
     Example: certkit export passport.json -f markdown -o passport.md
     """
     context.check_outputs(out, force=force)
-    made = exports.export(
-        to,
-        _unverified(passport, at, asked=bool(bundle or replay or registry))
-        if unverified
-        else _verified(passport, trust, at, registry, bundle, profile, replay=replay),
-        key=context.signing_key(key, passphrase_file) if key else None,
-        card=canonical.loads(files.read(card, limit=MAX_CARD), where=str(card)) if card else None,
-        verifier=verifier,
-    )
+    signer = context.signing_key(key, passphrase_file) if key else None
+    document = canonical.loads(files.read(card, limit=MAX_CARD), where=str(card)) if card else None
+    evidence = evidence_of(bundle, profile, replay=replay, progress=progress())
+    verified = _verified(passport, taken(passport), trust, registry, at or context.now(), **evidence)
+    made = exports.export(to, verified, key=signer, card=document)
     content = made.content.encode()
     if out is not None:
         files.write(out, content, overwrite=force)
@@ -104,33 +94,12 @@ def _screen(made: Export, out: Path) -> Iterator[str]:
     yield from fold(f"{made.media_type}, of passport {made.passport_id}")
 
 
-def _unverified(passport: Path, at: datetime | None, *, asked: bool) -> Source:
-    if asked:
-        raise UsageError(
-            "usage.option", "--unverified checks nothing; leave --bundle, --replay and --registry out"
-        )
-    made = context.now()
-    return exports.unverified(taken(passport).passport, at=at or made, made=made)
-
-
 def _verified(
-    passport: Path,
-    trust: Path | None,
-    at: datetime | None,
-    registry: Path | None,
-    bundles: Sequence[Path] | None,
-    profile: str | None,
-    *,
-    replay: bool,
-) -> Source:
-    evidence = evidence_of(bundles, profile, replay=replay, progress=progress())
-    given, policy, made = taken(passport), context.load_policy(trust), context.now()
-    standing = standing_of(
-        passport, registry, trust=policy, at=at or made, heads=context.heads_path(), progress=progress()
-    )
-    return exports.verified(
-        given.passport, trust=policy, at=at or made, made=made, proof=given.proof, **standing, **evidence
-    )
+    passport: Path, given: Taken, trust: Path | None, registry: Path | None, at: datetime, **evidence: Any
+) -> Verification:
+    policy, heads = context.load_policy(trust), context.heads_path()
+    standing = standing_of(passport, registry, trust=policy, at=at, heads=heads, progress=progress())
+    return check(given.passport, trust=policy, at=at, proof=given.proof, **standing, **evidence)
 
 
 def show(
@@ -153,32 +122,27 @@ def show(
     """
     if registry is not None and trust is None:
         raise UsageError("usage.option", "--registry is asked under a trust policy", hint="--trust FILE")
-    made = context.now()
-    moment = at or made
-    given = taken(passport)
-    data, verified = given.passport, None
-    if trust is not None:
-        policy, heads = context.load_policy(trust), context.heads_path()
-        standing = standing_of(passport, registry, trust=policy, at=moment, heads=heads, progress=progress())
-        verified = check(data, trust=policy, at=moment, proof=given.proof, **standing)
+    moment, given = at or context.now(), taken(passport)
+    verified = _verified(passport, given, trust, registry, moment) if trust else None
+    parsed = parse(given.passport) if verified is None or verified.statement else None
     # What fails before its fourth step is not known to be anybody's words, and is not repeated here.
-    readable = verified is None or verified.statement is not None
-    shown = exports.unverified(data, at=moment, made=made) if readable else None
-    parsed = parse(data) if readable else None
+    predicate = parsed.unverified_statement().predicate if parsed else None
+    valid = _validity(predicate.validity, moment, dated=at is not None) if predicate else ""
     emit(
         Show(
             passport_id=parsed.passport_id if parsed else None,
             verification=verified.to_dict() if verified else None,
             statement=canonical.loads(parsed.payload) if parsed else None,
         ),
-        _shown(verified, shown, in_pdf=given.in_pdf, dated=at is not None),
+        chain(
+            _verdict(verified, in_pdf=given.in_pdf, dated=at is not None),
+            _passport(predicate, parsed.passport_id, valid) if parsed and predicate else (),
+        ),
         code=verified.exit_code if verified else Exit.OK,
     )
 
 
-def _shown(
-    verified: Verification | None, shown: Source | None, *, in_pdf: bool, dated: bool
-) -> Iterator[Line]:
+def _verdict(verified: Verification | None, *, in_pdf: bool, dated: bool) -> Iterator[Line]:
     if verified is None:
         yield "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"
     else:
@@ -187,14 +151,12 @@ def _shown(
         yield from fold(f"Not checked: {', '.join(skipped) or 'no step'}; 'certkit verify' tells why")
     if in_pdf:
         yield from fold("Taken out of a PDF, whose pages are not signed: compare the id that they print")
-    if shown is not None:
-        yield from _passport(shown)
 
 
-def _passport(source: Source) -> Iterator[Line]:
+def _passport(predicate: Predicate, passport_id: Digest, valid: str) -> Iterator[Line]:
     """Print a passport: who and what, the table, its limits, what ends it, and what it is not."""
-    predicate = source.predicate
-    yield from _head(source)
+    yield passport_id
+    yield from _head(predicate, valid)
     yield ""
     yield from _table(predicate)
     yield ""
@@ -206,17 +168,15 @@ def _passport(source: Source) -> Iterator[Line]:
     yield from _section("What it is not", words.IS_NOT)
 
 
-def _head(source: Source) -> Iterator[str]:
-    predicate = source.predicate
+def _head(predicate: Predicate, valid: str) -> Iterator[str]:
     agent, issuer = predicate.agent, predicate.issuer
     judgement, evidence = predicate.assessment, predicate.evidence
-    yield source.passport_id
     yield from fold(words.one_line(predicate.name))
     yield ""
     for line in words.above(predicate):
         yield from fold(line)
     yield from _entry("claim", words.one_line(predicate.claim))
-    yield from _entry("valid", _validity(source))
+    yield from _entry("valid", valid)
     relations = [
         f"relation to the {name}: {relation}" if relation else f"relation to the {name} not stated"
         for name, relation in (
@@ -243,13 +203,12 @@ def _head(source: Source) -> Iterator[str]:
         yield from _entry("replaces", predicate.supersedes)
 
 
-def _validity(source: Source) -> str:
-    validity = source.predicate.validity
+def _validity(validity: Validity, at: datetime, *, dated: bool) -> str:
     span = f"{words.utc(validity.not_before)} to {words.utc(validity.not_after)}"
-    asked = f" as of {words.utc(source.at)}" if source.at != source.made else ""
-    if source.at < validity.not_before:
+    asked = f" as of {words.utc(at)}" if dated else ""
+    if at < validity.not_before:
         return f"{span}: NOT YET VALID{asked}"
-    left = validity.not_after - source.at
+    left = validity.not_after - at
     if left < timedelta(0):
         return f"{span}: EXPIRED {many((-left).days, 'day')} ago{asked}"
     return f"{span}: {many(left.days, 'day')} left{asked}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from certkit import files, passport, workflow
+from certkit import files, workflow
 from certkit.assessment.words import above, sentence, serious
 from certkit.canonical import Digest, is_digest
 from certkit.cli import context
@@ -19,8 +19,9 @@ from certkit.cli.emit import emit, fold, progress, warn
 from certkit.cli.views.assessment import say_missing
 from certkit.errors import UsageError
 from certkit.passport import timestamp as authority
+from certkit.passport.issuing import Issuer
 from certkit.passport.keyless import Keyless
-from certkit.passport.terms import Relation
+from certkit.passport.statement import Relation
 from certkit.report import HINTS
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def issue(
         bundles,
         out,
         key=signer,
-        issuer=passport.Issuer(name=issuer, relation_to_evaluator=evaluator, relation_to_developer=developer),
+        issuer=Issuer(name=issuer, relation_to_evaluator=evaluator, relation_to_developer=developer),
         at=valid_from or now,
         now=now,
         validity=timedelta(days=days),

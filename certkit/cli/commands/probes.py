@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from certkit import evidence, files
+from certkit import files
 from certkit.assessment.findings.provenance import TASKS as ABOUT_TASKS
 from certkit.assessment.integrity.document import IntegrityDocument, State
 from certkit.assessment.integrity.scores import score_integrity
@@ -20,14 +20,15 @@ from certkit.cli.emit import emit, hint, note, progress
 from certkit.cli.options import AGENT, AGENT_VERSION, NAME, OUT, SEED, BundleFolder, NoSeal, Out
 from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
+from certkit.evidence.bundle.folder import open_bundle, seal
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import read
-from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
+from certkit.evidence.integrity.running import generate_probes, run_probes
 from certkit.evidence.integrity.sheets import EACH, MAX_SHEET, keep, take
 from certkit.evidence.integrity.sheets import sheet as write_sheet
-from certkit.probes.agents import Limits, agents_of
+from certkit.probes.agents import Asking
 from certkit.probes.generate import INSTANCES
-from certkit.probes.records import FOLDER, PUBLIC, Mode
+from certkit.probes.records import FOLDER, MAX_INSTANCES, PUBLIC, Mode
 from certkit.wording import many
 
 
@@ -46,7 +47,9 @@ def generate(
     ] = PUBLIC,
     instances: Annotated[
         int,
-        typer.Option("--instances", min=1, max=2_000, help="Tasks for every family, variant and difficulty."),
+        typer.Option(
+            "--instances", min=1, max=MAX_INSTANCES, help="Tasks for every family, variant and difficulty."
+        ),
     ] = INSTANCES,
     withhold: Annotated[
         bool, typer.Option("--withhold-seed", help="Commit to the seed in the inventory without telling it.")
@@ -96,14 +99,21 @@ def run(
     """
     sys.path.insert(0, str(Path.cwd()))
     with redirect_stdout(sys.stderr):  # what a Python agent prints is no result
-        agents = agents_of(
-            agent, timeout=timeout, isolate=isolate, model=model, key=os.environ.get("CERTKIT_AGENT_KEY")
-        )
         ran = run_probes(
             tasks,
             out,
             Asking(
-                agent, agents, name, agent_version, model, mode, isolate, Limits(jobs, retries, max_calls)
+                spec=agent,
+                name=name,
+                version=agent_version,
+                model=model,
+                key=os.environ.get("CERTKIT_AGENT_KEY"),
+                mode=mode,
+                isolate=isolate,
+                timeout=timeout,
+                retries=retries,
+                max_calls=max_calls,
+                jobs=jobs,
             ),
             sealing=not no_seal,
             progress=progress(),
@@ -127,17 +137,15 @@ def score(folder: BundleFolder) -> None:
 
     Example: certkit probes score bundle
     """
-    tasks = folder if not (folder / MANIFEST_NAME).exists() and (folder / FOLDER).is_dir() else None
-    if tasks or not any(
-        file["path"].startswith(f"{FOLDER}/")
-        for file in evidence.open_bundle(folder, progress=progress()).files
-    ):
+    is_tasks = not (folder / MANIFEST_NAME).exists() and (folder / FOLDER).is_dir()
+    if not is_tasks:
+        open_bundle(folder, progress=progress())
+    if is_tasks or not (folder / FOLDER).is_dir():
         raise UnavailableError(
             "integrity.missing",
-            "these are tasks, and no run of them" if tasks else f"the bundle holds no {FOLDER}/",
+            "these are tasks, and no run of them" if is_tasks else f"the bundle holds no {FOLDER}/",
             where=str(folder),
-            hint=("" if tasks else "certkit probes generate -o tasks\n")
-            + f"certkit probes run {tasks or 'tasks'} --agent SPEC -o bundle",
+            hint="certkit probes generate -o tasks\ncertkit probes run tasks --agent SPEC -o bundle",
         )
     scored = score_integrity(folder)
     code = Exit.OK if scored.state is State.MEASURED else Exit.INSUFFICIENT
@@ -167,26 +175,23 @@ def sheet(
     """
     if kind not in EACH:
         raise typer.BadParameter(", ".join(EACH), param_hint="--kind")
-    if (out is None) == (filled is None) or (filled is None) != (rater is None):
+    path = filled if out is None else out
+    if path is None or (out and filled) or (filled is None) != (rater is None):
         raise typer.BadParameter("either -o, or --take with --rater", param_hint="--take")
-    bundle = evidence.open_bundle(folder, progress=progress())
-    kept = read(folder)
-    if out is not None:
+    bundle = open_bundle(folder, progress=progress())
+    kept, digest = read(folder), None
+    if path is out:
         data, rows = write_sheet(kept, kind)
-        files.write(out, data, overwrite=False)
-        return emit(
-            ProbesSheet(sheet=out, rows=rows, digest=None).to_dict,
-            [f"{out}: {many(rows, 'row')} to fill in"],
-        )
-    assert filled is not None  # noqa: S101 - checked above
-    data = files.read(filled, limit=MAX_SHEET)
-    taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(filled))
-    keep(folder, kept, taken)
-    digest = evidence.seal(folder).facts.digest if bundle.facts.sealed else None
-    return emit(
-        ProbesSheet(sheet=filled, rows=len(taken), digest=digest).to_dict,
-        [f"{filled}: {many(len(taken), 'row')} taken in", *([digest] if digest else [])],
-    )
+        files.write(path, data, overwrite=False)
+        words = "to fill in"
+    else:
+        data = files.read(path, limit=MAX_SHEET)
+        taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(path))
+        keep(folder, kept, taken)
+        digest = seal(folder).facts.digest if bundle.facts.sealed else None
+        rows, words = len(taken), "taken in"
+    told = [f"{path}: {many(rows, 'row')} {words}", *([digest] if digest else [])]
+    emit(ProbesSheet(sheet=path, rows=rows, digest=digest).to_dict, told)
 
 
 def _scored(scored: IntegrityDocument) -> Iterator[str]:
@@ -202,8 +207,6 @@ def _scored(scored: IntegrityDocument) -> Iterator[str]:
     if core.interval:
         value += f" [{', '.join(map(_short, core.interval))}]"
     yield f"core {value}, attainable {floor} to {ceiling}"
-    if scored.rated:
-        yield scored.rated
     yield f"hollow: {len(scored.hollow.tasks)} of {success.successes:,} successes"
     if reason := ABOUT_TASKS.get(scored.origin.seed):
         hint(reason)

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from certkit import assessment, workflow
+from certkit import workflow
 from certkit.assessment import recheck as room
+from certkit.assessment.lint import lint as profile_faults
 from certkit.assessment.profile import Profile
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold
 from certkit.cli.views.assessment import show_profile
 from certkit.document import BESIDE, Digest, Document, Part, Text, fill
 from certkit.errors import Exit, UsageError
-from certkit.passport.terms import Reading
+from certkit.passport.statement import Reading
 
 if TYPE_CHECKING:
     from certkit.assessment.recheck import RecheckDocument
@@ -100,7 +101,7 @@ def lint(
     Example: certkit profile lint ./mine.toml --runs 1000
     """
     profile = workflow.load_profile(name, linted=False)
-    faults = [str(fault) for fault in assessment.profile_faults(profile, runs)]
+    faults = [str(fault) for fault in profile_faults(profile, runs)]
     emit(
         ProfileLint(profile=profile.id, faults=faults),
         [line for fault in faults for line in fold(fault, rest="  ")] or [f"{profile.id}: nothing found"],

@@ -17,6 +17,7 @@ from certkit.cli.views.assessment import say_missing
 from certkit.document import Document, GivenPath, Text
 from certkit.errors import Exit, UsageError
 from certkit.report.argument.skeleton import ContextInit, ContextLint, blanks, skeleton, to_close, unfilled
+from certkit.workflow.verifying import MAX_PASSPORT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +83,7 @@ def report(
         _refuse(bundle, "--bundle goes with a passport")
         evidence = [source]
     else:
-        passport, evidence = files.read(source, limit=workflow.MAX_PASSPORT), _evidence(source, bundle)
+        passport, evidence = files.read(source, limit=MAX_PASSPORT), _evidence(source, bundle)
         message = "--require-tier goes with a bundle: a passport states the tier that was asked for"
         _refuse(require_tier, message)
         claimed = room.read(passport).predicate.assessment

@@ -20,7 +20,7 @@ from certkit.document import Document, GivenPath, Text
 from certkit.errors import Exit, UsageError
 from certkit.passport import keyless, keys, trusted_root
 from certkit.passport.editing import cautions, ended, oddities, removed, rotated
-from certkit.passport.terms import Reading
+from certkit.passport.statement import Reading
 from certkit.passport.trust import Identity, Trust, TrustedKey, parse
 from certkit.passport.trusted_root import KINDS
 from certkit.passport.words import day, utc

@@ -11,22 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from certkit.assessment import (
-    CATALOGUE,
-    Severity,
-    State,
-    Status,
-    TierStatus,
-    Unit,
-    asked,
-    fragile,
-    levels,
-    measure_next,
-    of_judge,
-    sentence,
-    serious,
-    shown,
-)
+from certkit.assessment.criteria import Status, TierStatus
+from certkit.assessment.findings.findings import Severity
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.metric import State, asked, shown
+from certkit.assessment.words import fragile, levels, measure_next, of_judge, sentence, serious
 from certkit.cli.emit import WIDTH, cut, fold, hint, note
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.text import visible
@@ -35,10 +24,10 @@ from certkit.wording import many, readings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from certkit.assessment import Assessment, Metric, Profile, Row
-    from certkit.assessment.metrics.metric import Value
-    from certkit.assessment.profile import Criterion
-    from certkit.assessment.result import Baseline, BundleResult
+    from certkit.assessment.criteria import Row
+    from certkit.assessment.metrics.metric import Metric, Value
+    from certkit.assessment.profile import Criterion, Profile
+    from certkit.assessment.result import Assessment, Baseline, BundleResult
     from certkit.cli.emit import Line
 
 _ANSWER: Final = 8
@@ -60,8 +49,7 @@ def show_assessment(
     if probes := assessment.integrity:
         tasks, held = probes.success, probes.accuracy
         core = "unmeasured" if probes.core.value is None else f"{float(probes.core.value):.3f}"
-        text = f"success {tasks.successes:,}/{tasks.n:,}, held {held.matched:,}/{held.n:,}, "
-        text += probes.rated or f"core {core}"
+        text = f"success {tasks.successes:,}/{tasks.n:,}, held {held.matched:,}/{held.n:,}, core {core}"
         yield from _wrapped(f"probes, beside the tier: {text}; certkit probes score tells more")
     yield from _section("What would change it:", fragile(assessment.fragility))
     yield from _section("The judge:", of_judge(assessment.judge))

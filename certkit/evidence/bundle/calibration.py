@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from certkit import canonical, files
-from certkit.document import DIALECT
+from certkit import files
 from certkit.errors import InputError
-from certkit.evidence.reading.lines import pointer, shown, split_lines, wrong_fields
+from certkit.evidence.reading.lines import object_on, pointer, shown, split_lines, wrong_fields
 from certkit.evidence.records.faults import CalibrationFaultsError, Fault, Faults
-from certkit.evidence.records.record import USER_FIELD, USER_FIELD_PATTERN, Name
+from certkit.evidence.records.record import USER_FIELD, Name
+from certkit.evidence.records.schema import line_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -151,23 +151,15 @@ def drawn_runs(run_ids: Iterable[str], m: int) -> tuple[str, ...]:
 @cache
 def calibration_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of one line of a calibration file."""
-    body = msgspec.json.schema(Rating)["$defs"]["Rating"]
-    for field in body["properties"].values():
-        field.pop("default", None)
-    return {
-        "$schema": DIALECT,
-        "$id": CALIBRATION_SCHEMA,
-        "title": "certkit rating",
-        "description": (
-            "One line of calibration/*.jsonl. Null and absent mean the same: not stated. A line is at most "
-            f"{MAX_LINE:,} bytes; keys occur once; one rater scores an item once."
-        ),
-        "type": "object",
-        "properties": body["properties"],
-        "patternProperties": {USER_FIELD_PATTERN: {"description": "the user's own; carried, not read"}},
-        "required": body["required"],
-        "additionalProperties": False,
-        # Other bounds are compared with the scores by the reader alone.
+    document = line_schema(
+        Rating,
+        CALIBRATION_SCHEMA,
+        "certkit rating",
+        "One line of calibration/*.jsonl. Null and absent mean the same: not stated. A line is at most "
+        f"{MAX_LINE:,} bytes; keys occur once; one rater scores an item once.",
+    )
+    # Other bounds are compared with the scores by the reader alone.
+    return document | {
         "if": {"properties": {"low": {"type": "null"}, "high": {"type": "null"}}},
         "then": {"properties": {name: {"minimum": 0, "maximum": 1} for name in ("score", "reference")}},
     }
@@ -200,10 +192,9 @@ def read_calibration(*bundles: Bundle) -> Calibration | None:
 
 def _lines(bundle: Bundle) -> Iterator[tuple[str, int, bytes]]:
     """Yield the lines of the calibration files of a bundle, with file and number."""
-    sizes = {file["path"]: file["size"] for file in bundle.files if _inside(file["path"])}
+    sizes = {file["path"]: file["size"] for file in bundle.files if file["path"].startswith(f"{FOLDER}/")}
     for path in sizes:
-        folder, _, name = path.partition("/")
-        if folder != FOLDER or "/" in name or not name.endswith(".jsonl"):
+        if path.count("/") > 1 or not path.endswith(".jsonl"):
             raise InputError(
                 "calibration.file-name",
                 f"{path!r} is not {FOLDER}/NAME.jsonl",
@@ -230,28 +221,15 @@ def _variable(ratings: dict[str, Ratings], rating: Rating) -> Ratings:
     return ratings.setdefault(name, Ratings())
 
 
-def _inside(path: str) -> bool:
-    return path.partition("/")[0].casefold() == FOLDER and "/" in path
-
-
 def _too_large(message: str) -> InputError:
     return InputError("calibration.too-large", message, where=FOLDER + "/")
 
 
 def check_line(line: bytes, number: int = 1) -> Rating | list[Fault]:
     """Return the rating on one line, or all faults of the line."""
-    if not line.strip():
-        return [_fault(number, "", "calibration.line", "one JSON object", "an empty line")]
-    if len(line) > MAX_LINE:
-        size = f"{len(line):,} bytes"
-        return [_fault(number, "", "calibration.line", f"at most {MAX_LINE:,} bytes", size)]
-    try:
-        value = canonical.loads(line)
-    except InputError as error:
-        reason = f"{error.message} ({error.code})"
-        return [_fault(number, "", "calibration.line", "one strict JSON object", reason)]
-    if not isinstance(value, dict):
-        return [_fault(number, "", "calibration.line", "one JSON object", shown(value))]
+    value = object_on(line, number, most=MAX_LINE, code="calibration.line")
+    if isinstance(value, list):
+        return value
     known = {name: item for name, item in value.items() if not USER_FIELD.match(name)}
     try:
         rating = msgspec.convert(known, Rating, strict=True)
@@ -300,9 +278,8 @@ class Ratings:
     """Collects ratings, with the place of each, and finds those that contradict an earlier one."""
 
     def __init__(self) -> None:
-        self._items: dict[str, int] = {}
-        self._raters: dict[str, int] = {}
-        self._ratings: dict[tuple[int, int], tuple[int, tuple[str, str]]] = {}
+        self._raters: set[str] = set()
+        self._ratings: dict[tuple[str, str], tuple[int, tuple[str, str]]] = {}
         self._stated: dict[tuple[str, str], tuple[Any, str]] = {}
         self.scale = (0.0, 1.0)
 
@@ -317,9 +294,8 @@ class Ratings:
             raise _too_large(f"more than {MAX_RATERS:,} raters")
         faults = []
         score = millionths(rating.score, self.scale)
-        item = self._items.setdefault(rating.item, len(self._items))
-        rater = self._raters.setdefault(rating.rater, len(self._raters))
-        earlier, first = self._ratings.setdefault((item, rater), (score, place))
+        self._raters.add(rating.rater)
+        earlier, first = self._ratings.setdefault((rating.item, rating.rater), (score, place))
         if first != place and (first[0] == place[0] or earlier != score):
             expected = f"one rating of item {shown(rating.item)} by {shown(rating.rater)}"
             actual = f"a second, the first is at {first[1]}"
@@ -345,11 +321,9 @@ class Ratings:
         """Return all ratings, sorted. `judge` is the judge's name in the manifest."""
         import numpy as np  # noqa: PLC0415 - heavy
 
-        items, raters = sorted(self._items), sorted(self._raters)
-        places = (self._ranks(self._items), self._ranks(self._raters))
-        keys = np.array(list(self._ratings), np.int64).reshape(-1, 2)
-        item, rater = places[0][keys[:, 0]], places[1][keys[:, 1]]
-        order = np.lexsort((rater, item))
+        keys = sorted(self._ratings)
+        items, raters = sorted({item for item, _ in keys}), sorted(self._raters)
+        places = [{name: at for at, name in enumerate(names)} for names in (items, raters)]
         return Calibration(
             items=tuple(items),
             domains=tuple(self._of("domain", name) for name in items),
@@ -358,20 +332,11 @@ class Ratings:
                 Rater(name=name, kind=self._of("kind", name, "judge" if name == judge else "human"))
                 for name in raters
             ),
-            item=item[order],
-            rater=rater[order],
-            score=np.array([score for score, _ in self._ratings.values()], np.int64)[order],
+            item=np.array([places[0][item] for item, _ in keys], np.int64),
+            rater=np.array([places[1][rater] for _, rater in keys], np.int64),
+            score=np.array([self._ratings[key][0] for key in keys], np.int64),
             scale=self.scale,
         )
 
     def _of(self, field: str, owner: str, default: Any = None) -> Any:
         return self._stated.get((field, owner), (default,))[0]
-
-    @staticmethod
-    def _ranks(names: dict[str, int]) -> NDArray[np.int64]:
-        """Return the place of each name in sorted order, as an array over the names' numbers."""
-        import numpy as np  # noqa: PLC0415 - heavy
-
-        ranks = np.empty(len(names), np.int64)
-        ranks[[names[name] for name in sorted(names)]] = np.arange(len(names))
-        return ranks

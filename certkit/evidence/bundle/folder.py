@@ -38,7 +38,7 @@ from certkit.progress import SILENT, Progress
 from certkit.text import skeleton
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 MAX_FILES: Final = 100_000
 MAX_MANIFEST: Final = 64 * 1024 * 1024
@@ -57,7 +57,6 @@ _MEDIA_TYPES: Final = {
     ".zst": "application/zstd",
 }
 _TRACE: Final = re.compile(r"traces/(?:.*/)?(?:sha256-)?([0-9a-f]{64})(?:\..*)?\Z")
-_UNREAD: Final = {"context.json": "context.json"}
 
 
 class Bundle(Struct, frozen=True, kw_only=True):
@@ -115,8 +114,6 @@ def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
     document, manifest = _read_manifest(root)
     _refuse_relabelled(manifest)
     listed = document.get("files")
-    if listed is not None:
-        _compare_names(root, {file["path"] for file in listed}, set(present))
     if absent := sorted({item.evidence for item in manifest.attested} - set(present)):
         raise InputError(
             "bundle.manifest-invalid",
@@ -125,7 +122,7 @@ def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
         )
     hashed = _hash(root, present, progress)
     if listed is not None:
-        _compare_content(listed, hashed)
+        _compare(root, listed, hashed)
     _compare_trace_names(hashed)
     sealed_document = document | {"files": hashed} if listed is None else document
     facts = Facts(
@@ -133,7 +130,6 @@ def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
         digest=canonical.digest(canonical.canonical(sealed_document)),
         sealed=listed is not None,
         agent_digest=canonical.digest(canonical.canonical(document["agent"])),
-        unread=tuple(shown for name, shown in _UNREAD.items() if _has(present, name)),
     )
     return Bundle(root=root, document=document, files=tuple(hashed), facts=facts)
 
@@ -178,10 +174,6 @@ def seal(root: Path, *, attempt: int | None = None, progress: Progress = SILENT)
     return open_bundle(root)
 
 
-def _has(present: Iterable[str], name: str) -> bool:
-    return any(path == name or path.startswith(name + "/") for path in present)
-
-
 def _read_manifest(root: Path) -> tuple[dict[str, Any], Manifest]:
     try:
         data = files.read(root / MANIFEST_NAME, limit=MAX_MANIFEST)
@@ -212,7 +204,7 @@ def _inventory(root: Path) -> dict[str, int]:
     names: dict[str, str] = {}
     for path, status in _walk(root, ""):
         if reason := unsafe_path(path):
-            raise InputError("bundle.path-unsafe", f"{path!r} {_is(reason)}", where=str(root))
+            raise InputError("bundle.path-unsafe", f"{path!r} {reason}", where=str(root))
         key = unicodedata.normalize("NFC", path).casefold()
         if key in names:
             raise InputError(
@@ -234,10 +226,6 @@ def _inventory(root: Path) -> dict[str, int]:
         if len(names) > MAX_FILES:
             raise InputError("bundle.too-many-files", f"more than {MAX_FILES:,} names", where=str(root))
     return dict(sorted(sizes.items()))
-
-
-def _is(reason: str) -> str:
-    return f"is {reason}" if reason.startswith(("not", "longer")) else reason
 
 
 def _walk(root: Path, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -288,39 +276,33 @@ def _hash(root: Path, present: dict[str, int], progress: Progress) -> list[dict[
     return entries
 
 
-def _compare_names(root: Path, listed: set[str], present: set[str]) -> None:
-    if MANIFEST_NAME in listed:
-        raise InputError(
-            "bundle.manifest-invalid", f"files lists {MANIFEST_NAME} itself", where=MANIFEST_NAME
-        )
-    if missing := sorted(listed - present):
+def _compare(root: Path, listed: list[dict[str, Any]], present: list[dict[str, Any]]) -> None:
+    """Raise `InputError` where the files that the manifest lists are not those in the folder."""
+    expected, actual = ({file["path"]: file for file in files} for files in (listed, present))
+    if missing := sorted(expected.keys() - actual.keys()):
         raise InputError("bundle.file-missing", _named(missing, "listed but not found"), where=str(root))
-    if unlisted := sorted(present - listed):
+    if unlisted := sorted(actual.keys() - expected.keys()):
         raise InputError(
             "bundle.file-unlisted",
             _named(unlisted, "found but not listed"),
             where=str(root),
             hint=f"remove it; if it belongs to the evidence: certkit bundle seal {root}",
         )
-
-
-def _named(paths: list[str], what: str) -> str:
-    more = f" (and {len(paths) - MAX_NAMED:,} more)" if len(paths) > MAX_NAMED else ""
-    return ", ".join(repr(path) for path in paths[:MAX_NAMED]) + f" {what}{more}"
-
-
-def _compare_content(listed: list[dict[str, Any]], present: list[dict[str, Any]]) -> None:
-    by_path = {file["path"]: file for file in present}
     changed = [
-        f"{file['path']}: expected sha256 {file['sha256']} ({file['size']:,} bytes), "
-        f"found {by_path[file['path']]['sha256']} ({by_path[file['path']]['size']:,} bytes)"
-        for file in listed
-        if (file["sha256"], file["size"]) != (by_path[file["path"]]["sha256"], by_path[file["path"]]["size"])
+        f"{path}: expected sha256 {file['sha256']} ({file['size']:,} bytes), "
+        f"found {actual[path]['sha256']} ({actual[path]['size']:,} bytes)"
+        for path, file in expected.items()
+        if any(file[name] != actual[path][name] for name in ("sha256", "size"))
     ]
     if changed:
         more = [f"and {len(changed) - MAX_NAMED:,} more"] if len(changed) > MAX_NAMED else []
         raise InputError(
             "bundle.file-changed",
-            "\n  ".join([changed[0], *changed[1:MAX_NAMED], *more]),
+            "\n  ".join([*changed[:MAX_NAMED], *more]),
             hint="the bundle changed after sealing: get it again from its sender, or seal it as new evidence",
         )
+
+
+def _named(paths: list[str], what: str) -> str:
+    more = f" (and {len(paths) - MAX_NAMED:,} more)" if len(paths) > MAX_NAMED else ""
+    return ", ".join(repr(path) for path in paths[:MAX_NAMED]) + f" {what}{more}"

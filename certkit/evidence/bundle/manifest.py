@@ -41,17 +41,17 @@ Timestamp = Annotated[
 
 
 def unsafe_path(path: str) -> str | None:
-    """Return why `path` may not name a file of a bundle, or None where it may."""
+    """Return what is wrong with `path` as the name of a file in a bundle, None where nothing is."""
     if not path or path.startswith("/") or path.endswith("/") or "//" in path:
-        return "not a relative path with a file name"
+        return "is not a relative path with a file name"
     if any("\ud800" <= character <= "\udfff" for character in path):
-        return "not Unicode text"
+        return "is not Unicode text"
     if len(path.encode()) > 1024:  # noqa: PLR2004 - bytes
-        return "longer than 1,024 bytes"
+        return "is longer than 1,024 bytes"
     if _UNPORTABLE.search(path):
         return "holds a character that not every file system can store"
     if unicodedata.normalize("NFC", path) != path:
-        return "not in Unicode normal form C"
+        return "is not in Unicode normal form C"
     for part in path.split("/"):
         if part in {".", ".."}:
             return "leaves its folder"
@@ -62,9 +62,7 @@ def unsafe_path(path: str) -> str | None:
 
 def _relative(path: str) -> str:
     if reason := unsafe_path(path):
-        raise ValueError(
-            f"path {path!r} is {reason}" if reason.startswith("not") else f"path {path!r} {reason}"
-        )
+        raise ValueError(f"path {path!r} {reason}")
     return path
 
 
@@ -287,7 +285,8 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     `digest` is the bundle's digest, as sealed or, where `sealed` is false, as sealing would give it.
     `agent_digest` identifies the agent: the digest of the canonical agent object, which changes with every
-    version or component. `unread` names parts of the bundle that are hashed but that nothing reads yet.
+    version or component. `unread` names parts that are hashed and not read: those of
+    pooled bundles that are read of a single bundle only.
     """
 
     manifest: Manifest

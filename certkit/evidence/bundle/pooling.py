@@ -12,20 +12,24 @@ Bundles are ordered by time, then by digest, never by the order of the arguments
 which runs come last. `sequence` counts within a bundle: runs are ordered bundle after bundle. Where periods
 overlap, runs are ordered by their start times. Where the time of a bundle is unknown the runs have no order,
 and the summary gives the reason.
+
+What manifests state differently is not stated for the whole. Of an attested measurement the lowest value
+counts.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import Struct, structs
 
+from certkit import canonical
+from certkit.base import Authored
 from certkit.errors import InputError, UsageError
-from certkit.evidence.bundle import together
 from certkit.evidence.bundle.identity import MAX_BUNDLES, accumulation_digest
-from certkit.evidence.bundle.manifest import Facts, Manifest
+from certkit.evidence.bundle.manifest import Attested, Facts, Manifest, Period, Protocol
 from certkit.evidence.reading.columns import ABSENT
 from certkit.evidence.summary.gather import Merge, calibration, gathered, traces
 from certkit.evidence.summary.repeats import record_lines, refuse_repetitions
@@ -33,12 +37,15 @@ from certkit.evidence.summary.summary import Traces
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from certkit.evidence.bundle.folder import Bundle
     from certkit.evidence.summary.summary import Summary, Times
+
+CLASS: Final = ("methodology", "success_rule", "judge", "cascade_definition", "memory_observable")
+"""Fields of the protocol that must be equal in all bundles: the protocol class."""
 
 Span = tuple[int, int]
 """First and last moment of a bundle's runs, microseconds since 1970."""
@@ -52,7 +59,7 @@ class Part(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Accumulation(Struct, frozen=True, kw_only=True, eq=False):
-    """Pooled bundles. `conflicts` describes where their manifests differ.
+    """Pooled bundles.
 
     `ordered`: `parts` are in the order of time and do not overlap.
     """
@@ -60,7 +67,6 @@ class Accumulation(Struct, frozen=True, kw_only=True, eq=False):
     facts: Facts
     summary: Summary
     parts: tuple[Part, ...]
-    conflicts: tuple[str, ...]
     ordered: bool
 
 
@@ -92,9 +98,9 @@ def accumulate(bundles: Sequence[Bundle], *, progress: Progress = SILENT) -> Acc
     parts = tuple(item.part for item in read)
     summary = pool.summary(unordered=reason, parts=[part.summary.records for part in parts])
     ordered = _one_after_another(read)
-    manifest, conflicts = together.manifest([part.facts.manifest for part in parts], ordered=ordered)
+    manifest = _manifest([part.facts.manifest for part in parts])
     return Accumulation(
-        facts=_facts(parts, manifest),
+        facts=_facts(bundles, parts, manifest),
         summary=structs.replace(
             summary,
             times=structs.replace(
@@ -109,7 +115,6 @@ def accumulate(bundles: Sequence[Bundle], *, progress: Progress = SILENT) -> Acc
             ),
         ),
         parts=parts,
-        conflicts=conflicts,
         ordered=ordered,
     )
 
@@ -137,7 +142,7 @@ def _read(bundle: Bundle, progress: Progress) -> _Read:
     return _Read(
         bundle=bundle,
         merge=merge,
-        part=Part(facts=_facts_alone(bundle), summary=summary),
+        part=Part(facts=bundle.facts, summary=summary),
         span=_span(summary.times, summary.records, bundle.manifest),
     )
 
@@ -163,9 +168,7 @@ def _refuse_others(bundles: Sequence[Bundle]) -> None:
                 hint="only evidence of the same agent in the same version can be pooled;"
                 " to compare two: certkit drift",
             )
-        for field, expected, actual in together.differences(
-            first.manifest.protocol, bundle.manifest.protocol
-        ):
+        for field, expected, actual in _differences(first.manifest.protocol, bundle.manifest.protocol):
             raise InputError(
                 "accumulation.protocol",
                 f"protocol.{field} is {actual}, and in {first.root} it is {expected}",
@@ -180,15 +183,8 @@ def _named(bundle: Bundle) -> str:
 
 
 def _refuse_copies(bundles: Sequence[Bundle]) -> None:
-    """Raise `InputError` where a bundle or a record file with content occurs twice."""
-    digests: dict[str, Bundle] = {}
+    """Raise `InputError` where a record file with content occurs twice."""
     files: dict[str, str] = {}
-    for bundle in bundles:
-        first = digests.setdefault(bundle.facts.digest, bundle)
-        if first is not bundle:
-            raise InputError(
-                "accumulation.repeated", f"the same bundle as {first.root}", where=str(bundle.root)
-            )
     for bundle in bundles:
         for file in bundle.files:
             place = f"{bundle.root}/{file['path']}"
@@ -235,18 +231,67 @@ def _one_sequence(read: Sequence[_Read]) -> tuple[NDArray[np.int64] | None, str 
     return np.concatenate(columns), None
 
 
-def _facts_alone(bundle: Bundle) -> Facts:
-    """Return the facts of a bundle that is pooled: its commitment integrity is not read then."""
-    probed = any(file["path"].startswith("integrity/") for file in bundle.files)
-    return structs.replace(bundle.facts, unread=(*bundle.facts.unread, *(["integrity/"] if probed else [])))
-
-
-def _facts(parts: Sequence[Part], manifest: Manifest) -> Facts:
+def _facts(bundles: Sequence[Bundle], parts: Sequence[Part], manifest: Manifest) -> Facts:
     first = parts[0].facts
     return Facts(
         manifest=manifest,
         digest=accumulation_digest([part.facts.digest for part in parts]),
         sealed=all(part.facts.sealed for part in parts),
         agent_digest=first.agent_digest,
-        unread=tuple(sorted({name for part in parts for name in part.facts.unread})),
+        unread=("integrity/",)
+        * any(file["path"].startswith("integrity/") for bundle in bundles for file in bundle.files),
+    )
+
+
+def _differences(left: Protocol, right: Protocol) -> Iterator[tuple[str, str, str]]:
+    """Yield each field of the protocol class that differs, with both values in words."""
+    for field in CLASS:
+        first, second = getattr(left, field), getattr(right, field)
+        if first != second:
+            yield field, _words(first), _words(second)
+
+
+def _words(value: Any) -> str:
+    value = value.model_dump(mode="json") if isinstance(value, Authored) else value
+    return "not stated" if value is None else canonical.line(value).decode().strip()
+
+
+def _manifest(manifests: Sequence[Manifest]) -> Manifest:
+    """Return the manifest of bundles of one agent and one protocol class."""
+    protocols = [item.protocol for item in manifests]
+    stated = {name: [getattr(item, name) for item in protocols] for name in Protocol.model_fields}
+    differing = [name for name, values in stated.items() if any(value != values[0] for value in values)]
+    declared = stated["declared_runs"]
+    protocol = protocols[0].model_copy(
+        update=dict.fromkeys(differing)
+        | {
+            "origin": "simulated" if "simulated" in stated["origin"] else "measured",
+            "declared_runs": None if None in declared else sum(declared),
+            "attempt": max((number for number in stated["attempt"] if number is not None), default=None),
+            "period": _period(stated["period"]),
+        }
+    )
+    attested: dict[str, Attested] = {}
+    for item in (item for bundle in manifests for item in bundle.attested):
+        attested[item.id] = min(attested.get(item.id, item), item, key=lambda item: float(item.value))
+    return Manifest(
+        schema=manifests[0].schema_,
+        agent=manifests[0].agent,
+        protocol=protocol,
+        attested=tuple(attested.values()),
+    )
+
+
+def _period(periods: Sequence[Period | None]) -> Period | None:
+    """Return the period over all bundles; a start or end that a bundle does not state is left out."""
+    known = [item for item in periods if item is not None]
+    if len(known) < len(periods):
+        return None
+    starts = [(start, item.from_) for item in known if (start := item.span[0]) is not None]
+    ends = [(end, item.to) for item in known if (end := item.span[1]) is not None]
+    return Period.model_validate(
+        {
+            "from": min(starts)[1] if len(starts) == len(periods) else None,
+            "to": max(ends)[1] if len(ends) == len(periods) else None,
+        }
     )

@@ -51,7 +51,6 @@ class TaskResults(Struct, frozen=True, kw_only=True):
     utility: bool
     security: bool | None = None
     evaluation_timestamp: str | None = None
-    benchmark_version: str | None = None
 
 
 class AgentDojo(Importer):
@@ -62,7 +61,6 @@ class AgentDojo(Importer):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._utility = job.options.success == "utility"
-        self._versions: dict[str, set[str]] = {}
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs of a folder or an export."""
@@ -74,7 +72,7 @@ class AgentDojo(Importer):
                 self.job.left_out += 1
                 continue
             run = self._typed(row, place)
-            if run is None or not self._in_its_folder(run, place):
+            if run is None:
                 continue
             agent = visible(run.pipeline_name.replace("/", "_"))
             draft = self.job.draft(agent)
@@ -90,17 +88,6 @@ class AgentDojo(Importer):
             row = meta | names | {"messages": row.get("messages")}
         row = {name: value for name, value in row.items() if value is not None and value != "none"}
         return self.job.typed(row, TaskResults, place, "a run as AgentDojo logs it")
-
-    def _in_its_folder(self, run: TaskResults, place: Place) -> bool:
-        """Tell whether the folders of a run have the names that it states; add a fault where they do not."""
-        if not self.job.source.is_dir():
-            return True
-        names = (run.suite_name, run.user_task_id, run.attack_type or "none", run.injection_task_id or "none")
-        stated = "/".join(visible(name.replace("/", "_")) for name in names)
-        if agrees := f"/{place.file}".endswith(f"/{stated}.json"):
-            return agrees
-        self.job.refuse(place.fault("the run that its folders name", stated))
-        return False
 
     def _fields(self, run: TaskResults, place: Place, draft: Draft) -> dict[str, Any] | None:
         """Return the record fields of a run, or None where it is refused or left out."""
@@ -152,8 +139,6 @@ class AgentDojo(Importer):
             (run.evaluation_timestamp, "unmeasured", "started_at", "evaluation_timestamp has no time zone"),
             (run.attack_type, "unmeasured", "attack_landed", undelivered),
         )
-        if run.benchmark_version:
-            self._versions.setdefault(draft.agent, set()).add(run.benchmark_version)
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill the reading of success."""
@@ -164,8 +149,4 @@ class AgentDojo(Importer):
             if self._utility
             else "task done and attack not successful (AgentDojo: utility and not security)",
         )
-        versions = self._versions.get(draft.agent, set())
-        if len(versions) > 1:
-            named = ", ".join(sorted(versions)[:20])
-            draft.notes.add("odd", "several versions of the benchmark", named, count=len(versions))
         return {}

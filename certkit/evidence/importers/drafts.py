@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from array import array
 from collections import Counter
 from types import MappingProxyType
@@ -32,10 +31,6 @@ MAX_TRACES: Final = 50_000
 
 MAX_SHOWN: Final = 200
 """Characters of a found value that a fault shows."""
-
-# Control characters and marks that change the direction of text: they change what a terminal shows.
-UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_NAMES: Final = ("run_id", "domain", "task_id", "condition", "cluster_id")
 
 Kind = Literal["filled", "unmeasured", "odd", "refused"]
 
@@ -159,9 +154,6 @@ class Draft:
     def write(self, fields: Mapping[str, Any], place: Place) -> list[Fault]:
         """Write one record, or return why it cannot be written. Fields that are None are left out."""
         row = {name: value for name, value in fields.items() if value is not None}
-        for name in _NAMES:
-            if isinstance(value := row.get(name), str) and UNPRINTABLE.search(value):
-                return [place.fault("text without control characters", value, pointer=f"/{name}")]
         try:
             self._stream.write(canonical.line(row))
         except ValueError as error:

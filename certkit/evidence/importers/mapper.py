@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from certkit import canonical
 from certkit.errors import InputError, UsageError
 from certkit.evidence.expressions import MISSING, ExpressionError, look_up
-from certkit.evidence.importers.base import AGENT_COLUMNS
+from certkit.evidence.importers.base import AGENT_COLUMNS, CHOICES
 from certkit.evidence.importers.mapping import (
     NO_TIME_ZONE,
     OTHERWISE,
@@ -257,7 +257,7 @@ class Mapper:
     def state(self, draft: Draft) -> None:
         """State in a bundle what the mapping says of the protocol, and which choices made its records."""
         draft.protocol |= self.mapping.protocol.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        for name in ("success", "domain", "condition", "split_by", "timezone", "encoding"):
+        for name in CHOICES:
             if (value := getattr(self._options, name)) is not None:
                 draft.options[name] = visible(value)[:500]
         if self._options.mapping is not None:

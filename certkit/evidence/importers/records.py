@@ -67,51 +67,42 @@ class Records(Importer):
                 for number, values in enumerate(parquet.rows(self.job.source, shown=source.name), 1):
                     yield values, Place(source.name, number)
             else:
-                yield from _Csv(source, self.job).rows()
+                yield from _csv_rows(source, self.job)
 
 
-class _Csv:
-    """The rows of a CSV file, each with the line at which it begins."""
+def _csv_rows(source: Source, job: Job) -> Iterator[tuple[dict[str, Any], Place]]:
+    """Yield the rows of a CSV file, each with the line at which it begins."""
+    begins, size = 1, 0
 
-    def __init__(self, source: Source, job: Job) -> None:
-        self._source, self._job = source, job
-        self._lines = source.text(job.options.encoding or "utf-8")
-        self._here = self._size = 0
-        self._begins = 1
+    def lines() -> Iterator[str]:
+        nonlocal size
+        for number, line in source.text(job.options.encoding or "utf-8"):
+            size += len(line)
+            if size > MAX_ROW:
+                where = f"{source.name}:{number}"
+                raise InputError("json.too-large", f"row longer than {MAX_ROW:,} characters", where=where)
+            yield line
 
-    def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
-        first = next(self, None)
-        if first is None:
-            raise InputError("import.source", "is empty", where=self._source.name)
-        reader = csv.reader(chain([first], self), delimiter=separator(first), strict=True)
-        header: list[str] = []
-        try:
-            for cells in reader:
-                place = Place(self._source.name, self._begins)
-                self._begins, self._size = self._here + 1, 0
-                if not header:
-                    header = _header(cells, place)
-                elif not "".join(cells).strip():
-                    self._job.blank += bool(cells)  # as spreadsheets leave at the end
-                elif len(cells) != len(header):
-                    fault = place.fault(f"{len(header)} cells, as the header has", str(len(cells)))
-                    self._job.refuse(fault)
-                else:
-                    yield dict(zip(header, cells, strict=True)), place
-        except csv.Error as error:
-            where = f"{self._source.name}:{self._begins}"
-            raise InputError("import.source", f"not CSV: {error}", where=where) from None
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        self._here, line = next(self._lines)
-        self._size += len(line)
-        if self._size > MAX_ROW:
-            where = f"{self._source.name}:{self._here}"
-            raise InputError("json.too-large", f"row longer than {MAX_ROW:,} characters", where=where)
-        return line
+    following = lines()
+    if (first := next(following, None)) is None:
+        raise InputError("import.source", "is empty", where=source.name)
+    reader = csv.reader(chain([first], following), delimiter=separator(first), strict=True)
+    header: list[str] = []
+    try:
+        for cells in reader:
+            place = Place(source.name, begins)
+            begins, size = reader.line_num + 1, 0
+            if not header:
+                header = _header(cells, place)
+            elif not "".join(cells).strip():
+                job.blank += bool(cells)  # as spreadsheets leave at the end
+            elif len(cells) != len(header):
+                job.refuse(place.fault(f"{len(header)} cells, as the header has", str(len(cells))))
+            else:
+                yield dict(zip(header, cells, strict=True)), place
+    except csv.Error as error:
+        where = f"{source.name}:{begins}"
+        raise InputError("import.source", f"not CSV: {error}", where=where) from None
 
 
 def separator(header: str) -> str:

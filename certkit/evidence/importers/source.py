@@ -1,25 +1,25 @@
-"""Reading a hostile source file, plain or gzipped: bounded, and hashed while it is read.
+"""Reading a hostile source file, plain or gzipped, in bounded pieces.
 
-A source is read once, in pieces. Its packed bytes are hashed and reported as progress. Its unpacked bytes
-are limited in total and per row, against gzip bombs and endless lines. A file is gzipped if it begins with
-gzip's two bytes, whatever its name.
+The packed bytes are reported as progress. The unpacked bytes are limited in total and per row, against gzip
+bombs and endless lines. A file is gzipped if it begins with gzip's two bytes, whatever its name. It is hashed
+after it was read: a file that changes meanwhile is named by its later bytes.
 
     with opening(path, path.name, progress) as source:
         for number, line in source.lines():
             ...
-    source.facts()      # name, SHA-256 and size of what was read
+    source.facts()      # name, SHA-256 and size of the file
 """
 
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import stat
 import zlib
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from certkit import files
 from certkit.errors import InputError
 from certkit.evidence.bundle.manifest import ImportSource
 from certkit.evidence.importers.splitter import split
@@ -48,69 +48,50 @@ _HEAD: Final = 1 << 16
 _GZIP: Final = b"\x1f\x8b"
 
 
-class _Packed(io.RawIOBase):
-    """The bytes of the file: hashed, counted, reported as progress."""
+class _Unpacked(io.RawIOBase):
+    """The bytes after decompression, limited; the packed ones are reported as progress."""
 
     def __init__(self, raw: IO[bytes], name: str, progress: Progress) -> None:
         super().__init__()
         self._raw, self._name, self._progress = raw, name, progress
-        self.digest = hashlib.sha256()
-        self.size = 0
+        packed = raw.read(2) == _GZIP
+        raw.seek(0)
+        self._inner: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+        self._told = self._size = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         try:
-            data = self._raw.read(len(buffer))
-        except OSError as error:
-            reason = (error.strerror or type(error).__name__).lower()
-            raise InputError("file.unreadable", reason, where=self._name) from error
-        buffer[: len(data)] = data
-        self.digest.update(data)
-        self.size += len(data)
-        self._progress.advance(len(data))
-        return len(data)
-
-
-class _Unpacked(io.RawIOBase):
-    """The bytes after decompression, limited."""
-
-    def __init__(self, inner: IO[bytes], packed: _Packed, name: str) -> None:
-        super().__init__()
-        self._inner, self._packed, self._name = inner, packed, name
-        self._size = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            data = self._inner.read(len(buffer))
+            size: int = self._inner.readinto(buffer)
         except (OSError, EOFError, zlib.error) as error:
             hint = "copy or download the file again; it is damaged or was cut off"
-            raise InputError(
-                "import.source", f"damaged gzip data: {error}", where=self._name, hint=hint
-            ) from None
-        buffer[: len(data)] = data
-        self._size += len(data)
-        if self._size > max(FREE, MAX_RATIO * self._packed.size):
+            raise InputError("import.source", f"damaged: {error}", where=self._name, hint=hint) from None
+        self.tell_progress(self._raw.tell())
+        self._size += size
+        if self._size > max(FREE, MAX_RATIO * self._told):
             raise InputError(
                 "import.source",
                 f"unpacks to more than {MAX_RATIO} times its size",
                 where=self._name,
                 hint="unpack it yourself if you trust it, and import the plain file",
             )
-        return len(data)
+        return size
+
+    def tell_progress(self, at: int) -> None:
+        """Report the packed bytes before place `at` that were not reported yet."""
+        self._progress.advance(at - self._told)
+        self._told = at
 
 
 class Source:
     """An opened source file; see the module's description."""
 
-    def __init__(self, name: str, stream: io.BufferedReader, packed: _Packed) -> None:
+    def __init__(self, path: Path, name: str, unpacked: _Unpacked) -> None:
         self.name = name
-        self._stream = stream
-        self._packed = packed
+        self._path, self._unpacked = path, unpacked
+        self._stream = io.BufferedReader(unpacked, CHUNK)
 
     def head(self) -> bytes:
         """Return up to 64 KiB from the beginning of the file, without consuming them."""
@@ -168,10 +149,10 @@ class Source:
         return data
 
     def facts(self) -> ImportSource:
-        """Return name, SHA-256 and size of the file; reads the rest of it."""
-        while self._packed.read(CHUNK):
-            pass
-        return ImportSource(name=self.name, sha256=self._packed.digest.hexdigest(), size=self._packed.size)
+        """Return name, SHA-256 and size of the file."""
+        size = self._path.stat().st_size
+        self._unpacked.tell_progress(size)
+        return ImportSource(name=self.name, sha256=files.sha256(self._path), size=size)
 
     def _check_row(self, number: int, size: int) -> None:
         if size > MAX_ROW:
@@ -196,8 +177,4 @@ def opening(path: Path, name: str, progress: Progress) -> Iterator[Source]:
     if raw is None:
         raise InputError("import.source", "expected a regular file", where=name)
     with raw:
-        packed = _Packed(raw, name, progress)
-        inner: IO[bytes] = io.BufferedReader(packed, CHUNK)
-        if inner.peek(2)[:2] == _GZIP:  # type: ignore[attr-defined]
-            inner = gzip.GzipFile(fileobj=inner)  # type: ignore[assignment]
-        yield Source(name, io.BufferedReader(_Unpacked(inner, packed, name), CHUNK), packed)
+        yield Source(path, name, _Unpacked(raw, name, progress))

@@ -85,7 +85,7 @@ class Columns:
     """`size` records as a column per field.
 
     `numbers` holds arrays by field name, `texts` sequences. `times` is ``started_at`` in microseconds since
-    1970-01-01 UTC, None where no record has it. `user_fields` are the names of the ``x_`` fields.
+    1970-01-01 UTC, None where no record has it.
     """
 
     def __init__(
@@ -95,17 +95,15 @@ class Columns:
         numbers: dict[str, NDArray[Any]],
         texts: dict[str, Sequence[str]],
         times: Integers | None,
-        user_fields: frozenset[str],
     ) -> None:
         self.size = size
         self.numbers = numbers
         self.texts = texts
         self.times = times
-        self.user_fields = user_fields
         self._codes: dict[str, tuple[NDArray[np.int32], dict[str, int]]] = {}
 
     @classmethod
-    def of_records(cls, records: Sequence[Record], user_fields: frozenset[str]) -> Columns:
+    def of_records(cls, records: Sequence[Record]) -> Columns:
         """Return the columns of records that were read one by one."""
         numbers: dict[str, NDArray[Any]] = {}
         texts: dict[str, Sequence[str]] = {}
@@ -126,7 +124,6 @@ class Columns:
             numbers=numbers,
             texts=texts,
             times=np.array(times, np.int64),
-            user_fields=user_fields,
         )
 
     @classmethod
@@ -148,7 +145,6 @@ class Columns:
             numbers=numbers,
             texts=texts,
             times=np.concatenate([part.microseconds() for part in parts]) if timed else None,
-            user_fields=frozenset().union(*(part.user_fields for part in parts)),
         )
 
     def text(self, name: str) -> Sequence[str]:

@@ -107,8 +107,7 @@ class Layout:
                 zeros = zeros or (kind == "floating" and not numbers[name].all())
         if not all(_CONDITION.match(condition) for condition in set(texts["condition"])):
             raise NotUnderstoodError
-        user = frozenset(self.user)
-        return Columns(size, numbers=numbers, texts=texts, times=times, user_fields=user), marked, zeros
+        return Columns(size, numbers=numbers, texts=texts, times=times), marked, zeros
 
 
 def _text(name: str, column: tuple[Any, ...]) -> tuple[Sequence[str], int]:

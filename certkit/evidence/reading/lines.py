@@ -40,24 +40,14 @@ def check_line(line: bytes, number: int = 1) -> tuple[Record, frozenset[str]] | 
     result = typed_line(line, number)
     if isinstance(result, list):
         return result
-    return contradictions(Columns.of_records([result[0]], result[1]), [number]) or result
+    return contradictions(Columns.of_records([result[0]]), [number]) or result
 
 
 def typed_line(line: bytes, number: int) -> tuple[Record, frozenset[str]] | list[Fault]:
     """Return the record on a line, which may still contradict itself, or the faults of its fields."""
-    if not line.strip():
-        return [_fault(number, "", "record.blank-line", "one JSON object", "an empty line")]
-    if len(line) > MAX_LINE:
-        size = f"{len(line):,} bytes"
-        return [_fault(number, "", "record.too-long", f"at most {MAX_LINE:,} bytes", size)]
-    try:
-        value = canonical.loads(line)
-    except InputError as error:
-        return [
-            _fault(number, "", "record.json", "one strict JSON object", f"{error.message} ({error.code})")
-        ]
-    if not isinstance(value, dict):
-        return [_fault(number, "", "record.json", "one JSON object", shown(value))]
+    value = object_on(line, number, most=MAX_LINE, code="record.json")
+    if isinstance(value, list):
+        return value
     user = frozenset(name for name in value if USER_FIELD.match(name))
     known = {name: _as_integer(name, item) for name, item in value.items() if name not in user}
     try:
@@ -65,6 +55,23 @@ def typed_line(line: bytes, number: int) -> tuple[Record, frozenset[str]] | list
     except msgspec.ValidationError:
         faults = [_wrong_field(name, known, number) for name in wrong_fields(Record, known)]
         return sorted(faults, key=lambda fault: (fault.pointer, fault.code))
+
+
+def object_on(line: bytes, number: int, *, most: int, code: str) -> dict[str, Any] | list[Fault]:
+    """Return the JSON object on a line of at most `most` bytes, or the fault of the line."""
+    actual = "an empty line"
+    if len(line) > most:
+        actual = f"{len(line):,} bytes, limit {most:,}"
+    elif line.strip():
+        try:
+            value = canonical.loads(line)
+        except InputError as error:
+            actual = f"{error.message} ({error.code})"
+        else:
+            if isinstance(value, dict):
+                return value
+            actual = shown(value)
+    return [_fault(number, "", code, "one strict JSON object", actual)]
 
 
 def _as_integer(name: str, value: Any) -> Any:
@@ -161,8 +168,9 @@ class Reader:
         read = [typed_line(line, number) for number, line in enumerate(split_lines(block), 1)]
         right = [(number, *item) for number, item in enumerate(read, 1) if not isinstance(item, list)]
         records = [record for _, record, _ in right]
-        columns = Columns.of_records(records, frozenset().union(*(user for *_, user in right)))
-        names = columns.user_fields | columns.numbers.keys() | columns.texts.keys() | {"started_at"}
+        columns = Columns.of_records(records)
+        user = frozenset[str]().union(*(user for *_, user in right))
+        names = user | columns.numbers.keys() | columns.texts.keys() | {"started_at"}
         broken = contradictions(columns, [number for number, *_ in right])
         if broken or len(records) < len(read):
             faults = [fault for item in read if isinstance(item, list) for fault in item]

@@ -1,7 +1,8 @@
 """Parquet record files: columns where every value is certainly right, else the same rows as JSON lines.
 
 `blocks` checks whole columns and tells no fault: where a value may be wrong, or the type of a column is rare,
-its rows are written as JSON objects and read line by line (`lines`), which decides. Arrow files are not read.
+its rows are written as JSON objects and read line by line (`lines`), which decides. The user's own columns
+are not read, nor are Arrow files.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from certkit.canonical import MAX_INTEGER
 from certkit.errors import InputError
 from certkit.evidence.reading.columns import ABSENT, DEFAULTS, DTYPES, FIELDS, KINDS, Columns
-from certkit.evidence.reading.layout import MAX_USER_FIELDS, NotUnderstoodError, times_of
+from certkit.evidence.reading.layout import NotUnderstoodError, times_of
 from certkit.evidence.reading.lines import BLOCK
-from certkit.evidence.records.record import MAX_LINE, REQUIRED, USER_FIELD
+from certkit.evidence.records.record import REQUIRED, USER_FIELD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,17 +40,11 @@ MEMORY: Final = "400MB"
 _SMALL_INTEGERS: Final = {"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"}
 _NUMBERS: Final = {*_SMALL_INTEGERS, "BIGINT", "DOUBLE"}
 _INSTANT: Final = "TIMESTAMP WITH TIME ZONE"
-_HARMLESS: Final = {*_SMALL_INTEGERS, "BOOLEAN", "DATE", "TIMESTAMP", _INSTANT}
-"""Types of the user's own columns whose values are always JSON, and short."""
-
 _NEVER: Final = -(2**61)
 """Stands for a time that no calendar has."""
 
 _YEARS: Final = (-62_135_596_800_000_000, 253_402_300_799_999_999)
 """Microseconds from the first moment of year 1 to the last of year 9999."""
-
-_ESCAPED: Final = 6
-"""Most bytes that a byte of text takes in JSON."""
 
 
 def blocks(path: Path, *, shown: str) -> Iterator[Columns | bytes]:
@@ -62,12 +56,12 @@ def blocks(path: Path, *, shown: str) -> Iterator[Columns | bytes]:
         kinds = _kinds(connection, source, shown)
         (count,) = connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0]  # noqa: S608 - a number
         numbered = source.replace(")", ", file_row_number = true)")
-        selected = ", ".join(filter(None, (_selected(name, kind) for name, kind in kinds.items())))
+        selected = ", ".join(_selected(name, kind) for name, kind in kinds.items()) or "1"
         for start in range(0, count, BATCH):
             rows = f"{numbered} WHERE file_row_number BETWEEN {start} AND {start + BATCH - 1}"
             values = connection.execute(f"SELECT {selected} FROM {rows}").fetchnumpy()  # noqa: S608 - quoted
             try:
-                yield _columns(min(BATCH, count - start), kinds, values)
+                yield _columns(min(BATCH, count - start), values)
             except (NotUnderstoodError, msgspec.ValidationError):
                 yield from _lines(connection, rows, kinds)
 
@@ -110,7 +104,7 @@ def _opened(path: Path, code: str, shown: str) -> Iterator[tuple[duckdb.DuckDBPy
 
 
 def _kinds(connection: duckdb.DuckDBPyConnection, source: str, shown: str) -> dict[str, str]:
-    """Return the type of every column; refuses a column that is no field."""
+    """Return the type of every column that is a field; refuses one that is neither this nor the user's."""
     kinds = {
         name: kind
         for name, kind, *_ in connection.sql(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608 - a number
@@ -122,17 +116,13 @@ def _kinds(connection: duckdb.DuckDBPyConnection, source: str, shown: str) -> di
                 f"column {name!r} is not a field of the record format and has no x_ prefix",
                 where=shown,
             )
-    return kinds
+    return {name: kind for name, kind in kinds.items() if name in FIELDS}
 
 
-def _selected(name: str, kind: str) -> str | None:
-    """Return SQL that gives what is checked of a column: values, lengths, or whether they are null."""
+def _selected(name: str, kind: str) -> str:
+    """Return SQL that gives what is checked of a column: values, or whether they are null."""
     value = f'"{name}"'
-    if name not in FIELDS:
-        if kind in _HARMLESS:
-            return None
-        wanted = {"VARCHAR": f"strlen({value})", "BIGINT": value, "DOUBLE": value}.get(kind)
-    elif KINDS[name] == "ternary":
+    if KINDS[name] == "ternary":
         wanted = f"{value}::TINYINT" if kind == "BOOLEAN" else None
     elif KINDS[name] in {"integer", "floating"}:
         wanted = value if kind in _NUMBERS else None
@@ -145,7 +135,7 @@ def _selected(name: str, kind: str) -> str | None:
     return f"{wanted or f'{value} IS NULL'} AS {value}"
 
 
-def _columns(size: int, kinds: Mapping[str, str], values: Mapping[str, NDArray[Any]]) -> Columns:
+def _columns(size: int, values: Mapping[str, NDArray[Any]]) -> Columns:
     """Return the columns of rows that are certainly right; raises for all others."""
     numbers: dict[str, NDArray[Any]] = {}
     texts: dict[str, Sequence[str]] = {}
@@ -169,11 +159,9 @@ def _columns(size: int, kinds: Mapping[str, str], values: Mapping[str, NDArray[A
             times = np.ma.filled(column, ABSENT)
         else:
             numbers[name] = _numbers(name, data, absent)
-    user = frozenset(name for name in kinds if name not in FIELDS)
     if not texts.keys() >= {*REQUIRED}:
         raise NotUnderstoodError
-    _check_user({name: kinds[name] for name in user}, values)
-    return Columns(size, numbers=numbers, texts=texts, times=times, user_fields=user)
+    return Columns(size, numbers=numbers, texts=texts, times=times)
 
 
 def _text(name: str, column: NDArray[Any], absent: NDArray[np.bool_]) -> list[str]:
@@ -207,23 +195,6 @@ def _numbers(name: str, data: NDArray[Any], absent: NDArray[np.bool_]) -> NDArra
     column = np.full(len(data), DEFAULTS[kind], DTYPES[kind])
     column[~absent] = present
     return column
-
-
-def _check_user(kinds: Mapping[str, str], values: Mapping[str, NDArray[Any]]) -> None:
-    """Raise where a value of the user's own columns may be no JSON, or a line be too long."""
-    length = 0
-    for name, kind in kinds.items():
-        if kind not in _HARMLESS:
-            present = np.ma.compressed(np.ma.asarray(values[name]))
-            if kind == "VARCHAR":
-                length += int(present.max(initial=0))
-            elif present.dtype == np.bool_:
-                if not present.all():
-                    raise NotUnderstoodError
-            elif not ((present >= -MAX_INTEGER) & (present <= MAX_INTEGER)).all():
-                raise NotUnderstoodError
-    if len(kinds) > MAX_USER_FIELDS or 2 * _ESCAPED * length > MAX_LINE:
-        raise NotUnderstoodError
 
 
 def _plain(value: Any) -> Any:

@@ -23,7 +23,7 @@ from certkit.evidence.reading.columns import ABSENT, Index
 from certkit.evidence.reading.lines import Reader, blocks, checked
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Measured, Outcome, Split
-from certkit.evidence.summary.likeness import VALUES, likeness, name_hash
+from certkit.evidence.summary.likeness import likeness, name_hash
 from certkit.evidence.summary.ordering import order
 from certkit.evidence.summary.reduce import EXTREMES, GROUP, RUN, Sums, reduce
 from certkit.evidence.summary.repeats import (
@@ -167,8 +167,6 @@ class Merge:
         self._groups = [np.empty(0, GROUP)]
         self._runs: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, kind)] for name, kind in RUN.items()}
         self._unclustered = 0
-        self._user_fields: frozenset[str] = frozenset()
-        self._values: dict[str, set[int]] = {}
         self._spelled_alike = 0
 
     def add(self, sums: Sums) -> None:
@@ -190,10 +188,6 @@ class Merge:
         for name, parts in self._runs.items():
             parts.append(sums.runs[name])
         self._unclustered += sums.unclustered
-        self._user_fields |= sums.user_fields
-        for name, values in sums.values.items():
-            if len(self._values.setdefault(name, set())) <= VALUES:
-                self._values[name] |= values
 
     def sums(self) -> Sums:
         """Return all that was added, in a form that another merge can add."""
@@ -204,8 +198,6 @@ class Merge:
             groups=self.groups(),
             runs={name: self.run(name) for name in self._runs},
             unclustered=self._unclustered,
-            user_fields=self._user_fields,
-            values=self._values,
         )
 
     def run(self, name: str) -> NDArray[Any]:
@@ -255,7 +247,7 @@ class Merge:
         place = np.empty(len(keys), np.int32)
         place[[self.cells[key] for key in keys]] = np.arange(len(keys))
         part = np.repeat(np.arange(len(parts)), parts) if parts else None
-        alike = likeness({name: self.run(name) for name in LIKENESS}, self.groups(), self._values, part)
+        alike = likeness({name: self.run(name) for name in LIKENESS}, self.groups(), part)
         groups, joined = join(self.groups())
         groups = groups[np.lexsort((groups["task"], groups["cluster"], place[groups["cell"]]))]
         runs = {name: self.run(name) for name in self._runs if name not in LIKENESS}
@@ -275,7 +267,6 @@ class Merge:
             times=times,
             joined=joined,
             unclustered=self._unclustered,
-            user_fields=tuple(sorted(self._user_fields)),
             likeness=replace(alike, runs_spelled_alike=self._spelled_alike),
         )
 

@@ -2,9 +2,8 @@
 
 A run's print is the hash of every field that was measured of it, ids and times left out. Two runs with the
 same print are alike. Equal runs prove copying only if equality by chance is unlikely. A run is compared only
-if its scores together can take at least 1,000 times as many values as there are runs (`SPARE`). The digits of
-a score give that number. Where all its values are quotients of small counts, or are few and have two decimals
-at most, the number of distinct values does: a score that repeats to many digits is no grade.
+if its scores together can take at least 1,000 times as many values as there are runs (`SPARE`), by the digits
+that they have: see `digits`.
 
 Everything here works on whole columns. What follows from it is for `assessment.findings` to say.
 """
@@ -32,14 +31,13 @@ if TYPE_CHECKING:
 
 SCORES: Final = (
     "memory_similarity",
-    "layer2_score",
     "layer3_score",
     "confidence",
     "safety_risk",
     "quality_factor",
     "traceability",
 )
-"""The continuous fields of a record."""
+"""The continuous fields of a record; `layer2_score` is a share of constraints, and so a quotient."""
 
 _NOT_MEASURED: Final = {
     *("run_id", "task_id", "cluster_id", "sequence", "started_at", "trial"),
@@ -51,14 +49,8 @@ _NUMBERS: Final = tuple(
 )
 _BILLION: Final = 10**9
 MOST_DIGITS: Final = 9
-BITS: Final = 4
-"""Bits of `digits` for each of `SCORES`."""
-
-SAMPLE: Final = 4096
-"""Values of a score that are looked at in each block to tell how many it takes."""
-
-VALUES: Final = 1000
-"""Distinct values of a score after which it takes many."""
+COUNTS: Final = 20
+"""Quotients of counts up to this one are grades, to three or four decimals, and tell runs apart badly."""
 
 SPARE: Final = 3
 """Powers of ten by which the values that scores can take must outnumber the runs."""
@@ -98,32 +90,30 @@ def prints(columns: Columns) -> Hashes:
     return total
 
 
-def digits(columns: Columns) -> NDArray[np.uint32]:
-    """Return how many digits each of `SCORES` has in every run, `BITS` bits each; 0 where it is absent."""
-    packed = np.zeros(columns.size, np.uint32)
-    for place, name in enumerate(SCORES):
+def digits(columns: Columns) -> NDArray[np.uint8]:
+    """Return how many digits the `SCORES` of each run have together.
+
+    Two decimals count as one digit, one as none, more than three as `MOST_DIGITS`, a quotient as none.
+    """
+    total = np.zeros(columns.size, np.uint8)
+    for name in SCORES:
         if name in columns.numbers:
-            whole = np.rint(columns.numbers[name] * _BILLION)
-            digits = np.full(columns.size, MOST_DIGITS, np.uint32)
-            for zeros, fewer in ((6, 6), (7, 1), (8, 1), (9, 1)):  # from 9 digits to 3, 2, 1 and 0
+            behind = columns.numbers[name] % 1
+            whole = np.rint(behind * _BILLION)
+            digits = np.full(columns.size, MOST_DIGITS, np.uint8)
+            for zeros, fewer in ((6, 6), (7, 2), (8, 1)):  # from 9 digits to 3, 1 and 0
                 quotient = whole / 10**zeros
-                digits -= np.uint32(fewer) * (quotient == np.rint(quotient))
-            packed |= digits << np.uint32(BITS * place)
-    return packed
+                digits -= np.uint8(fewer) * (quotient == np.rint(quotient))
+            total += np.where(_QUOTIENTS[np.rint(behind * _TENTHS).astype(np.int64)], np.uint8(0), digits)
+    return total
 
 
-def sampled(columns: Columns) -> dict[str, set[int]]:
-    """Return what each score takes in some of the runs, in billionths."""
-    present = {
-        name: column[columns.present(name)][:SAMPLE]
-        for name, column in columns.numbers.items()
-        if name in SCORES
-    }
-    return {
-        name: set(np.unique(np.rint(column * _BILLION).astype(np.int64)).tolist())
-        for name, column in present.items()
-        if len(column)
-    }
+_TENTHS: Final = 10**4
+_QUOTIENTS: Final = np.zeros(_TENTHS + 1, np.bool_)
+"""Whether a number of ten-thousandths is a quotient of counts, rounded to three or four decimals."""
+for _n in range(1, COUNTS + 1):
+    for _unit in (1, 10):
+        _QUOTIENTS[np.rint(np.arange(_n + 1) / _n * _TENTHS / _unit).astype(np.int64) * _unit] = True
 
 
 def spellings(names: Sequence[str], hashes: Hashes) -> Hashes:
@@ -148,15 +138,14 @@ def stems(names: Collection[str]) -> Hashes:
 def likeness(
     runs: dict[str, NDArray[Any]],
     groups: NDArray[np.void],
-    values: dict[str, set[int]],
     part: NDArray[np.int64] | None = None,
 ) -> Likeness:
     """Return how many runs are alike; `runs` holds columns of `reduce.RUN`, `groups` is of `reduce.GROUP`.
 
-    `values` holds what each score takes, as `sampled` collects it; `part` numbers the bundle of each run.
+    `part` numbers the bundle of each run.
     """
     once, counting = _counting(groups)
-    across, within, renamed = _alike(runs, groups, values, part)
+    across, within, renamed = _alike(runs, groups, part)
     return Likeness(
         across=across,
         within=within,
@@ -171,15 +160,13 @@ def likeness(
 def _alike(
     runs: dict[str, NDArray[Any]],
     groups: NDArray[np.void],
-    values: dict[str, set[int]],
     part: NDArray[np.int64] | None,
 ) -> tuple[int, int, int]:
     """Return runs alike across tasks or parts, within one task of one part, and across tasks of one stem."""
     size = len(runs["print"])
     if not size:
         return 0, 0, 0
-    telling = _telling(runs["digits"], _most(values, runs["print"]), SPARE + math.log10(size))
-    place = np.flatnonzero(telling)
+    place = np.flatnonzero(runs["digits"] >= SPARE + math.log10(size))
     ordered = np.sort(runs["print"][place])
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(twice):
@@ -202,44 +189,6 @@ def _distinct(kind: NDArray[np.int64], values: NDArray[Any]) -> NDArray[np.int64
     new = np.ones(len(kind), np.bool_)
     new[1:] = (kind[1:] != kind[:-1]) | (values[1:] != values[:-1])
     return np.bincount(kind[new])
-
-
-def _most(values: dict[str, set[int]], hashes: Hashes) -> dict[str, int]:
-    """Return how many digits each score can be worth: no more than its values where these are coarse."""
-    if not values:
-        return {}
-    kinds = len(np.unique(hashes)) if len(hashes) <= SAMPLE else VALUES
-    most = {}
-    for name, taken in values.items():
-        few = len(taken) < min(kinds / 2, VALUES)
-        if all(_quotient(value) or (few and value % 10**7 == 0) for value in taken):
-            most[name] = int(math.log10(max(len(taken), 1)))
-        else:
-            most[name] = MOST_DIGITS
-    return most
-
-
-def _quotient(value: int) -> bool:
-    """Tell whether a score in billionths is a quotient of small counts, rounded to the digits it has."""
-    if value % 10**6 == 0:
-        places, most = 3, 12
-    else:
-        places = next(places for places in range(4, 10) if value % 10 ** (MOST_DIGITS - places) == 0)
-        most = 64
-    unit = 10 ** (MOST_DIGITS - places)
-    return any(
-        2 * abs(value * n - round(value * n / _BILLION) * _BILLION) <= n * max(unit, 2)
-        for n in range(2, most + 1)
-    )
-
-
-def _telling(packed: NDArray[np.uint32], most: dict[str, int], needed: float) -> NDArray[np.bool_]:
-    total = np.zeros(len(packed), np.int64)
-    for place, name in enumerate(SCORES):
-        if name in most:
-            digits = (packed >> np.uint32(BITS * place)) & np.uint32(2**BITS - 1)
-            total += np.minimum(digits, most[name])
-    return total >= needed
 
 
 def _counting(groups: NDArray[np.void]) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from certkit.evidence.reading.columns import ABSENT
 from certkit.evidence.records.record import Split
-from certkit.evidence.summary.likeness import digits, name_hashes, prints, sampled, spellings, stems
+from certkit.evidence.summary.likeness import digits, name_hashes, prints, spellings, stems
 from certkit.evidence.summary.summary import CLUSTER_FIELDS, TALLY_FIELDS
 from certkit.evidence.summary.terms import Terms
 
@@ -40,8 +40,7 @@ class Sums(Struct, kw_only=True, eq=False):
 
     `tallies` has a row per cell and a column per tally field. `terms` maps (number of a cell, steps_actual)
     to the numerators of PEI and of PEI 2025. `groups` is of dtype `GROUP`. `runs` holds the columns of
-    `RUN`, in the order of the lines. `unclustered` counts records without a cluster_id. `values` is what
-    `likeness.sampled` collects.
+    `RUN`, in the order of the lines. `unclustered` counts records without a cluster_id.
     """
 
     cells: list[CellKey]
@@ -50,8 +49,6 @@ class Sums(Struct, kw_only=True, eq=False):
     groups: NDArray[np.void]
     runs: dict[str, NDArray[Any]]
     unclustered: int
-    user_fields: frozenset[str]
-    values: dict[str, set[int]]
 
 
 TAG_BYTES: Final = 9
@@ -86,7 +83,7 @@ RUN: Final[dict[str, type[np.generic]]] = {
     "spelling": np.uint64,  # hash of the skeleton of run_id
     "task": np.uint64,  # hash
     "print": np.uint64,  # see `likeness`
-    "digits": np.uint32,
+    "digits": np.uint8,
     "sequence": np.int64,
     "started": np.int64,  # microseconds
     "cell": np.int32,
@@ -135,8 +132,6 @@ def reduce(columns: Columns, salt: bytes | None = None) -> Sums:
         groups=table,
         runs=_runs(columns, cell, table["task"][group], terms),
         unclustered=int(table["runs"][alone].sum()),
-        user_fields=columns.user_fields,
-        values=sampled(columns),
     )
 
 

@@ -73,11 +73,6 @@ class TaskSums(Struct, frozen=True, kw_only=True, eq=False):
     xx: Number
     most: Number
 
-    @property
-    def worth(self) -> float:
-        """How many tasks of equal size spread as much: (Σn_c)² / Σn_c², k where all are equal."""
-        return float(self.n * self.n / self.nn)
-
 
 class Shared(Struct, frozen=True, kw_only=True, eq=False):
     """Products over the tasks c that carry both of two metrics a and b; names as in `TaskSums`.

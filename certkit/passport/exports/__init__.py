@@ -1,13 +1,11 @@
-"""Exports: a verified passport's claim in the formats of others, each naming the passport it is taken from.
+"""Exports: the claim of a verified passport in the formats of others, each naming the passport by its id.
 
-    source = verified(data, trust=trust, at=now)          # or an error that says at which step it failed
-    export("in-toto-svr", source, key=key).content
-    export("badge", unverified(data, at=now)).content     # says UNVERIFIED in the picture
+    verification = verify(data, trust=trust, at=now)
+    export("in-toto-svr", verification, key=key).content
 
-An export is a copy of a claim and no evidence; each says so. What is signed here is signed by a key of the
-caller's: a verifier (``in-toto-svr``), the issuer (``vc+jwt``), or whoever publishes an agent card (``a2a``).
-These are made from a verified passport alone. The unsigned formats can be had of an unverified one, which
-they then show. Specimens are named so that no reader takes one for the real thing.
+Only a passport that verifies is exported, and what is dated bears the time of that verification. An export is
+a copy of a claim and no evidence; each says so. Three formats are signed by a key of the caller's, and speak
+in the name of that key alone. Specimens are named so that no reader takes one for the real thing.
 """
 
 from __future__ import annotations
@@ -16,29 +14,22 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from msgspec import Struct
 
-from certkit import canonical
 from certkit.document import Digest, Document, Text
-from certkit.errors import CertkitError, NegativeError, UsageError
-from certkit.passport import words
+from certkit.errors import NegativeError, UsageError
 from certkit.passport.exports import shown, signed
-from certkit.passport.opening import parse
-from certkit.passport.verification import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from certkit.passport.keys import PrivateKey
     from certkit.passport.opening import Verification
     from certkit.passport.statement import Predicate
-    from certkit.passport.trust import Trust
 
-__all__ = ["FORMATS", "Export", "Format", "Source", "export", "unverified", "verified"]
+__all__ = ["FORMATS", "Export", "Format", "Source", "export"]
 
 Format = Literal["in-toto-svr", "vc+jwt", "a2a", "markdown", "badge"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
-OPEN: Final[frozenset[Format]] = frozenset({"markdown", "badge"})
-"""The formats that are never signed, and so may show an unverified passport."""
+SIGNED: Final[frozenset[Format]] = frozenset({"in-toto-svr", "vc+jwt", "a2a"})
 
 _WRITERS: Final[dict[Format, Callable[..., tuple[str, str]]]] = {
     "in-toto-svr": signed.svr,
@@ -47,86 +38,20 @@ _WRITERS: Final[dict[Format, Callable[..., tuple[str, str]]]] = {
     "markdown": shown.markdown,
     "badge": shown.badge,
 }
-"""What writes a format: ``writer(source, key=, card=, verifier=)`` returns media type and text."""
+"""What writes a format: ``writer(source, key=, card=)`` returns media type and text."""
 
 
 class Source(Struct, frozen=True, kw_only=True, eq=False):
-    """A passport's claim as of a time: `verification` and `trust` are None where nobody verified it.
-
-    `at` is the time that it was verified for, `made` when that was done.
-    """
+    """A passport's claim, and the verification that showed it."""
 
     passport_id: Digest
     predicate: Predicate
-    at: datetime
-    made: datetime
-    verification: Verification | None = None
-    trust: Trust | None = None
-
-    @property
-    def as_of(self) -> str | None:
-        """The time that was asked for, in words, None where that was the present."""
-        return words.day(self.at) if self.at != self.made else None
+    verification: Verification
 
     @property
     def is_specimen(self) -> bool:
         """Whether the evidence is simulated."""
         return self.predicate.origin == "simulated"
-
-
-def verified(
-    data: bytes, *, trust: Trust, at: datetime, made: datetime | None = None, **checks: Any
-) -> Source:
-    """Return the claim of a passport that verifies under `trust` at an aware time.
-
-    `made` is the present, where that is not the time asked for: what is signed is dated by it.
-    `checks` are the further questions of `certkit.passport.verify`. Raises `CertkitError`
-    ``export.unverified`` with the exit code of the verification, naming the step that stands in the way.
-    """
-    verification = verify(data, trust=trust, at=at, **checks)
-    if (
-        verification.verdict != "verified"
-        or verification.statement is None
-        or verification.passport_id is None
-    ):
-        raise _refused(
-            verification, {*trust.require, *(name for name, given in checks.items() if given is not None)}
-        )
-    return Source(
-        passport_id=canonical.Digest(verification.passport_id),
-        predicate=verification.statement.predicate,
-        at=at,
-        made=made or at,
-        verification=verification,
-        trust=trust,
-    )
-
-
-def unverified(data: bytes, *, at: datetime, made: datetime | None = None) -> Source:
-    """Return the claim of a passport whose form holds, and of which nothing else is known.
-
-    `at` and `made` are as in `verified`.
-    Raises `InputError` and `NegativeError` with the codes of `certkit.passport.parse` and
-    `certkit.passport.payload.read`.
-    """
-    passport = parse(data)
-    predicate = passport.unverified_statement().predicate
-    return Source(passport_id=passport.passport_id, predicate=predicate, at=at, made=made or at)
-
-
-def _refused(verification: Verification, required: set[str]) -> CertkitError:
-    step = verification.deciding
-    if step is not None:
-        message = f"the passport is rejected at step {step.number} ({step.id}): {step.detail}"
-    else:
-        needed = [check for check in verification.steps if check.status == "skipped" and check.id in required]
-        what = "; ".join(f"{check.id}: {check.detail}" for check in needed) or "a timestamp"
-        message = f"what is required could not be checked: {what}"
-    error = NegativeError(
-        "export.unverified", message, hint="'certkit verify PASSPORT --trust FILE' tells of every step"
-    )
-    error.exit_code = verification.exit_code
-    return error
 
 
 class Export(Document, frozen=True, kw_only=True, tag="urn:certkit:export:v1"):
@@ -140,32 +65,31 @@ class Export(Document, frozen=True, kw_only=True, tag="urn:certkit:export:v1"):
 
 def export(
     format: Format,  # noqa: A002 - the word of the trade, and of the option
-    source: Source,
+    verification: Verification,
     *,
     key: PrivateKey | None = None,
     card: Any = None,
-    verifier: str | None = None,
 ) -> Export:
-    """Return `source` in a format.
+    """Return a verified passport in a format.
 
-    `key` signs: required for ``vc+jwt`` and ``a2a``, possible for ``in-toto-svr``. `card` is the JSON of the
-    A2A agent card to sign; `verifier` the URI that names who verified. Raises `UsageError` ``usage.option``,
-    ``export.unverified`` or ``export.key``, and `InputError` ``export.card``.
+    `key` signs the formats that are signed; `card` is the JSON of the A2A agent card to sign. Raises
+    `UsageError` ``usage.option``, `InputError` ``export.card``, and `NegativeError` ``export.unverified``
+    with the exit code of the verification, where it did not verify.
     """
-    faults = {
-        f"no format {format!r}; formats: {', '.join(FORMATS)}": format not in FORMATS,
-        f"{format} is signed, and needs --key": format in {"vc+jwt", "a2a"} and key is None,
-        f"{format} is not signed; leave --key out": format in OPEN and key is not None,
-        "--card goes with --format a2a, which needs it": (card is not None) != (format == "a2a"),
-        "--verifier goes with --format in-toto-svr": verifier is not None and format != "in-toto-svr",
-    }
-    if message := next((text for text, holds in faults.items() if holds), None):
-        raise UsageError("usage.option", message)
-    if source.verification is None and format not in OPEN:
+    if (key is not None) != (format in SIGNED):
         raise UsageError(
-            "export.unverified",
-            f"{format} is written only of a passport that was verified",
-            hint=f"verify it with --trust FILE; unverified there are {' and '.join(sorted(OPEN))}",
+            "usage.option", "in-toto-svr, vc+jwt and a2a are signed and need --key; the others take none"
         )
-    media_type, content = _WRITERS[format](source, key=key, card=card, verifier=verifier)
-    return Export(format=format, passport_id=source.passport_id, media_type=media_type, content=content)
+    if (card is not None) != (format == "a2a"):
+        raise UsageError("usage.option", "--card goes with --format a2a, which needs it")
+    statement, passport_id = verification.statement, verification.passport_id
+    if verification.verdict != "verified" or statement is None or passport_id is None:
+        step = verification.deciding
+        reason = f"rejected at step {step.number} ({step.id}): {step.detail}" if step else "unverifiable"
+        hint = "'certkit verify PASSPORT --trust FILE' tells of every step"
+        error = NegativeError("export.unverified", f"the passport is {reason}", hint=hint)
+        error.exit_code = verification.exit_code
+        raise error
+    source = Source(passport_id=passport_id, predicate=statement.predicate, verification=verification)
+    media_type, content = _WRITERS[format](source, key=key, card=card)
+    return Export(format=format, passport_id=passport_id, media_type=media_type, content=content)

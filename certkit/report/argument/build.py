@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from msgspec import Meta
 
 from certkit import canonical
-from certkit.assessment import CATALOGUE, Status
-from certkit.assessment.metrics.catalogue import Group
+from certkit.assessment.criteria import Status
+from certkit.assessment.metrics.catalogue import CATALOGUE, Group
 from certkit.document import Digest, Document, Part, Text, Tier, fill
 from certkit.evidence.context import HazardIdentification, refuse
 from certkit.report import words
@@ -132,14 +132,14 @@ class Argument(Document, frozen=True, kw_only=True, dict=True, tag="urn:certkit:
         """The state of every node that has one."""
         return self.graph.states
 
-    def count(self, *states: Standing) -> int:
-        """Return how many challenges are in one of these states."""
-        return sum(challenge.state in states for challenge in self.challenges)
+    def count(self, state: Standing) -> int:
+        """Return how many challenges are in a state."""
+        return sum(challenge.state is state for challenge in self.challenges)
 
     @property
-    def opened(self) -> int:
-        """How many challenges are open or sustained."""
-        return self.count(Standing.OPEN, Standing.SUSTAINED)
+    def opened(self) -> list[Challenge]:
+        """The challenges that are open or sustained."""
+        return [item for item in self.challenges if item.state in {Standing.OPEN, Standing.SUSTAINED}]
 
 
 def build(case: Case) -> Argument:

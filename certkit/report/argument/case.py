@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from certkit import canonical
-from certkit.assessment import CATALOGUE
+from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.result import moment
 from certkit.assessment.statistics.posterior import Scale, lower
@@ -33,7 +33,7 @@ from certkit.evidence.summary.tasks import per_task, task_sums
 from certkit.wording import UNDECLARED
 
 if TYPE_CHECKING:
-    from certkit.assessment import Assessment
+    from certkit.assessment.result import Assessment
     from certkit.evidence.bundle.manifest import Manifest, Period, Protocol
     from certkit.evidence.context import Given, Hazard
     from certkit.evidence.summary.summary import Summary

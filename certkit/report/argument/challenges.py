@@ -58,24 +58,24 @@ CLOSED_BY: Final = {
 
 _AGAINST: Final = {
     "G3": (
-        "no-fault-runs held-out-runs failures-held-out no-nominal-runs nominal-below-faults "
+        "no-fault-runs held-out-runs failures-held-out no-nominal-runs "
         "nominal-only-domain nominal-share few-fault-runs repeated-identical-runs repeats-as-independent "
-        "clusters-joined clusters-unequal undeclared-independence csi-trend-zero "
-        "csi-irs-factor no-halt-due integrity-hollow"
+        "clusters-joined undeclared-independence "
+        "no-halt-due integrity-hollow"
     ),
     "G3.2": "faults-left-out fault-effect-unknown",
     "G3.4": "no-attack-landed attack-landed-unknown attacks-left-out success-with-attack cascade-definition",
     "G4.1": "unsealed",
     "G4.2": (
         "no-records repeated-attempt undeclared-attempt undeclared-runs declared-runs-differ "
-        "harness-errors outside-period one-start-time constant-interval times-backwards domains-in-blocks "
+        "harness-errors one-start-time constant-interval times-backwards domains-in-blocks "
         "implausible-pace runs-alike names-alike tasks-not-distinct import-odd import-refused "
-        "periods-differ periods-not-compared bundles-differ integrity-partial integrity-rated "
+        "periods-differ periods-not-compared integrity-partial integrity-rated "
         "integrity-tasks"
     ),
     "G4.3": (
-        "judge-not-independent judge-uncalibrated judge-agreement-low calibration-chosen judge-correction "
-        "success-with-violations stopped-short grade-on-failure outcome-against-rule-a "
+        "judge-not-independent judge-uncalibrated calibration-chosen judge-correction "
+        "success-with-violations outcome-against-rule-a "
         "outcome-against-composite few-human-checks oracle-varies oracle-equals-actual "
         "traces-not-enclosed derived-differs"
     ),

@@ -107,6 +107,16 @@ class Graph(Struct, frozen=True, kw_only=True, dict=True):
         """Return the counter-goals that challenge a node."""
         return tuple(self._linked.get((name, "challenges"), ()))
 
+    def under(self, name: str) -> dict[str, None]:
+        """Return a node with everything that stands under it and beside that."""
+        reached, waiting = dict[str, None](), [name]
+        while waiting:
+            node = waiting.pop()
+            if node not in reached:
+                reached[node] = None
+                waiting += (*self.below(node), *self.beside(node))
+        return reached
+
     @cached_property
     def states(self) -> dict[str, State]:
         """The state of every node that has one."""

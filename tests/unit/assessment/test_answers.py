@@ -8,7 +8,9 @@ import pytest
 from msgspec import structs
 
 from certkit import canonical
-from certkit.assessment import Assessment, TierStatus, assess, sentence
+from certkit.assessment.assessing import assess
+from certkit.assessment.criteria import TierStatus
+from certkit.assessment.words import sentence
 from certkit.errors import InputError
 from certkit.evidence import context
 from certkit.evidence.summary.summary import Likeness
@@ -16,6 +18,8 @@ from tests.support import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from certkit.assessment.result import Assessment
 
 TRICK = structs.replace(build.strong(), likeness=Likeness(oracles=3))
 CODE = "oracle-varies"

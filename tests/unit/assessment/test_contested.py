@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit import canonical, workflow
-from certkit.assessment import TierStatus
-from certkit.assessment.criteria import evidenced
+from certkit.assessment.criteria import TierStatus, evidenced
 from certkit.errors import InputError
 from certkit.evidence.summary.summary import Traces
 from tests.support import bundles, evaluations
@@ -339,7 +338,7 @@ def test_silence_about_independence_contradicts_nothing(tmp_path: Path) -> None:
 
 
 def test_the_same_runs_dated_anew_are_alike_across_bundles(tmp_path: Path) -> None:
-    from certkit import evidence  # noqa: PLC0415 - of this test alone
+    from certkit.evidence.bundle.folder import seal  # noqa: PLC0415 - of this test alone
 
     roots = []
     for month in (3, 4):
@@ -354,13 +353,13 @@ def test_the_same_runs_dated_anew_are_alike_across_bundles(tmp_path: Path) -> No
         ]
         period = {"from": f"2026-{month:02d}-01", "to": f"2026-{month:02d}-28"}
         evaluations.judged(root, runs, period=period)
-        evidence.seal(root)
+        seal(root)
         roots.append(root)
     assert "runs-alike" in serious(workflow.assess(roots))
 
 
 def test_temperature_0_excuses_repeats_within_one_bundle_only(tmp_path: Path) -> None:
-    from certkit import evidence  # noqa: PLC0415 - of pooled bundles alone
+    from certkit.evidence.bundle.folder import seal  # noqa: PLC0415 - of pooled bundles alone
 
     def pooled(name: str, seeds: tuple[int, int]) -> set[str]:
         roots = []
@@ -376,7 +375,7 @@ def test_temperature_0_excuses_repeats_within_one_bundle_only(tmp_path: Path) ->
             ]
             period = {"from": f"2026-{month:02d}-01", "to": f"2026-{month:02d}-28"}
             evaluations.judged(root, runs, period=period, temperature=0)
-            evidence.seal(root)
+            seal(root)
             roots.append(root)
         return serious(workflow.assess(roots))
 

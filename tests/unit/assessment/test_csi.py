@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from certkit.assessment import Metric, State
+from certkit.assessment.metrics.metric import Metric, State
 from certkit.evidence.summary.summary import Window, WindowRun
 from tests.support import build
 
@@ -99,12 +99,7 @@ def test_csi_is_unmeasured_with_the_reason(window: Window, reason: str) -> None:
     assert reason in (metric.reason or "")
 
 
-def test_csi_caveats_are_findings_where_they_bite() -> None:
-    mixed = build.judged(build.strong(build.window(irs=[1] * 99 + [0])))
-    assert {"csi-as-printed", "csi-irs-factor"} <= build.codes(mixed)
-    assert "csi-trend-zero" not in build.codes(mixed)
-    rising = build.judged(build.strong(build.window(irs=[1] * 99 + [None], success=[True] * 99 + [False])))
-    assert "csi-trend-zero" in build.codes(rising)
-    assert "csi-irs-factor" not in build.codes(rising)
+def test_csi_is_warned_of_where_it_has_a_value() -> None:
+    assert "csi-as-printed" in build.codes(build.judged(build.strong()))
     unordered = build.judged(build.strong(Window(order=None, reason="no order", runs=0)))
     assert not {code for code in build.codes(unordered) if code.startswith("csi")}

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from certkit import evidence
-from certkit.assessment import assess
+from certkit.assessment.assessing import assess
 from certkit.assessment.metrics.csi import csi_windowed, irs_spread, pei_spread, trend
 from certkit.assessment.metrics.view import View
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.summary.gather import summarise
 from certkit.evidence.summary.summary import PEI_SCALE, Stretch
 from tests.support import build, clustered
 
@@ -213,10 +214,8 @@ DESIGN = clustered.Design(seed=4, tasks=60, runs=19, domains=2, family=0, succes
 
 
 def measured(tmp_path: Path, records: list[Run]) -> dict[str, Any]:
-    bundle = evidence.open_bundle(clustered.bundle(records).write(tmp_path / "bundle"))
-    document = assess(
-        evidence.summarise(bundle), bundle.facts, build.profile("hb-eval-2026-bounded")
-    ).to_dict()
+    bundle = open_bundle(clustered.bundle(records).write(tmp_path / "bundle"))
+    document = assess(summarise(bundle), bundle.facts, build.profile("hb-eval-2026-bounded")).to_dict()
     found: dict[str, Any] = document["metrics"]["csi_windowed"]
     return found | {
         "rows": {row["tier"]: row["status"] for row in document["criteria"] if row["id"] == "csi_windowed"}

@@ -10,8 +10,10 @@ import pytest
 from msgspec import structs
 
 from certkit import canonical
-from certkit.assessment import Status, TierStatus, assess, measure_next, parse, sentence
-from certkit.assessment.criteria import Readings
+from certkit.assessment.assessing import assess
+from certkit.assessment.criteria import Readings, Status, TierStatus
+from certkit.assessment.profile import parse
+from certkit.assessment.words import measure_next, sentence
 from certkit.errors import Exit, UsageError
 from tests.support import build
 from tests.support.degenerate import CASES

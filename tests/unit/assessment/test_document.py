@@ -9,14 +9,17 @@ from jsonschema import Draft202012Validator
 from scipy import stats
 
 from certkit import canonical
-from certkit.assessment import AssessmentDocument, asked, measure_next, profile_schema, sentence, shown
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.metric import asked, shown
+from certkit.assessment.profile import profile_schema
+from certkit.assessment.result import AssessmentDocument
+from certkit.assessment.words import measure_next, sentence
 from tests.support import build
 from tests.support.degenerate import CASES
 from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
-    from certkit.assessment import Assessment
+    from certkit.assessment.result import Assessment
     from certkit.evidence.summary.summary import Summary
 
 EVIDENCE: dict[str, Summary] = {name: build.summary(cells) for name, cells in CASES.items()} | {

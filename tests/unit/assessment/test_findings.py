@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec import structs
-from scipy import stats
 
-from certkit.assessment import SEVERITY, Assessment, Severity
+from certkit.assessment.findings.findings import SEVERITY, Severity
 from certkit.assessment.findings.plausibility import identical_repeats
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Stretch, Tally, Times, Traces, Window
@@ -19,6 +17,7 @@ from tests.support import build
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from certkit.assessment.result import Assessment
     from certkit.evidence.summary.summary import Cell
 
 
@@ -115,7 +114,6 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
             build.cell("a", "stochastic", build.outcomes(9, 9), split=Split.NOVEL_FAULT),
         ]
     ),
-    "nominal-below-faults": lambda: apart((1, 2), *[(9, 10)] * 20, (8, 10)),
     "no-nominal-runs": lambda: found([build.cell("a", "stochastic", build.outcomes(90, 9))]),
     "simulated-origin": lambda: found(origin="simulated"),
     "unsealed": lambda: found(sealed=False),
@@ -140,8 +138,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "cascade-definition": lambda: found(
         [build.cell("a", "cascade", build.outcomes(9, 9))], cascade_definition="sequential"
     ),
-    "unread-parts": lambda: found(unread=("context.json",)),
-    "user-fields-ignored": lambda: build.judged(build.summary(schedule(), user_fields=("x_note",))),
+    "unread-parts": lambda: found(unread=("integrity/",)),
     "import-odd": lambda: found(imported=imported("odd")),
     "import-refused": lambda: found(imported=imported("refused")),
     "declared-runs-differ": lambda: found(declared_runs=120),
@@ -152,7 +149,6 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "nominal-share": lambda: found(schedule(nominal=22, fault=78)),
     "few-fault-runs": lambda: found(schedule(nominal=7, fault=29)),
     "fault-mix-differs": lambda: found(declared_mix={"nominal": 0.2, "tool_failure": 0.5, "stochastic": 0.3}),
-    "outside-period": lambda: timed(timed=2, first=late(10), last=late(31) + 31 * 60 * MICRO, distinct=2),
     "one-start-time": lambda: timed(timed=100, first=late(1), last=late(1), distinct=1),
     "constant-interval": lambda: timed(
         timed=100, first=late(1), last=late(2), distinct=100, constant_interval=MICRO
@@ -169,21 +165,14 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "narrow-fault-mix": lambda: mixed(stochastic=91, cascade=5, adversarial=4),
     "oracle-equals-actual": lambda: found(schedule(oracle_success=40, oracle_equal=38)),
     "success-with-violations": lambda: found(schedule(success_with_violations=1)),
-    "stopped-short": lambda: found(schedule(pei_stopped_short=1)),
-    "grade-on-failure": lambda: found(schedule(grade_on_failure=1)),
     "outcome-against-rule-a": lambda: found(schedule(rule_a_checked=9, rule_a_differs=1)),
     "outcome-against-composite": lambda: found(schedule(composite_checked=9, composite_differs=1)),
     "no-halt-due": lambda: found(schedule(risk_reported=9)),
     "few-human-checks": lambda: found(schedule(ti_n=80, human_checked=19)),
     "csi-as-printed": lambda: build.judged(build.strong()),
-    "csi-trend-zero": lambda: build.judged(build.strong(build.window(success=[True] * 99 + [False]))),
-    "csi-irs-factor": lambda: build.judged(build.strong(build.window(irs=[0] + [1] * 99))),
     "sil-guidance": found,
     "judge-uncalibrated": found,
     "clusters-joined": lambda: build.judged(structs.replace(build.summary(schedule()), joined=2)),
-    "clusters-unequal": lambda: repeated(
-        (1, 1, 1, {"runs": 90, "success": 90}), (1, 2, 2, {"runs": 1, "success": 1})
-    ),
     "undeclared-attempt": lambda: found(attempt=None),
     "undeclared-runs": lambda: found(declared_runs=None),
 }
@@ -198,8 +187,8 @@ ELSEWHERE = {
         "integrity-rated",
         "integrity-tasks",
     ),  # see test_commitments
-    *("calibration-chosen", "judge-agreement-low", "judge-correction"),  # need ratings, see test_judge_error
-    *("periods-differ", "periods-not-compared", "bundles-differ"),  # need several bundles, see the passports'
+    *("calibration-chosen", "judge-correction"),  # need ratings, see test_judge_error
+    *("periods-differ", "periods-not-compared"),  # need several bundles, see the passports'
 }
 
 
@@ -243,7 +232,6 @@ def test_findings_stand_by_severity() -> None:
             lambda: timed(timed=2, first=late(1), last=late(31), distinct=2, constant_interval=5),
             "constant-interval",
         ),
-        (lambda: timed(timed=2, first=late(1), last=late(31), distinct=2), "outside-period"),
         (
             lambda: found(
                 schedule(rule_a_checked=9, rule_a_differs=1), methodology="constraint_verification"
@@ -306,44 +294,20 @@ def test_sil_arithmetic_stands_beside_the_sources_text() -> None:
     assert build.judged(build.strong(), "hb-eval-2025").to_dict()["tiers"]["3"]["guidance"] is None
 
 
-def two_means(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> float:
-    """The one-sided p against no loss, tasks being clusters of their own."""
-    sides = [[y / n for y, n in side] for side in (one, other)]
-    means = [sum(side) / len(side) for side in sides]
-    k = len(one) + len(other)
-    parts = [
-        sum((x - mean) ** 2 for x in side) / len(side) ** 2 for side, mean in zip(sides, means, strict=True)
-    ]
-    t = (means[0] - means[1]) / sqrt(k / (k - 1) * sum(parts))
-    return float(stats.t.sf(t, min(len(one), len(other)) - 1))
-
-
 def test_held_out_faults_are_set_beside_the_runs_that_count() -> None:
     counted, novel = [(9, 10), (8, 10), (10, 10)] * 8, [(4, 10), (6, 10), (5, 10)] * 3
     assert said(apart((2, 2), *counted, novel=tuple(novel)), "held-out-runs") == (
         "90 of 378 runs are held-out faults (split novel_fault), which no row counts; under faults 45 of 90"
-        " succeed (50.0%), where 90.0% of the fault runs that count do"
+        " succeed, of those that count 216 of 240"
     )
 
 
 def test_held_out_runs_without_a_fault_or_without_others_have_nothing_to_be_set_against() -> None:
     lone = build.cell("a", "nominal", build.outcomes(9, 9), split=Split.NOVEL_FAULT)
-    assert (said(found([*schedule(), lone]), "held-out-runs") or "").endswith("none of them is under a fault")
+    assert "under faults 0 of 0 succeed" in (said(found([*schedule(), lone]), "held-out-runs") or "")
     alone = build.cell("a", "stochastic", build.outcomes(9, 3), split=Split.NOVEL_FAULT)
-    assert (said(found([alone]), "held-out-runs") or "").endswith("under faults 3 of 9 succeed (33.3%)")
-
-
-def test_nominal_runs_that_are_no_worse_or_not_clearly_worse_are_no_finding() -> None:
-    code = "nominal-below-faults"
-    below = [(9, 10), (8, 10)] * 10
-    assert "nominal runs succeed in 50.0%, runs under faults in 85.0% (one-sided p < 0.0001, tasks" in (
-        said(apart((1, 2), *below), code) or ""
-    )
-    assert said(apart((2, 2), *below), code) is None
-    noisy = [(19, 20), (1, 20)] * 4 + [(20, 20)]
-    assert two_means(noisy, [(1, 2)] * 9) > 0.05
-    assert said(apart((1, 2), *noisy), code) is None
-    assert said(apart((1, 2), (9, 10)), code) is None  # one task tells nothing
+    told = said(found([alone]), "held-out-runs") or ""
+    assert told.endswith("under faults 3 of 9 succeed, of those that count 0 of 0")
 
 
 def test_own_conditions_are_warned_of_above_a_tenth() -> None:

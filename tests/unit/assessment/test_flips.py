@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.assessment import parse
 from certkit.assessment.bounded.fragility import flips
+from certkit.assessment.profile import parse
 from certkit.assessment.statistics.estimators import least
 from tests.support import bound_laws, bounded_oracle, clustered, oracle
 from tests.support.clustered import Design
@@ -17,7 +17,7 @@ from tests.support.clustered import Design
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.assessment import Profile
+    from certkit.assessment.profile import Profile
     from tests.support.strategies import Run
 
 TABLE = clustered.profile_without("hb-eval-2026", "csi")

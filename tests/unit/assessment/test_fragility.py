@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from certkit.assessment import assess, fragile, parse
+from certkit.assessment.assessing import assess
 from certkit.assessment.bounded.fragility import Fragility, fragility
+from certkit.assessment.profile import parse
 from certkit.assessment.statistics.anytime import log_evidence
+from certkit.assessment.words import fragile
 from tests.support import bound_laws, bounded_oracle, build, clustered
 from tests.support.bounded_oracle import family
 from tests.support.clustered import Design

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from certkit import canonical
-from certkit.assessment import assess
+from certkit.assessment.assessing import assess
 from tests.support import bound_laws, build, clustered, oracle
 from tests.support.bounded_oracle import family
 from tests.support.clustered import Design

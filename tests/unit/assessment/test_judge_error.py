@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,19 +11,15 @@ from msgspec import structs
 from scipy import stats
 
 import certkit
-from certkit.assessment import AssessmentDocument, Status, of_judge
 from certkit.assessment.bounded import Judged
+from certkit.assessment.criteria import Status
 from certkit.assessment.findings.findings import SEVERITY
-from certkit.assessment.rater_error import (
-    JudgeReport,
-    judge_findings,
-    judge_report,
-    seen_by_judge,
-)
-from certkit.assessment.rater_error.corrected import Labels, Seen, share
+from certkit.assessment.rater_error import JudgeReport, judge_findings, judge_report
+from certkit.assessment.rater_error.corrected import Labels, share
+from certkit.assessment.result import AssessmentDocument
+from certkit.assessment.words import of_judge
 from certkit.document import to_builtins
 from certkit.evidence.bundle.calibration import ABSENT, Calibration, Rater, millionths
-from certkit.evidence.bundle.manifest import Protocol
 from tests.support import build, bundles
 from tests.support.schemas import schema_of
 
@@ -32,10 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from certkit.assessment import Assessment
+    from certkit.assessment.metrics.view import View
+    from certkit.assessment.result import Assessment
 
-TAU = {1: Fraction(60, 100), 2: Fraction(80, 100), 3: Fraction(95, 100)}
-DELTA = dict.fromkeys(TAU, Fraction(95, 100))
 Row = tuple[str, str, float]
 
 
@@ -44,17 +38,16 @@ def calibrated(
     reference: Mapping[str, float] | None = None,
     *,
     judges: Sequence[str] = ("j",),
-    domains: Mapping[str, str] | None = None,
 ) -> Calibration:
     """A calibration from (item, rater, score) rows."""
     items, raters = sorted({row[0] for row in rows}), sorted({row[1] for row in rows})
-    known, named = reference or {}, domains or {}
+    known = reference or {}
     place = {name: number for number, name in enumerate(items)}
     table = sorted((place[item], raters.index(rater), millionths(score)) for item, rater, score in rows)
     item, rater, score = (np.array(column, np.int64) for column in zip(*table, strict=True))
     return Calibration(
         items=tuple(items),
-        domains=tuple(named.get(name) for name in items),
+        domains=(None,) * len(items),
         reference=np.array(
             [millionths(known[name]) if name in known else ABSENT for name in items], np.int64
         ),
@@ -64,11 +57,6 @@ def calibrated(
         score=score,
         drawn=True,
     )
-
-
-def protocol(judge: str | None = "j", **facts: Any) -> Protocol:
-    named = {"judge": {"name": judge, "independent": True}} if judge else {}
-    return Protocol.model_validate({"origin": "measured", **named, **facts})
 
 
 def counted(tp: int, fn: int, fp: int, tn: int) -> Calibration:
@@ -81,20 +69,23 @@ def counted(tp: int, fn: int, fp: int, tn: int) -> Calibration:
     return calibrated(rows, reference)
 
 
-def report(calibration: Calibration | None, seen: Seen | None = None, **facts: Any) -> JudgeReport:
-    return judge_report(calibration, protocol(**facts), seen, TAU)
+def seen(calibration: Calibration | None, success: int = 0, runs: int = 0, **facts: Any) -> View:
+    """A bundle with so many successes of runs under faults, one run a task, and its calibration."""
+    tally = [build.cell("a", "stochastic", build.outcomes(runs, success))] if runs else []
+    rows = build.clusters((0, task, task, {"runs": 1, "success": task < success}) for task in range(runs))
+    summary = structs.replace(build.summary(tally, rows=rows), calibration=calibration)
+    facts = {"judge": {"name": "j", "independent": True}, "methodology": "independent_judge"} | facts
+    return Judged(summary, build.facts(**facts).manifest, build.profile()).view
 
 
-def findings(report: JudgeReport, seen: Seen | None = None, **facts: Any) -> dict[str, str]:
-    found = list(judge_findings(report, protocol(**facts), seen, TAU, DELTA, judged=True))
+def report(calibration: Calibration | None, success: int = 0, runs: int = 0, **facts: Any) -> JudgeReport:
+    return judge_report(seen(calibration, success, runs, **facts))
+
+
+def findings(view: View) -> dict[str, str]:
+    found = list(judge_findings(judge_report(view), view))
     assert all(item.severity is SEVERITY[item.code] for item in found)
     return {item.code: item.message for item in found}
-
-
-def seen_at(rate: Fraction, n: int) -> Seen:
-    """A rate seen in n independent runs."""
-    law = stats.beta(1 + float(rate) * n, 1 + float(1 - rate) * n)
-    return Seen(rate=rate, n=n, tasks=n, mean=float(law.mean()), variance=float(law.var()))
 
 
 def test_posteriors_are_those_of_scipy() -> None:
@@ -109,11 +100,10 @@ def test_posteriors_are_those_of_scipy() -> None:
 def test_counts_are_those_of_the_success_reading() -> None:
     rows = [("a", "j", 0.7), ("b", "j", 0.699999), ("c", "j", 1.0), ("d", "j", 0.2), ("e", "j", 0.9)]
     reference = {"a": 0.8, "b": 0.7, "c": 0.0, "d": 0.69}
-    found = report(calibrated(rows, reference, domains={"a": "bank", "c": "bank", "d": "shop"}))
+    found = report(calibrated(rows, reference))
     assert found.state == "calibrated"
     assert (found.items, found.referenced, found.ratings) == (5, 4, 5)
     assert found.confusion == Labels(1, 1, 1, 1)
-    assert found.by_domain == {"bank": Labels(1, 1, 0, 0), "shop": Labels(0, 0, 0, 1)}
 
 
 def test_pairs_and_the_icc_are_those_of_the_raters() -> None:
@@ -148,90 +138,53 @@ def test_pairs_and_the_icc_are_those_of_the_raters() -> None:
 def test_an_uncalibrated_judge_is_named_and_warned_of(
     calibration: Calibration | None, judge: str | None, reason: str
 ) -> None:
-    found = judge_report(calibration, protocol(judge), None, TAU)
+    named = {"name": judge, "independent": True} if judge else None
+    view = seen(calibration, methodology="other", judge=named)
+    found = judge_report(view)
     assert found.state == "uncalibrated"
     assert reason in (found.reason or "")
     assert found.confusion is None
-    assert set(findings(found)) == {"judge-uncalibrated"}
-    assert list(judge_findings(found, protocol(judge), None, TAU, DELTA, judged=False)) == []
+    assert set(findings(view)) == ({"judge-uncalibrated"} if judge else set())
 
 
 def test_a_judge_that_is_compared_with_humans_only_is_not_calibrated() -> None:
-    found = report(calibrated([(f"{i}", rater, float(i % 2)) for i in range(9) for rater in ("j", "ann")]))
-    assert found.state == "compared"
-    assert set(findings(found)) == {"judge-uncalibrated"}
+    view = seen(calibrated([(f"{i}", rater, float(i % 2)) for i in range(9) for rater in ("j", "ann")]))
+    assert judge_report(view).state == "compared"
+    assert set(findings(view)) == {"judge-uncalibrated"}
 
 
 def test_one_judge_needs_no_name_in_the_manifest() -> None:
-    found = judge_report(counted(9, 1, 1, 9), protocol(None), None, TAU)
+    found = report(counted(9, 1, 1, 9), judge=None)
     assert (found.state, found.judge) == ("calibrated", "j")
-
-
-def test_weak_agreement_is_found_below_and_not_at_the_limit() -> None:
-    at = report(counted(80, 20, 20, 80))  # κ = .6
-    assert at.against is not None
-    assert at.against.success is not None
-    assert at.against.success.value == 0.6
-    assert findings(at) == {}
-    below = findings(report(counted(80, 20, 30, 80)))
-    assert list(below) == ["judge-agreement-low"]
-    assert "j agrees with reference on success with κ = 0.5" in below["judge-agreement-low"]
-
-
-def test_weak_agreement_with_a_human_is_found_where_there_is_no_reference() -> None:
-    rows = [(f"{i:02}", "j", float(i % 2)) for i in range(20)] + [
-        (f"{i:02}", "ann", float(i % 3 > 0)) for i in range(20)
-    ]
-    found = findings(report(calibrated(rows)))
-    assert "j agrees with ann" in found["judge-agreement-low"]
 
 
 def test_a_tier_that_only_the_judges_error_reaches_is_found() -> None:
     # of the runs that it passed 24 in 34 are successes, of those that it failed 2 in 32:
     # .82 · 481/682 + .18 · 21/322 = .590 by the means of Beta(481, 201) and Beta(21, 301)
-    seen = seen_at(Fraction(82, 100), 1000)
-    found = report(counted(480, 20, 200, 300), seen)
+    view = seen(counted(480, 20, 200, 300), 820, 1000)
+    found = judge_report(view)
     assert found.correction is not None
     assert found.correction.value == pytest.approx(0.590, abs=0.001)
-    message = findings(found, seen)["judge-correction"]
+    message = findings(view)["judge-correction"]
     assert "r_op is 59.0% (95 % interval" in message
-    assert "not 82.0%" in message
-    assert "at or below the threshold of Tiers 1, 2" in message
+    assert "not 82.0%: at or below the threshold of Tier 1, 2" in message
 
 
-def test_where_the_judge_does_not_decide_success_it_is_said_what_the_correction_would_take() -> None:
-    seen = seen_at(Fraction(82, 100), 1000)
-    ignored = report(counted(480, 20, 200, 300), seen, methodology="trajectory")
-    assert ignored.note is not None
-    message = findings(ignored, seen, methodology="trajectory")["judge-correction"]
-    assert "not corrected" in message
-    assert "state that methodology; then r_op would be 59.0% (95 % interval" in message
-    assert "not 82.0%" in message
-    assert findings(report(None, seen, methodology="trajectory"), seen, methodology="trajectory").keys() == {
-        "judge-uncalibrated"
-    }
-
-
-def test_a_tier_that_a_badly_known_judge_leaves_in_doubt_is_found() -> None:
-    # Seen at .83 in 1,000 runs Tier 2's .80 is all but certain; 20 labels say little of the judge who saw it.
-    seen = seen_at(Fraction(83, 100), 1000)
-    few, many = counted(17, 0, 0, 3), counted(83_000, 0, 0, 17_000)
-    known = stats.beta(1 + 830, 1 + 170).sf(0.8)
-    assert known > 0.95
-    assert "judge-correction" in findings(report(few, seen), seen)
-    assert findings(report(many, seen), seen) == {}
+def test_where_the_judge_does_not_decide_success_nothing_is_corrected() -> None:
+    view = seen(counted(480, 20, 200, 300), 820, 1000, methodology="trajectory")
+    assert judge_report(view).correction is None
+    assert findings(view) == {}
 
 
 def test_a_correction_that_changes_no_tier_is_no_finding() -> None:
-    seen = seen_at(Fraction(70, 100), 1000)
-    assert findings(report(counted(700, 10, 10, 300), seen), seen) == {}
+    assert findings(seen(counted(700, 10, 10, 300), 700, 1000)) == {}
 
 
 def test_labels_of_chosen_items_are_a_serious_finding_where_the_judge_gave_the_outcomes() -> None:
-    chosen = report(structs.replace(counted(90, 2, 2, 6), drawn=False))
-    assert list(findings(chosen)) == ["calibration-chosen"]
+    chosen = structs.replace(counted(90, 2, 2, 6), drawn=False)
+    assert list(findings(seen(chosen))) == ["calibration-chosen"]
     assert SEVERITY["calibration-chosen"] == "serious"
-    assert findings(chosen, methodology="trajectory") == {}
+    assert findings(seen(chosen, methodology="trajectory")) == {}
 
 
 @pytest.mark.parametrize(
@@ -279,10 +232,9 @@ def test_the_published_schema_holds_for_every_report() -> None:
     whole = {**definitions["JudgeReport"], "$defs": definitions}
     Draft202012Validator.check_schema(whole)
     validator = Draft202012Validator(whole)
-    seen = seen_at(Fraction(82, 100), 100)
     reports = [
         report(None),
-        report(counted(50, 3, 4, 50), seen),
+        report(counted(50, 3, 4, 50), 82, 100),
         report(calibrated([("a", "j", 1.0), ("a", "ann", 0.3)])),
     ]
     for one in reports:
@@ -290,35 +242,23 @@ def test_the_published_schema_holds_for_every_report() -> None:
     assert not validator.is_valid({**to_builtins(reports[0]), "more": 1})
 
 
-def worth(rows: Sequence[tuple[int, int]]) -> Seen | None:
-    """Fault runs in clusters of (runs, successes)."""
-    tally = build.outcomes(sum(n for n, _ in rows), sum(y for _, y in rows))
-    clusters = [(0, number, number, {"runs": n, "success": y}) for number, (n, y) in enumerate(rows)]
-    summary = build.summary(
-        [build.cell("a", "stochastic", tally)] if rows else [], rows=build.clusters(clusters)
-    )
-    return seen_by_judge(Judged(summary, build.facts().manifest, build.profile()))
-
-
-def _runs(seen: Seen) -> float:
-    """How many independent runs have this posterior under a uniform prior."""
-    return seen.mean * (1 - seen.mean) / seen.variance - 3
-
-
-def test_runs_are_worth_what_their_clusters_are_worth() -> None:
-    apart = worth([(1, number % 5 > 0) for number in range(200)])
+def test_runs_inform_as_their_tasks_do() -> None:
+    """The correction rests on the task posterior: 20 tasks of ten runs say no more than 20 runs."""
+    labels = counted(10**6, 0, 0, 10**6)
+    apart = report(labels, 160, 200).correction
+    tally = build.outcomes(200, 160)
+    rows = build.clusters((0, task, task, {"runs": 10, "success": 10 * (task < 16)}) for task in range(20))
+    summary = build.summary([build.cell("a", "stochastic", tally)], rows=rows)
+    facts = build.facts(methodology="independent_judge").manifest
+    view = Judged(structs.replace(summary, calibration=labels), facts, build.profile()).view
+    together = judge_report(view).correction
     assert apart is not None
-    assert (apart.rate, apart.n) == (Fraction(4, 5), 200)
-    assert _runs(apart) == pytest.approx(200)
-    together = worth([(10, 10 * (number % 5 > 0)) for number in range(20)])
     assert together is not None
-    assert (together.rate, together.n) == (Fraction(4, 5), 200)
-    assert _runs(together) == pytest.approx(20)
-    one = worth([(50, 45)])
-    assert one is not None
-    assert (one.rate, one.n) == (Fraction(9, 10), 50)
-    assert 1 <= _runs(one) < 2
-    assert worth([]) is None
+    assert (apart.raw, together.raw) == (0.8, 0.8)
+    for found, law in ((apart, stats.beta(161, 41)), (together, stats.beta(17, 5))):
+        # The labels weigh as no more than there are tasks, so that a judge without fault costs a little.
+        assert found.interval.low < law.ppf(0.025)
+        assert found.interval.low == pytest.approx(law.ppf(0.025), abs=0.06)
 
 
 def one_run_a_task(calibration: Calibration | None, methodology: str) -> dict[tuple[str, int], Any]:

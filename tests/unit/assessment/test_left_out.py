@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.assessment import parse
 from certkit.assessment.bounded.fragility import fragility
+from certkit.assessment.profile import parse
 from tests.support import clustered
 from tests.support.bounded_oracle import family
 from tests.support.clustered import Design
 
 if TYPE_CHECKING:
-    from certkit.assessment import Profile
     from certkit.assessment.bounded import Judged
+    from certkit.assessment.profile import Profile
     from tests.support.strategies import Run
 
 # Consistency rests on the order of all runs, which leaving some out would change too. A row's least number of
@@ -27,10 +27,6 @@ ATTEMPT = clustered.manifest(attempt=2, n=400)
 
 # Found by a search over seeds: agents that attain a tier which some of their clusters carry.
 CASES = {
-    "table, recovery": (
-        TABLE,
-        Design(seed=9, tasks=30, runs=3, domains=2, family=0, success=0.75, guided=0.8, good=0.8),
-    ),
     "table, memory": (
         TABLE,
         Design(seed=12, tasks=30, runs=6, domains=2, family=1, success=0.9, spread=0.05, guided=0.8),
@@ -42,10 +38,6 @@ CASES = {
     "bounds, attacks": (
         BOUNDED,
         Design(seed=15, tasks=60, runs=3, domains=1, family=1, success=0.95, guided=0.95, good=0.97),
-    ),
-    "bounds, memory": (
-        BOUNDED,
-        Design(seed=15, tasks=110, runs=3, domains=2, family=0, success=0.95, guided=0.8),
     ),
     "bounds, recovery": (
         BOUNDED,

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from certkit.assessment import Assessment, Metric, State, Status
-from certkit.assessment.result import metric_part
+from certkit.assessment.criteria import Status
+from certkit.assessment.metrics.metric import Metric, State
+from certkit.assessment.result import Assessment, metric_part
 from certkit.document import to_builtins
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Tally
@@ -285,8 +286,6 @@ def test_agreement_with_the_printed_success_rules() -> None:
         10, 5, rule_a_checked=8, rule_a_differs=2, composite_checked=10, composite_differs=1
     )
     cells = (build.cell("a", "stochastic", tally),)
-    assert of("rule_a_agreement", *cells).value == Fraction(6, 8)
-    assert of("composite_agreement", *cells).value == Fraction(9, 10)
     trajectory = build.judged(build.summary(cells))
     assert {"outcome-against-rule-a", "outcome-against-composite"} <= build.codes(trajectory)
     other = build.judged(build.summary(cells), methodology="constraint_verification")

@@ -9,8 +9,9 @@ from fractions import Fraction
 import pytest
 
 from certkit import canonical, resources
-from certkit.assessment import assess, parse
+from certkit.assessment.assessing import assess
 from certkit.assessment.lint import lint
+from certkit.assessment.profile import parse
 from certkit.errors import InputError
 from tests.support import build
 

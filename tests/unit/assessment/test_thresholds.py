@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from certkit.assessment import CATALOGUE, Metric, State, Status, Unit
-from certkit.assessment.criteria import attained, table, tiers
+from certkit.assessment.criteria import Status, attained, table, tiers
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.metric import Metric, State
 from tests.support import build
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import evidence
 from certkit.errors import InputError
+from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.reading import lines
 from certkit.evidence.reading.lines import blocks
+from certkit.evidence.summary.gather import summarise
 from tests.support import bundles
 
 if TYPE_CHECKING:
@@ -61,10 +62,10 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.
 
     def peak(copies: int) -> int:
         root = bundles.of(tmp_path / str(copies), (bundles.run(i, x_filler=filler) for i in range(copies)))
-        opened = evidence.open_bundle(root)
+        opened = open_bundle(root)
         tracemalloc.start()
         try:
-            evidence.summarise(opened)
+            summarise(opened)
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import evidence
 from certkit.errors import CertkitError, InputError, UsageError
+from certkit.evidence.bundle.folder import init, open_bundle, seal
 from certkit.evidence.bundle.manifest import Agent
+from certkit.evidence.summary.gather import summarise
 from tests.support import bundles
 from tests.support.bundles import lines, run
 
@@ -36,12 +37,12 @@ def root(tmp_path: Path) -> Path:
 
 def refusal(folder: Path) -> CertkitError:
     with pytest.raises(CertkitError) as caught:
-        evidence.open_bundle(folder)
+        open_bundle(folder)
     return caught.value
 
 
 def test_the_seal_lists_every_file_by_path_with_digest_and_size(root: Path) -> None:
-    evidence.seal(root)
+    seal(root)
     document = json.loads((root / "bundle.json").read_text(encoding="utf-8"))
     wanted = []
     for path in ("context.json", "records/a.jsonl", "records/b.jsonl", "traces/deep/t.txt"):
@@ -57,8 +58,8 @@ def test_the_seal_lists_every_file_by_path_with_digest_and_size(root: Path) -> N
 
 
 def test_the_digest_is_that_of_the_canonical_manifest_sealed_or_not(root: Path) -> None:
-    before = evidence.open_bundle(root)
-    sealed = evidence.seal(root)
+    before = open_bundle(root)
+    sealed = seal(root)
     document = json.loads((root / "bundle.json").read_text(encoding="utf-8"))
     assert before.facts.digest == sealed.facts.digest == digest_of(document)
     assert (before.facts.sealed, sealed.facts.sealed) == (False, True)
@@ -66,34 +67,27 @@ def test_the_digest_is_that_of_the_canonical_manifest_sealed_or_not(root: Path) 
 
 
 def test_every_byte_changes_the_digest(root: Path) -> None:
-    seen = {evidence.open_bundle(root).facts.digest}
+    seen = {open_bundle(root).facts.digest}
     for path in [path for path in root.rglob("*") if path.is_file()]:
         old = path.read_bytes()
         path.write_bytes(old.replace(b"1", b"2", 1).replace(b"trace", b"Trace") + b" ")
         if path.name != "bundle.json":
-            seen.add(evidence.open_bundle(root).facts.digest)
+            seen.add(open_bundle(root).facts.digest)
         path.write_bytes(old)
     # Four files, and the bundle as it was; white space in the manifest itself is no content.
     assert len(seen) == 5
 
 
 def test_the_layout_of_the_manifests_text_is_no_content(root: Path) -> None:
-    digest = evidence.seal(root).facts.digest
+    digest = seal(root).facts.digest
     document = json.loads((root / "bundle.json").read_text(encoding="utf-8"))
     (root / "bundle.json").write_text(json.dumps(document, separators=(" , ", " : ")), encoding="utf-8")
-    assert evidence.open_bundle(root).facts.digest == digest
-
-
-def test_what_nothing_reads_yet_is_named(root: Path) -> None:
-    assert evidence.open_bundle(root).facts.unread == ("context.json",)
-    (root / "integrity").mkdir()
-    (root / "integrity" / "tasks.jsonl").write_bytes(b"")
-    assert evidence.open_bundle(root).facts.unread == ("context.json",)
+    assert open_bundle(root).facts.digest == digest
 
 
 def test_every_changed_file_is_named_up_to_a_limit(tmp_path: Path) -> None:
     root = bundles.write(tmp_path / "b", {f"{i:02}.jsonl": lines([run(i)]) for i in range(25)})
-    evidence.seal(root)
+    seal(root)
     for path in (root / "records").iterdir():
         path.write_bytes(b"")
     error = refusal(root)
@@ -105,7 +99,7 @@ def test_every_changed_file_is_named_up_to_a_limit(tmp_path: Path) -> None:
 
 
 def test_missing_and_unlisted_files_are_named(root: Path) -> None:
-    evidence.seal(root)
+    seal(root)
     (root / "records" / "b.jsonl").rename(root / "records" / "c.jsonl")
     error = refusal(root)
     assert error.code == "bundle.file-missing"
@@ -117,11 +111,11 @@ def test_missing_and_unlisted_files_are_named(root: Path) -> None:
 
 
 def test_sealing_again_renews_the_list(root: Path) -> None:
-    first = evidence.seal(root).facts.digest
+    first = seal(root).facts.digest
     (root / "records" / "b.jsonl").write_bytes(lines([run(9)]))
     assert refusal(root).code == "bundle.file-changed"
-    assert evidence.seal(root).facts.digest != first
-    assert evidence.open_bundle(root).facts.sealed
+    assert seal(root).facts.digest != first
+    assert open_bundle(root).facts.sealed
 
 
 def test_links_are_not_followed_even_to_what_is_inside(root: Path) -> None:
@@ -131,7 +125,7 @@ def test_links_are_not_followed_even_to_what_is_inside(root: Path) -> None:
 
 def test_a_linked_bundle_folder_is_the_bundle(root: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(root)
-    assert evidence.open_bundle(tmp_path / "link").facts.digest == evidence.open_bundle(root).facts.digest
+    assert open_bundle(tmp_path / "link").facts.digest == open_bundle(root).facts.digest
 
 
 def test_a_deep_tree_is_refused_in_words(tmp_path: Path) -> None:
@@ -151,22 +145,22 @@ def test_a_deep_tree_is_refused_in_words(tmp_path: Path) -> None:
 
 
 def test_record_files_and_their_size_are_told(root: Path) -> None:
-    bundle = evidence.open_bundle(root)
+    bundle = open_bundle(root)
     assert bundle.record_files == ("records/a.jsonl", "records/b.jsonl")
     assert bundle.records_size == sum(path.stat().st_size for path in (root / "records").iterdir())
     assert bundle.manifest.agent.lineage == "-/a"
 
 
 def test_init_makes_what_opens(tmp_path: Path) -> None:
-    evidence.init(tmp_path / "b", agent="a", version="1", origin="simulated")
-    bundle = evidence.open_bundle(tmp_path / "b")
+    init(tmp_path / "b", agent="a", version="1", origin="simulated")
+    bundle = open_bundle(tmp_path / "b")
     assert bundle.manifest.protocol.origin == "simulated"
-    assert evidence.summarise(bundle).records == 0
+    assert summarise(bundle).records == 0
     with pytest.raises(UsageError) as caught:
-        evidence.init(tmp_path / "b", agent="a", version="1")
+        init(tmp_path / "b", agent="a", version="1")
     assert caught.value.code == "file.exists"
     with pytest.raises(InputError):
-        evidence.init(tmp_path / "c", agent="a", version="1", origin="dreamt")
+        init(tmp_path / "c", agent="a", version="1", origin="dreamt")
     assert not (tmp_path / "c").exists()
 
 

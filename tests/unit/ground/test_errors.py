@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from certkit.errors import CODES, EXIT_MEANING, CertkitError, Exit, InputError, UsageError
-from certkit.evidence import Fault, RecordFaultsError
-from certkit.evidence.records.faults import Faults
+from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 
 PACKAGE = Path(__file__).parents[3] / "certkit"
 

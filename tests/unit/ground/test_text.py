@@ -23,28 +23,26 @@ DRAWN = {
 }  # fmt: skip
 
 
-def hidden(number: int) -> bool:
-    return HIDDEN.fullmatch(chr(number)) is not None
+EVERY = range(sys.maxunicode + 1)
+SHOWN = {ord(letter) for letter in HIDDEN.findall("".join(map(chr, EVERY)))}
+"""The characters that stand alone in a text as their code."""
 
 
 def test_what_a_renderer_may_leave_out_is_shown() -> None:
     for first, last in IGNORABLE:
-        for number in range(first, last + 1):
-            assert hidden(number), hex(number)
+        assert set(range(first, last + 1)) <= SHOWN
 
 
 def test_what_a_terminal_obeys_is_shown() -> None:
     categories = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    for number in range(sys.maxunicode + 1):
-        if unicodedata.category(chr(number)) in categories and number not in DRAWN:
-            assert hidden(number), hex(number)
+    obeyed = {number for number in EVERY if unicodedata.category(chr(number)) in categories}
+    assert obeyed - DRAWN <= SHOWN
 
 
 def test_letters_marks_signs_and_spaces_are_left_alone() -> None:
     ignorable = {number for first, last in IGNORABLE for number in range(first, last + 1)}
-    for number in range(sys.maxunicode + 1):
-        if unicodedata.category(chr(number))[0] in "LMNPSZ" and number not in {*ignorable, 0x2028, 0x2029}:
-            assert not hidden(number) or number == 0x2800, hex(number)
+    drawn = {number for number in EVERY if unicodedata.category(chr(number))[0] in "LMNPSZ"}
+    assert drawn & SHOWN <= {*ignorable, 0x2028, 0x2029, 0x2800}
 
 
 @pytest.mark.parametrize(
@@ -121,6 +119,5 @@ def test_punctuation_does_not_tell_letters_apart() -> None:
 
 
 def test_a_skeleton_is_its_own() -> None:
-    for number in range(sys.maxunicode + 1):
-        once = skeleton(f"a{chr(number)}b")
-        assert skeleton(once) == once, hex(number)
+    once = [skeleton("b".join(map(chr, range(first, first + 4096)))) for first in range(0, len(EVERY), 4096)]
+    assert [skeleton(text) for text in once] == once

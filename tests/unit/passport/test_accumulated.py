@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from certkit import assessment, canonical, evidence, passport, report, workflow
+from certkit import canonical, report, workflow
+from certkit.assessment.assessing import assess_accumulation
+from certkit.assessment.result import Assessment, AssessmentDocument
 from certkit.errors import NegativeError
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.bundle.pooling import accumulate
+from certkit.evidence.summary.gather import summarise
 from certkit.passport import keys, payload, sealed, statement
+from certkit.passport.claim import from_bundle
+from certkit.passport.issuing import VALIDITY, issue
+from certkit.passport.verification import verify
 from certkit.passport.words import periods, short
 from certkit.progress import SILENT
 from tests.support import schemas
@@ -23,6 +31,8 @@ from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from certkit.passport.opening import Passport
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
 
@@ -37,11 +47,11 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     return first, second, third
 
 
-def codes(judged: assessment.Assessment) -> set[str]:
+def codes(judged: Assessment) -> set[str]:
     return {item.code for item in judged.findings}
 
 
-def message(judged: assessment.Assessment, code: str) -> str:
+def message(judged: Assessment, code: str) -> str:
     return next(item.message for item in judged.findings if item.code == code)
 
 
@@ -65,13 +75,13 @@ def test_they_are_judged_as_one_bundle_that_holds_all_runs(
 
 def test_each_bundle_is_told_alone(roots: tuple[Path, Path, Path]) -> None:
     document = workflow.assess(roots).to_dict()
-    Draft202012Validator(schema_of(assessment.AssessmentDocument)).validate(document)
+    Draft202012Validator(schema_of(AssessmentDocument)).validate(document)
     assert [one["records"] for one in document["bundles"]] == [60, 60, 60]
     for month, (root, one) in enumerate(zip(roots, document["bundles"], strict=True), 1):
         runs = campaign("x", month, (9, 8, 9)[month - 1])
         faults = [run for run in runs if run["condition"] != "nominal"]
         good = sum(run["outcome"] == "success" for run in faults)
-        assert one["digest"] == evidence.open_bundle(root).facts.digest
+        assert one["digest"] == open_bundle(root).facts.digest
         assert (one["successes"], one["fault_runs"], one["nominal_runs"]) == (good, 48, 12)
         assert one["by_domain"] == {"d": {"successes": good, "n": 48}}
         assert (one["first_run"], one["last_run"]) == (runs[0]["started_at"], runs[-1]["started_at"])
@@ -118,58 +128,53 @@ def test_what_speaks_against_one_bundle_is_told_of_all(tmp_path: Path) -> None:
     told = [item.message for item in judged.findings if item.code == "declared-runs-differ"]
     assert [text[:15] for text in told] == ["bundle 1 of 2: ", "bundle 2 of 2: "]
     assert "bundle 2 of 2" in message(judged, "temperature-not-zero")
-    assert "temperature" in message(judged, "bundles-differ")
 
 
 @pytest.fixture(scope="module")
-def issued(roots: tuple[Path, Path, Path]) -> passport.Passport:
-    pooled = evidence.accumulate([evidence.open_bundle(root) for root in roots])
-    judged = assessment.assess_accumulation(pooled, workflow.load_profile("hb-eval-2026"))
-    return passport.issue(
-        judged, pooled.summary, issuer=ISSUER, key=KEY, not_before=NOW, not_after=NOW + passport.VALIDITY
-    )
+def issued(roots: tuple[Path, Path, Path]) -> Passport:
+    pooled = accumulate([open_bundle(root) for root in roots])
+    judged = assess_accumulation(pooled, workflow.load_profile("hb-eval-2026"))
+    return issue(judged, pooled.summary, issuer=ISSUER, key=KEY, not_before=NOW, not_after=NOW + VALIDITY)
 
 
-def predicate(found: passport.Passport) -> dict[str, Any]:
+def predicate(found: Passport) -> dict[str, Any]:
     document: dict[str, Any] = canonical.loads(found.payload)["predicate"]
     return document
 
 
 def test_the_passport_lists_the_bundles_and_replays_in_any_order(
-    issued: passport.Passport, roots: tuple[Path, Path, Path]
+    issued: Passport, roots: tuple[Path, Path, Path]
 ) -> None:
     found = issued
     claimed = predicate(found)["evidence"]
-    digests = [evidence.open_bundle(root).facts.digest for root in roots]
+    digests = [open_bundle(root).facts.digest for root in roots]
     assert [one["digest"] for one in claimed["bundles"]] == digests
     assert claimed["bundles"][0]["dates"] == {
         "first_run": "2026-01-02T10:00:00Z",
         "last_run": "2026-01-02T10:59:03Z",
     }
     first, second, third = roots
-    opened, replay = passport.from_bundle([third, first, second], workflow.load_profile, progress=SILENT)
-    verified = passport.verify(
+    opened, replay = from_bundle([third, first, second], workflow.load_profile, progress=SILENT)
+    verified = verify(
         found.to_json(), trust=trust(require=("evidence", "replay")), at=NOW, evidence=opened, replay=replay
     )
     assert verified.verdict == "verified", verified.deciding
 
 
-def test_the_published_schema_accepts_it(issued: passport.Passport) -> None:
+def test_the_published_schema_accepts_it(issued: Passport) -> None:
     schema = schemas.passport_schema()
     inner = schema["properties"]["dsseEnvelope"]["properties"]["payload"]["contentSchema"]
     Draft202012Validator({**inner, "$defs": schema["$defs"]}).validate(canonical.loads(issued.payload))
 
 
-def test_some_of_the_bundles_are_not_the_evidence(
-    issued: passport.Passport, roots: tuple[Path, Path, Path]
-) -> None:
+def test_some_of_the_bundles_are_not_the_evidence(issued: Passport, roots: tuple[Path, Path, Path]) -> None:
     data = issued.to_json()
     for some in ([roots[0]], [*roots[:2]]):
-        opened, _ = passport.from_bundle(some, workflow.load_profile, progress=SILENT)
-        found = passport.verify(data, trust=trust(), at=NOW, evidence=opened)
+        opened, _ = from_bundle(some, workflow.load_profile, progress=SILENT)
+        found = verify(data, trust=trust(), at=NOW, evidence=opened)
         assert found.deciding is not None
         assert found.deciding.code == "passport.other-evidence"
-        assert "pools 3 bundles, give --bundle once for each: sha256:" in found.deciding.detail
+        assert "pools 3 bundles, give --bundle once for each" in found.deciding.detail
 
 
 def parts(document: dict[str, Any]) -> Any:
@@ -192,48 +197,11 @@ CHANGES: dict[str, Any] = {
     "bundles in another order": lambda d: parts(d).reverse(),
     "a bundle left out": lambda d: (parts(d).pop(), renamed(d)),
     "one bundle alone": lambda d: (parts(d).__delitem__(slice(1, None)), renamed(d)),
-    "one record more": lambda d: parts(d)[0].update(records=61),
-    "one nominal run more": lambda d: parts(d)[0].update(nominal_runs=13, records=60),
-    "one fault run more": lambda d: parts(d)[0].update(fault_runs=49),
-    "a success moved from one domain's count": lambda d: parts(d)[0]["by_domain"]["d"].update(successes=1),
-    "a success too many": lambda d: (
-        parts(d)[0]["by_domain"]["d"].update(successes=parts(d)[0]["successes"] + 1),
-        parts(d)[0].update(successes=parts(d)[0]["successes"] + 1),
-    ),
-    "another domain": lambda d: parts(d)[0].update(by_domain={"e": parts(d)[0]["by_domain"]["d"]}),
-    "more successes than runs": lambda d: parts(d)[0].update(
-        by_domain={
-            "d": {"successes": parts(d)[0]["successes"], "n": 1},
-            "e": {"successes": 0, "n": 47},
-        }
-    ),
-    "runs before the scope's first": lambda d: parts(d)[0]["dates"].update(first_run="2025-01-01T00:00:00Z"),
-}
-
-
-def moved(document: dict[str, Any], first: str | None, last: str | None) -> None:
-    """Let the second bundle's runs be made at another time, and the scope's with them."""
-    dates = parts(document)[1]["dates"]
-    for name, value in (("first_run", first), ("last_run", last)):
-        dates.pop(name, None)
-        if value is not None:
-            dates[name] = value
-
-
-def domain_without_runs(document: dict[str, Any]) -> object:
-    return parts(document)[0]["by_domain"].update(e={"successes": 0, "n": 0})
-
-
-CHANGES |= {
-    "a domain without runs": domain_without_runs,
-    "a last run before the first": lambda d: moved(d, "2026-02-03T00:00:00Z", "2026-02-02T00:00:00Z"),
-    "a first run without a last": lambda d: moved(d, "2026-02-02T10:00:00Z", None),
-    "a last run without a first": lambda d: moved(d, None, "2026-02-02T10:00:00Z"),
 }
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_parts_that_are_not_those_of_the_whole_are_refused(issued: passport.Passport, name: str) -> None:
+def test_parts_that_are_not_those_of_the_whole_are_refused(issued: Passport, name: str) -> None:
     document = canonical.loads(issued.payload)
     payload.read(canonical.canonical(document))
     changed = copy.deepcopy(document)
@@ -243,18 +211,16 @@ def test_parts_that_are_not_those_of_the_whole_are_refused(issued: passport.Pass
     assert caught.value.code == "passport.statement"
 
 
-def test_success_that_moved_between_bundles_is_found_by_the_replay(
-    issued: passport.Passport, roots: tuple[Path, Path, Path]
+def test_a_bundle_of_another_time_is_found_by_the_replay(
+    issued: Passport, roots: tuple[Path, Path, Path]
 ) -> None:
     document = canonical.loads(issued.payload)
-    for part, step in zip(parts(document), (1, -1), strict=False):
-        part["successes"] += step
-        part["by_domain"]["d"]["successes"] += step
+    parts(document)[0]["dates"]["first_run"] = "2025-01-01T00:00:00Z"
     data = canonical.canonical(document)
     payload.read(data)
     data = canonical.line(sealed.seal(data, KEY))
-    opened, replay = passport.from_bundle(roots, workflow.load_profile, progress=SILENT)
-    found = passport.verify(data, trust=trust(), at=NOW, evidence=opened, replay=replay)
+    opened, replay = from_bundle(roots, workflow.load_profile, progress=SILENT)
+    found = verify(data, trust=trust(), at=NOW, evidence=opened, replay=replay)
     assert found.deciding is not None
     assert (found.deciding.code, "bundles" in found.deciding.detail) == ("passport.replay-differs", True)
 
@@ -296,18 +262,8 @@ def test_an_output_inside_any_of_the_bundles_is_refused(roots: tuple[Path, Path,
     assert (code, document["error"]["code"]) == (2, "usage.option")
 
 
-def part(digest: str, *, fault_runs: int = 10, successes: int = 10, **dates: Any) -> statement.BundleClaim:
-    return statement.BundleClaim(
-        digest="sha256:" + digest * 64,
-        dates=statement.Dates(**dates),
-        records=fault_runs,
-        nominal_runs=0,
-        fault_runs=fault_runs,
-        successes=successes,
-        by_domain={"d": statement.Successes(successes=successes, n=fault_runs)},
-        table=statement.Attained(tier=1),
-        bounded=statement.Attained(tier=0),
-    )
+def part(digest: str, **dates: Any) -> statement.BundleClaim:
+    return statement.BundleClaim(digest="sha256:" + digest * 64, dates=statement.Dates(**dates))
 
 
 def ran(digest: str, first: str, last: str | None = None, **declared: Any) -> statement.BundleClaim:
@@ -319,7 +275,7 @@ def declared(digest: str, first: str | None, last: str | None) -> statement.Bund
     return part(digest, declared_from=first, declared_to=last)
 
 
-def shown(found: passport.Passport, folder: Path, *more: str) -> list[str]:
+def shown(found: Passport, folder: Path, *more: str) -> list[str]:
     (folder / "passport.json").write_bytes(found.to_json())
     done = cli("show", str(folder / "passport.json"), "--at", NOW.isoformat(), *more)
     assert (done.code, done.err) == (0, "")
@@ -328,26 +284,21 @@ def shown(found: passport.Passport, folder: Path, *more: str) -> list[str]:
 
 
 def test_people_are_shown_every_period_and_its_contexts(
-    issued: passport.Passport, roots: tuple[Path, Path, Path], tmp_path: Path
+    issued: Passport, roots: tuple[Path, Path, Path], tmp_path: Path
 ) -> None:
     text = " ".join(" ".join(shown(issued, tmp_path)).split())
     assert "Pooled from 3 bundles, each alone:" in text
-    for month, good in ((1, 9), (2, 8), (3, 9)):
-        runs = [run for run in campaign("x", month, good) if run["condition"] != "nominal"]
-        won = sum(run["outcome"] == "success" for run in runs)
-        assert (
-            f"{month}. run from 2026-0{month}-02T10:00:00Z to 2026-0{month}-02T10:59:03Z; succeeded in"
-            f" {won} of 48 runs under faults (d {won} of 48); 12 nominal;" in text
-        )
+    for month in (1, 2, 3):
+        assert f"{month}. run from 2026-0{month}-02T10:00:00Z to 2026-0{month}-02T10:59:03Z; sha256:" in text
     for root in roots:
-        assert short(evidence.open_bundle(root).facts.digest) in text
-    alone = passport.issue(
+        assert short(open_bundle(root).facts.digest) in text
+    alone = issue(
         judged := workflow.assess(roots[0]),
-        evidence.summarise(evidence.open_bundle(roots[0])),
+        summarise(open_bundle(roots[0])),
         issuer=ISSUER,
         key=KEY,
         not_before=NOW,
-        not_after=NOW + passport.VALIDITY,
+        not_after=NOW + VALIDITY,
     )
     assert judged.facts.sealed
     assert not any("Pooled" in line for line in shown(alone, tmp_path))

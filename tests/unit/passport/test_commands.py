@@ -106,7 +106,7 @@ def test_a_private_key_never_reaches_a_policy(tmp_path: Path) -> None:
     code, document = certkit(
         "trust", "add", "--trust", str(policy), "--issuer", "L", "--key", str(private), "--json"
     )
-    assert (code, document["error"]["code"]) == (2, "key.unsupported")
+    assert (code, document["error"]["code"]) == (3, "key.unreadable")
     assert not policy.exists()
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import NegativeError
 from certkit.passport import derived, payload
 from certkit.passport.statement import Predicate
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from certkit.passport.opening import Passport
+
 
 def refused(document: dict[str, Any]) -> str:
     with pytest.raises(NegativeError) as caught:
@@ -28,7 +30,7 @@ def refused(document: dict[str, Any]) -> str:
     return caught.value.message
 
 
-def predicate_of(made: passport.Passport) -> tuple[dict[str, Any], dict[str, Any]]:
+def predicate_of(made: Passport) -> tuple[dict[str, Any], dict[str, Any]]:
     document: dict[str, Any] = canonical.loads(made.payload)
     return document, document["predicate"]
 
@@ -78,7 +80,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "met by a bound and not by the value": (
         by_bounds,
-        "criterion r_op at Tier 2 cannot be met by bounds with its bound",
+        "criterion r_op at Tier 2 cannot stand so with its value and bound",
     ),
     "runs before all time": (
         lambda p: p["scope"]["dates"].update(first_run="0001-01-01T00:00:00+14:00"),

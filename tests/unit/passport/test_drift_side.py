@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit import assessment, evidence, workflow
+from certkit import workflow
 from certkit.assessment import tasks
+from certkit.assessment.assessing import assess
 from certkit.assessment.drift import snapshot as of_bundle
+from certkit.assessment.task_table import Column, TaskTable
 from certkit.errors import CertkitError
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.summary.gather import summarise
 from certkit.passport import payload
 from certkit.passport import statement as st
 from certkit.passport.drift_side import drift_side
@@ -30,7 +34,7 @@ def stated(root: Path) -> st.Statement:
     return payload.read(making.of_bundle(root).payload)
 
 
-def with_table(statement: st.Statement, change: Callable[[st.TaskTable], st.TaskTable]) -> bytes:
+def with_table(statement: st.Statement, change: Callable[[TaskTable], TaskTable]) -> bytes:
     """The payload of the statement with its task table changed."""
     predicate = statement.predicate
     changed = structs.replace(predicate, profile_of_reliability=change(predicate.profile_of_reliability))
@@ -38,9 +42,9 @@ def with_table(statement: st.Statement, change: Callable[[st.TaskTable], st.Task
 
 
 def test_a_passport_shows_what_its_evidence_shows(root: Path) -> None:
-    bundle = evidence.open_bundle(root)
-    summary = evidence.summarise(bundle)
-    judged = assessment.assess(summary, bundle.facts, workflow.load_profile("hb-eval-2026"))
+    bundle = open_bundle(root)
+    summary = summarise(bundle)
+    judged = assess(summary, bundle.facts, workflow.load_profile("hb-eval-2026"))
     assert drift_side(stated(root)) == of_bundle(judged, summary)
 
 
@@ -50,13 +54,13 @@ def test_margins_are_carried_in_the_unit_of_the_metric(root: Path) -> None:
     assert found["posterior"] is None
 
 
-def first_row(**fields: Any) -> Callable[[st.TaskTable], st.TaskTable]:
+def first_row(**fields: Any) -> Callable[[TaskTable], TaskTable]:
     return lambda table: structs.replace(
         table, rows=(structs.replace(table.rows[0], **fields), *table.rows[1:])
     )
 
 
-def column(metric: str, /, **fields: Any) -> Callable[[st.TaskTable], st.TaskTable]:
+def column(metric: str, /, **fields: Any) -> Callable[[TaskTable], TaskTable]:
     return lambda table: structs.replace(
         table,
         columns=tuple(
@@ -65,12 +69,12 @@ def column(metric: str, /, **fields: Any) -> Callable[[st.TaskTable], st.TaskTab
     )
 
 
-def more_successes(table: st.TaskTable) -> st.TaskTable:
+def more_successes(table: TaskTable) -> TaskTable:
     sums = table.rows[0].sums
     return first_row(sums=(sums[0] + 1, *sums[1:]))(table)
 
 
-IMPOSSIBLE: dict[str, tuple[Callable[[st.TaskTable], st.TaskTable], str]] = {
+IMPOSSIBLE: dict[str, tuple[Callable[[TaskTable], TaskTable], str]] = {
     "a column twice": (lambda t: structs.replace(t, columns=(*t.columns, t.columns[0])), "occurs twice"),
     "a row twice": (lambda t: structs.replace(t, rows=(t.rows[0], *t.rows)), "not sorted"),
     "rows in another order": (lambda t: structs.replace(t, rows=t.rows[::-1]), "are not sorted"),
@@ -78,10 +82,10 @@ IMPOSSIBLE: dict[str, tuple[Callable[[st.TaskTable], st.TaskTable], str]] = {
     "more tasks than rows": (lambda t: structs.replace(t, tasks=t.tasks + 1), "not as many"),
     "a domain that is not there": (first_row(domain=99), "does not fit"),
     "a sum left out": (first_row(sums=(1,)), "does not fit"),
-    "sums that do not add up": (more_successes, "no runs give|columns"),
+    "sums that do not add up": (more_successes, "no runs give|totals"),
     "more successes than runs": (first_row(sums=()), "does not fit"),
     "another scale": (column("violations", metric="ti", scale=1000), "no runs give the integers of ti"),
-    "successes of other runs": (column("success", n=10**6), "columns success/"),
+    "successes of other runs": (column("success", n=10**6), "the totals of success"),
     "conditions of another metric": (column("violations", condition="nominal"), "does not count"),
 }
 
@@ -103,8 +107,8 @@ def test_a_negative_margin_is_refused(root: Path) -> None:
 
 
 def test_columns_of_a_later_writer_change_nothing(root: Path) -> None:
-    def later(table: st.TaskTable) -> st.TaskTable:
-        more = st.Column(metric="later", scale=1, y=0, n=0)
+    def later(table: TaskTable) -> TaskTable:
+        more = Column(metric="later", scale=1, y=0, n=0)
         rows = tuple(structs.replace(row, sums=(*row.sums, 0, 0)) for row in table.rows)
         return structs.replace(table, columns=(*table.columns, more), rows=rows)
 

@@ -16,9 +16,13 @@ from sigstore.models import Bundle, ClientTrustConfig
 from sigstore.verify import Verifier
 from sigstore.verify.policy import Identity
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import CertkitError
 from certkit.passport import keyless, sealed
+from certkit.passport.opening import parse
+from certkit.passport.trust import Trust
+from certkit.passport.trust import parse as parse_trust
+from certkit.passport.verification import verify
 from certkit.registry.admission import checker
 from tests.support import passport_parts as maker
 from tests.support import schemas
@@ -47,19 +51,19 @@ if TYPE_CHECKING:
 LATER = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def policy(identity: str = WHO, issuer: str = WHERE, root: Json | None = None, **more: Any) -> passport.Trust:
+def policy(identity: str = WHO, issuer: str = WHERE, root: Json | None = None, **more: Any) -> Trust:
     document = {
         "schema": "urn:certkit:trust:v1",
         "issuers": [{"name": "Lab", "identities": [{"identity": identity, "issuer": issuer}]}],
         "trusted_root": root or INSTANCE.trusted_root(),
         **more,
     }
-    return passport.parse_trust(canonical.line(document), "trust.json")
+    return parse_trust(canonical.line(document), "trust.json")
 
 
-def ends(bundle: Json, trust: passport.Trust | None = None, at: datetime = LATER) -> tuple[Any, ...]:
+def ends(bundle: Json, trust: Trust | None = None, at: datetime = LATER) -> tuple[Any, ...]:
     """Return the exit code, and the step and code of the first failure."""
-    found = passport.verify(canonical.line(bundle), trust=trust or policy(), at=at)
+    found = verify(canonical.line(bundle), trust=trust or policy(), at=at)
     failed = found.deciding
     return (int(found.exit_code), failed.id if failed else None, failed.code if failed else None)
 
@@ -71,7 +75,7 @@ WINDOW = (6, "validity", "passport.root-window")
 
 
 def test_a_good_passport_is_verified_with_its_time_and_its_signer() -> None:
-    found = passport.verify(canonical.line(GOOD), trust=policy(require=["timestamp"]), at=LATER)
+    found = verify(canonical.line(GOOD), trust=policy(require=["timestamp"]), at=LATER)
     assert found.verdict == "verified"
     assert found.claim is not None
     assert (found.claim.issuer.name, found.claim.issuer.key_id) == ("Lab", SIGNER.key_id)
@@ -97,7 +101,7 @@ def test_it_has_the_published_form() -> None:
 def test_a_registry_admits_it_while_it_is_valid() -> None:
     signer = INSTANCE.signer(WHO, WHERE, since=AT + timedelta(days=1))  # after the beginning of the validity
     data = canonical.line(signed(signer))
-    expected = passport.parse(data).passport_id
+    expected = parse(data).passport_id
     assert checker(policy())(data, LATER).passport_id == expected
     with pytest.raises(CertkitError) as caught:
         checker(policy("b@example.com"))(data, LATER)
@@ -142,7 +146,7 @@ def test_another_identity_or_another_issuer_is_not_trusted(identity: str, issuer
 
 def test_a_certificate_counts_under_a_trusted_root_alone() -> None:
     assert ends(GOOD, policy()) == ACCEPTED
-    without = passport.parse_trust(canonical.line({**policy().to_dict(), "trusted_root": None}), "trust.json")
+    without = parse_trust(canonical.line({**policy().to_dict(), "trusted_root": None}), "trust.json")
     assert ends(GOOD, without) == UNTRUSTED
     assert ends(GOOD, policy(root=OTHER.trusted_root())) == REFUSED
     chain = edited(lambda d: d["verificationMaterial"].pop("certificate"))
@@ -172,22 +176,11 @@ def test_whoever_took_office_after_the_signing_did_not_yet_count() -> None:
         assert ends(GOOD, policy(root=root)) == WINDOW
 
 
-def test_the_part_of_the_root_that_had_ended_is_named() -> None:
-    root = INSTANCE.trusted_root(ct=SIGNED - SECOND)
-    found = passport.verify(canonical.line(GOOD), trust=policy(root=root), at=LATER)
-    assert found.steps[5].detail == (
-        "signed at 2026-02-01T00:01:30Z, outside the time of the trusted root's certificate transparency log"
-    )
-
-
 @pytest.mark.parametrize("name", ENTRIES)
 def test_what_is_attached_is_bound_to_the_signature(name: str) -> None:
     assert ends(GOOD) == ACCEPTED
     assert ENTRIES[name] != GOOD
-    step, code = ends(ENTRIES[name])[1:]
-    assert step == "signature"
-    assert code in {"passport.certificate", "passport.timestamp"}
-    assert ends(ENTRIES[name])[0] == 1
+    assert ends(ENTRIES[name]) == REFUSED
 
 
 def test_every_changed_byte_of_a_certificate_ends_in_a_refusal() -> None:
@@ -202,7 +195,7 @@ def test_every_changed_byte_of_a_certificate_ends_in_a_refusal() -> None:
 
 def test_the_timestamp_of_another_signature_is_refused() -> None:
     swapped = material(timestampVerificationData=SWAPPED["timestampVerificationData"])
-    assert ends(swapped) == (1, "signature", "passport.timestamp")
+    assert ends(swapped) == REFUSED
 
 
 def test_the_promise_of_a_log_proves_the_time_and_a_changed_one_does_not() -> None:
@@ -234,7 +227,7 @@ def test_payload_type_and_statement_are_looked_at_as_sigstore_does_not() -> None
     assert ends(relabelled) == (3, "envelope", "dsse.payload-type")
     foreign = SIGNER.attest(compact(maker.statement(maker.LAB)))
     assert ends(foreign) == (1, "types", "passport.statement")
-    found = passport.verify(canonical.line(GOOD), trust=policy(), at=LATER, agent="sha256:" + "0" * 64)
+    found = verify(canonical.line(GOOD), trust=policy(), at=LATER, agent="sha256:" + "0" * 64)
     assert (found.exit_code, found.deciding and found.deciding.id) == (1, "subject")
 
 
@@ -279,9 +272,7 @@ def test_clock_skew_is_borne_for_five_minutes_and_no_longer() -> None:
 
 def test_a_key_that_is_trusted_does_not_make_a_certificate_trusted() -> None:
     keys = {"name": "Lab", "keys": [{"pem": maker.pem(SIGNER.key)}]}
-    trust = passport.parse_trust(
-        canonical.line({"schema": "urn:certkit:trust:v1", "issuers": [keys]}), "trust.json"
-    )
+    trust = parse_trust(canonical.line({"schema": "urn:certkit:trust:v1", "issuers": [keys]}), "trust.json")
     assert ends(GOOD, trust) == UNTRUSTED
 
 
@@ -307,7 +298,7 @@ def test_every_time_that_is_proven_lies_in_the_windows_of_the_root() -> None:
     bundle["verificationMaterial"]["timestampVerificationData"] = {
         "rfc3161Timestamps": [{"signedTimestamp": b64(token)}]
     }
-    found = passport.verify(canonical.line(bundle), trust=policy(), at=LATER)
+    found = verify(canonical.line(bundle), trust=policy(), at=LATER)
     assert found.verdict == "verified"
     assert "signed at 2026-02-01T00:01:30Z" in found.steps[5].detail  # the earlier of the two
     began = {

@@ -96,17 +96,6 @@ def test_files_that_hold_something_else(tmp_path: Path) -> None:
     assert refused(lambda: keys.load_public(path)).code == "key.unreadable"
 
 
-def test_a_public_key_does_not_sign_and_a_private_one_is_given_to_nobody(tmp_path: Path) -> None:
-    path, key = tmp_path / "key.pem", keys.generate("ed25519")
-    path.write_text(keys.public_pem(key.public_key()))
-    error = refused(lambda: keys.load_private(path))
-    assert (error.code, error.message) == ("key.unsupported", "holds a public key")
-    path.unlink()
-    keys.write_private(path, key, passphrase=None)
-    error = refused(lambda: keys.load_public(path))
-    assert (error.code, error.message) == ("key.unsupported", "holds a private key")
-
-
 # openssl dsaparam -genkey 2048 | openssl pkcs8 -topk8 -nocrypt
 DSA = """\
 -----BEGIN PRIVATE KEY-----
@@ -136,7 +125,7 @@ MADE: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_key_of_another_type_is_named_whether_private_or_public(tmp_path: Path, name: str) -> None:
+def test_a_key_of_another_type_is_refused_whether_private_or_public(tmp_path: Path, name: str) -> None:
     path, key = tmp_path / "key.pem", MADE[name]()
     path.write_bytes(key.private_bytes(PEM, PKCS8, serialization.NoEncryption()))
     signing = refused(lambda: keys.load_private(path))
@@ -144,14 +133,13 @@ def test_a_key_of_another_type_is_named_whether_private_or_public(tmp_path: Path
     verifying = refused(lambda: keys.load_public(path))
     for error, supported in ((signing, "Ed25519 and ECDSA P-256 sign"), (verifying, "P-384 verify")):
         assert (error.code, error.exit_code, error.where) == ("key.unsupported", 2, str(path))
-        assert error.message == f"a key of an unsupported type ({name})"
         assert supported in (error.hint or "")
 
 
 def test_p384_verifies_and_does_not_sign(tmp_path: Path) -> None:
     path, key = tmp_path / "key.pem", ec.generate_private_key(ec.SECP384R1())
     path.write_bytes(key.private_bytes(PEM, PKCS8, serialization.NoEncryption()))
-    assert refused(lambda: keys.load_private(path)).message == "a key of an unsupported type (ECDSA P-384)"
+    assert refused(lambda: keys.load_private(path)).code == "key.unsupported"
     path.write_text(keys.public_pem(key.public_key()))
     assert keys.algorithm_name(keys.load_public(path)) == "ECDSA P-384"
 
@@ -172,25 +160,28 @@ def test_files_of_another_kind_are_told_from_keys(tmp_path: Path) -> None:
         serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
     )
     certificate, der = _self_signed(key), key.public_key().public_bytes(serialization.Encoding.DER, SPKI)
-    openssh, one, two = "holds a key in OpenSSH's format", "holds a certificate", "holds 2 PEM blocks: "
     path = tmp_path / "key.pem"
     load_private, load_public = lambda: keys.load_private(path), lambda: keys.load_public(path)
-    for data, load, code, message in (
-        (ssh, load_private, "key.unsupported", openssh),
-        (ssh, load_public, "key.unsupported", openssh),
-        (ssh_public, load_private, "key.unsupported", openssh),
-        (ssh_public, load_public, "key.unsupported", openssh),
-        (certificate, load_private, "key.unsupported", one),
-        (certificate, load_public, "key.unsupported", one),
-        (private + private, load_private, "key.unreadable", two + "PRIVATE KEY, PRIVATE KEY"),
-        (private + certificate, load_private, "key.unreadable", two + "PRIVATE KEY, CERTIFICATE"),
-        (public + public, load_public, "key.unreadable", two + "PUBLIC KEY, PUBLIC KEY"),
-        (der, load_public, "key.unreadable", "not a key in PEM"),
-        (b"", load_public, "key.unreadable", "not a key in PEM"),
+    for data, load in (
+        (ssh, load_private),
+        (ssh, load_public),
+        (ssh_public, load_private),
+        (ssh_public, load_public),
+        (certificate, load_private),
+        (certificate, load_public),
+        (public, load_private),
+        (private, load_public),
+        (private + private, load_private),
+        (private + certificate, load_private),
+        (public + public, load_public),
+        (der, load_public),
+        (b"", load_public),
     ):
         path.write_bytes(data)
         error = refused(load)
-        assert (error.code, error.message, error.where) == (code, message, str(path))
+        kind = "private" if load is load_private else "public"
+        told = ("key.unreadable", f"not a single {kind} key in PEM", str(path))
+        assert (error.code, error.message, error.where) == told
         assert error.hint
 
 

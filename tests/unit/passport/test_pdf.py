@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import passport, report
+from certkit import report
 from certkit.errors import CertkitError
 from certkit.passport import pdf
+from certkit.passport.opening import parse
+from certkit.passport.verification import verify
 from certkit.report import render
 from tests.support.drawing import judged, needs_pdf, strong, tool
 from tests.support.making import KEY, NOW, issued, trust
@@ -99,14 +101,14 @@ def _outcome(data: bytes) -> str:
         taken = pdf.take(data)
     except CertkitError as error:
         return error.code
-    found = passport.verify(taken.passport, trust=trust(), at=NOW)
+    found = verify(taken.passport, trust=trust(), at=NOW)
     if found.verdict == "verified":
         assert found.passport_id == issued_id()
     return found.verdict
 
 
 def issued_id() -> str:
-    return passport.parse(PASSPORT).passport_id
+    return parse(PASSPORT).passport_id
 
 
 # --- on the command line
@@ -139,7 +141,7 @@ def test_verify_says_that_the_pages_are_not_signed() -> None:
 @pytest.mark.usefixtures("folder")
 def test_show_export_and_drift_take_the_passport_out() -> None:
     at = ("--at", "2026-03-02")
-    for arguments in (("show", "{}"), ("export", "{}", "-f", "markdown", "--unverified")):
+    for arguments in (("show", "{}"), ("export", "{}", "-f", "markdown", "--trust", "trust.json")):
         shown = [
             certkit(*(part.format(name) for part in arguments), *at) for name in ("passport.json", "case.pdf")
         ]
@@ -168,7 +170,7 @@ def test_every_command_refuses_a_pdf_without_a_passport(folder: Path) -> None:
         ("verify", "empty.pdf", "--trust", "trust.json"),
         ("show", "empty.pdf"),
         ("drift", "empty.pdf", "passport.json"),
-        ("export", "empty.pdf", "-f", "markdown", "--unverified"),
+        ("export", "empty.pdf", "-f", "markdown", "--trust", "trust.json"),
     ):
         done = certkit(*arguments, "--json")
         assert (done.code, done.document["error"]["code"]) == (3, "pdf.no-passport")

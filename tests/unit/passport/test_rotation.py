@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit import passport
 from certkit.errors import CertkitError
 from certkit.passport import keys
 from certkit.passport.editing import rotated
-from certkit.passport.trust import TrustedKey
+from certkit.passport.issuing import Issuer, issue
+from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
+from certkit.passport.trust import parse as parse_trust
+from certkit.passport.verification import verify
 from tests.support.making import KEY, NOW, issued, trust
 from tests.support.running import certkit
 
@@ -24,22 +26,22 @@ NEXT = keys.generate("p256")
 TURN = NOW + timedelta(days=10)
 
 
-def verdict(key: Any, policy: passport.Trust, *, signed: datetime, at: datetime | None = None) -> str:
+def verdict(key: Any, policy: Trust, *, signed: datetime, at: datetime | None = None) -> str:
     """Return the verdict on a passport that `key` signed at a time."""
     found = issued(key=key)
     if signed != NOW:
         from tests.support import build  # noqa: PLC0415 - for this case only
 
         summary = build.strong()
-        found = passport.issue(
+        found = issue(
             build.judged(summary),
             summary,
-            issuer=passport.Issuer(name="Example Lab"),
+            issuer=Issuer(name="Example Lab"),
             key=key,
             not_before=signed,
             not_after=signed + timedelta(days=90),
         )
-    return passport.verify(found.to_json(), trust=policy, at=at or TURN + timedelta(days=5)).verdict
+    return verify(found.to_json(), trust=policy, at=at or TURN + timedelta(days=5)).verdict
 
 
 def test_each_key_counts_on_its_side_of_the_turn() -> None:
@@ -53,7 +55,7 @@ def test_each_key_counts_on_its_side_of_the_turn() -> None:
 
 
 def test_nothing_else_in_the_policy_changes() -> None:
-    other = passport.TrustedIssuer(
+    other = TrustedIssuer(
         name="Other", keys=(TrustedKey(pem=keys.public_pem(keys.generate("p256").public_key())),)
     )
     before = structs.replace(trust(min_tier=2), issuers=(*trust().issuers, other))
@@ -69,7 +71,7 @@ def test_nothing_else_in_the_policy_changes() -> None:
 def test_a_window_is_never_widened() -> None:
     sooner = TURN - timedelta(days=5)
     key = TrustedKey(pem=keys.public_pem(KEY.public_key()), not_after=sooner)
-    policy = passport.Trust(issuers=(passport.TrustedIssuer(name="Example Lab", keys=(key,)),))
+    policy = Trust(issuers=(TrustedIssuer(name="Example Lab", keys=(key,)),))
     after = rotated(policy, KEY.public_key(), NEXT.public_key(), at=TURN)
     assert after.issuers[0].keys[0].not_after == sooner
 
@@ -155,7 +157,7 @@ def test_a_policy_of_others_follows_the_issuer(others: Path) -> None:
     assert (done.code, done.err) == (0, "")
     said = f"from 2026-03-11T00:00:00Z on counts {keys.key_id(NEXT.public_key())}"
     assert said in " ".join(done.out.split())
-    policy = passport.parse_trust((others / "trust.json").read_bytes(), "trust.json")
+    policy = parse_trust((others / "trust.json").read_bytes(), "trust.json")
     assert policy == rotated(
         trust(min_tier=2), KEY.public_key(), NEXT.public_key(), at=datetime.fromisoformat("2026-03-11T00:00Z")
     )
@@ -169,7 +171,7 @@ def test_a_policy_that_cannot_follow_is_left_as_it_is(others: Path) -> None:
     for old, new, expected in (
         ("new.pem", "old.pem", (8, "trust.unknown-key")),
         ("old.pem", "old.pem", (2, "usage.option")),
-        ("old.pem", "secret.pem", (2, "key.unsupported")),
+        ("old.pem", "secret.pem", (3, "key.unreadable")),
         ("old.pem", "missing.pem", (3, "file.missing")),
     ):
         done = certkit("trust", "rotate", old, new, "--trust", "trust.json", "--json")

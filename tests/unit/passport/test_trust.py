@@ -10,11 +10,13 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jsonschema import Draft202012Validator
 
-from certkit import canonical, passport, workflow
+from certkit import canonical, workflow
 from certkit.errors import CertkitError
 from certkit.passport import keys
 from certkit.passport import trust as passport_trust
 from certkit.passport.editing import oddities
+from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
+from certkit.passport.trust import parse as parse_trust
 from tests.support import schemas
 from tests.support.making import KEY, NOW, trust
 from tests.support.running import certkit
@@ -54,8 +56,8 @@ FULL: dict[str, Any] = {
 }
 
 
-def parsed(document: Any) -> passport.Trust:
-    return passport.parse_trust(canonical.line(document), "trust.json")
+def parsed(document: Any) -> Trust:
+    return parse_trust(canonical.line(document), "trust.json")
 
 
 def test_every_documented_key_is_read_and_written_as_it_was() -> None:
@@ -87,8 +89,8 @@ def test_what_is_left_out_demands_nothing_and_accepts_no_specimen() -> None:
         ({"max_status_age": "7 days"}, "max_status_age"),
         ({"max_status_age": "P0D"}, "max_status_age"),
         ({"witnesses": {"k": 1, "keys": []}}, "1 of 0"),
-        ({"issuers": [{"name": "L", "keys": [{"pem": "x"}]}]}, "not a key in PEM"),
-        ({"issuers": [{"name": "L", "keys": [{"pem": RSA}]}]}, "RSA"),
+        ({"issuers": [{"name": "L", "keys": [{"pem": "x"}]}]}, "not a single public key in PEM"),
+        ({"issuers": [{"name": "L", "keys": [{"pem": RSA}]}]}, "a key of an unsupported type"),
         ({"issuers": [{"name": "L", "keys": [{"pem": PEM}, {"pem": PEM}]}]}, "twice"),
         (
             {"issuers": [{"name": "L", "keys": [{"pem": PEM, "not_after": "2026-01-01T00:00:00"}]}]},
@@ -128,7 +130,7 @@ def test_a_policy_that_is_no_object_is_refused() -> None:
 
 def test_a_key_is_added_to_the_issuer_of_that_name() -> None:
     second = keys.generate("p256")
-    added = passport.TrustedKey(pem=keys.public_pem(second.public_key()))
+    added = TrustedKey(pem=keys.public_pem(second.public_key()))
     policy = trust().with_issuer("Example Lab", added).with_issuer("Other", added)
     assert [(issuer.name, len(issuer.keys)) for issuer in policy.issuers] == [
         ("Example Lab", 2),
@@ -136,17 +138,17 @@ def test_a_key_is_added_to_the_issuer_of_that_name() -> None:
     ]
 
 
-def lab(*held: passport.TrustedKey, name: str = "Lab") -> passport.TrustedIssuer:
-    return passport.TrustedIssuer(name=name, keys=held)
+def lab(*held: TrustedKey, name: str = "Lab") -> TrustedIssuer:
+    return TrustedIssuer(name=name, keys=held)
 
 
-def key(**window: Any) -> passport.TrustedKey:
-    return passport.TrustedKey(pem=keys.public_pem(keys.generate("ed25519").public_key()), **window)
+def key(**window: Any) -> TrustedKey:
+    return TrustedKey(pem=keys.public_pem(keys.generate("ed25519").public_key()), **window)
 
 
 def test_a_key_that_is_added_takes_the_place_of_none() -> None:
     one, other, third = key(), key(), key()
-    policy = passport.Trust(issuers=(lab(one), lab(name="Else"), lab(other)))
+    policy = Trust(issuers=(lab(one), lab(name="Else"), lab(other)))
     for changed, held in (
         (policy.with_issuer("Lab", third), ((one, third), (), (other,))),
         (policy.with_issuer("New", third), ((one,), (), (other,), (third,))),
@@ -154,9 +156,9 @@ def test_a_key_that_is_added_takes_the_place_of_none() -> None:
         assert tuple(issuer.keys for issuer in changed.issuers) == held
 
 
-def signed_in(name: str) -> passport.TrustedIssuer:
+def signed_in(name: str) -> TrustedIssuer:
     who = passport_trust.Identity(identity="a@example.com", issuer="https://accounts.example.com")
-    return passport.TrustedIssuer(name=name, identities=(who,))
+    return TrustedIssuer(name=name, identities=(who,))
 
 
 WITNESS = passport_trust.Witnesses(k=0, keys=(FULL["logs"][0],))
@@ -164,12 +166,12 @@ WITNESS = passport_trust.Witnesses(k=0, keys=(FULL["logs"][0],))
 
 def test_a_root_makes_identities_and_timestamps_count() -> None:
     root = Sigstore.new(NOW).trusted_root()
-    policy = passport.Trust(issuers=(signed_in("Lab"),), require=("timestamp",), trusted_root=root)
+    policy = Trust(issuers=(signed_in("Lab"),), require=("timestamp",), trusted_root=root)
     assert not [*oddities(policy, at=NOW)]
 
 
 def test_a_good_policy_has_nothing_odd() -> None:
-    policy = passport.Trust(issuers=(lab(key(not_after=NOW)),), profiles=(canonical.digest(b""),))
+    policy = Trust(issuers=(lab(key(not_after=NOW)),), profiles=(canonical.digest(b""),))
     assert not [*oddities(policy, at=NOW)]
 
 
@@ -177,21 +179,21 @@ def test_a_good_policy_has_nothing_odd() -> None:
     ("policy", "words"),
     [
         (
-            passport.Trust(issuers=(lab(key(not_after=NOW - timedelta(seconds=1))), lab(key(), name="B"))),
+            Trust(issuers=(lab(key(not_after=NOW - timedelta(seconds=1))), lab(key(), name="B"))),
             "ended",
         ),
         (
-            passport.Trust(issuers=(lab(key(not_before=NOW + timedelta(1))), lab(key(), name="B"))),
+            Trust(issuers=(lab(key(not_before=NOW + timedelta(1))), lab(key(), name="B"))),
             "only from",
         ),
-        (passport.Trust(issuers=()), "no issuer has a key"),
-        (passport.Trust(issuers=(lab(key()),), require=("status",)), "no log is trusted"),
-        (passport.Trust(issuers=(lab(key()),), require=("timestamp",)), "without a trusted root"),
-        (passport.Trust(issuers=(lab(key()), signed_in("B"))), "no identity counts without a trusted root"),
-        (passport.Trust(issuers=(lab(key()),), witnesses=WITNESS), "witnesses are named, and none of them"),
+        (Trust(issuers=()), "no issuer has a key"),
+        (Trust(issuers=(lab(key()),), require=("status",)), "no log is trusted"),
+        (Trust(issuers=(lab(key()),), require=("timestamp",)), "without a trusted root"),
+        (Trust(issuers=(lab(key()), signed_in("B"))), "no identity counts without a trusted root"),
+        (Trust(issuers=(lab(key()),), witnesses=WITNESS), "witnesses are named, and none of them"),
     ],
 )
-def test_what_is_odd_is_told_once(policy: passport.Trust, words: str) -> None:
+def test_what_is_odd_is_told_once(policy: Trust, words: str) -> None:
     (found,) = oddities(policy, at=NOW)
     assert words in found
 
@@ -200,14 +202,14 @@ def test_the_command_tells_and_leaves_with_one(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
     command = ("trust", "show", "--trust", str(path), "--at", "2026-03-01")
     known = workflow.load_profile("hb-eval-2026").digest
-    path.write_bytes(passport.Trust(issuers=(lab(key()),), profiles=(known,)).to_json())
+    path.write_bytes(Trust(issuers=(lab(key()),), profiles=(known,)).to_json())
     good = certkit(*command)
     assert (good.code, good.out.splitlines()[-1]) == (0, "nothing odd")
-    path.write_bytes(passport.Trust(issuers=(), profiles=(known,)).to_json())
+    path.write_bytes(Trust(issuers=(), profiles=(known,)).to_json())
     odd = certkit(*command)
     assert (odd.code, odd.out.splitlines()[-1]) == (1, "1 odd")
     assert certkit(*command, "--json").document["odd"] == [
         "no issuer has a key or an identity: every passport is refused"
     ]
-    path.write_bytes(passport.Trust(issuers=(lab(key()),), witnesses=passport_trust.Witnesses(k=2)).to_json())
+    path.write_bytes(Trust(issuers=(lab(key()),), witnesses=passport_trust.Witnesses(k=2)).to_json())
     assert certkit(*command).code == 3

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import CertkitError
 from certkit.passport import keyless, trusted_root
+from certkit.passport.trust import Trust
+from certkit.passport.trust import parse as parse_trust
 from tests.support.documents import certkit
 from tests.support.virtual_sigstore import Sigstore
 
@@ -26,10 +28,8 @@ ROOT = INSTANCE.trusted_root()
 WHO = ("ca", "ct", "log", "tsa")
 
 
-def with_root(root: Any) -> passport.Trust:
-    return passport.parse_trust(
-        canonical.line({"schema": "urn:certkit:trust:v1", "trusted_root": root}), "trust.json"
-    )
+def with_root(root: Any) -> Trust:
+    return parse_trust(canonical.line({"schema": "urn:certkit:trust:v1", "trusted_root": root}), "trust.json")
 
 
 def test_a_root_is_kept_as_it_was_written() -> None:
@@ -68,10 +68,10 @@ def test_a_root_of_another_form_is_refused_before_it_is_used(root: Any) -> None:
 def test_a_window_holds_both_its_ends() -> None:
     root = INSTANCE.trusted_root(log=AT)
     for time, kept in ((AT, 1), (AT + timedelta(microseconds=1), 0), (INSTANCE.start, 1)):
-        assert len(trusted_root.within(root, "tlogs", [time])["tlogs"]) == kept
-    assert trusted_root.within(root, "tlogs", [INSTANCE.start - DAY])["tlogs"] == []
-    assert trusted_root.within(root, "tlogs", [INSTANCE.start, AT + DAY])["tlogs"] == []
-    assert trusted_root.within(root, "tlogs", [AT])["ctlogs"] == root["ctlogs"]
+        assert len(trusted_root.within(root, [time])["tlogs"]) == kept
+    assert trusted_root.within(root, [INSTANCE.start - DAY])["tlogs"] == []
+    assert trusted_root.within(root, [INSTANCE.start, AT + DAY])["tlogs"] == []
+    assert trusted_root.within(root, [AT])["ctlogs"] == root["ctlogs"]
 
 
 @pytest.mark.parametrize("who", WHO)

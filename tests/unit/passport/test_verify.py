@@ -13,12 +13,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jsonschema import Draft202012Validator
 from msgspec import structs
 
-from certkit import canonical, evidence, passport, workflow
+from certkit import canonical, workflow
 from certkit.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
+from certkit.evidence.bundle.folder import seal
 from certkit.passport import dsse, keys
 from certkit.passport import trust as trust_policy
-from certkit.passport.opening import VerificationDocument
-from certkit.passport.trust import Witnesses
+from certkit.passport.checks import Status
+from certkit.passport.claim import from_bundle
+from certkit.passport.issuing import VALIDITY
+from certkit.passport.opening import Step, Verification, VerificationDocument
+from certkit.passport.trust import Trust, Witnesses
+from certkit.passport.verification import verify
 from certkit.progress import SILENT
 from certkit.tlog import checkpoint, note, proof, tree
 from tests.support import bundles
@@ -36,15 +41,13 @@ if TYPE_CHECKING:
 LATER = NOW + timedelta(days=1)
 
 
-def step(found: passport.Verification, name: str) -> passport.Step:
+def step(found: Verification, name: str) -> Step:
     return next(item for item in found.steps if item.id == name)
 
 
-def with_bundle(
-    data: bytes, root: Path, *, replay: bool = True, policy: passport.Trust | None = None
-) -> passport.Verification:
-    opened, replayed = passport.from_bundle(root, workflow.load_profile, progress=SILENT)
-    return passport.verify(
+def with_bundle(data: bytes, root: Path, *, replay: bool = True, policy: Trust | None = None) -> Verification:
+    opened, replayed = from_bundle(root, workflow.load_profile, progress=SILENT)
+    return verify(
         data,
         trust=policy or trust(),
         at=LATER,
@@ -90,7 +93,7 @@ def test_replay_names_the_first_row_that_differs_when_a_record_is_changed_and_se
     data = of_bundle(root).to_json()
     path = root / "records" / "a.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"failure"', b'"success"', 1))
-    evidence.seal(root)
+    seal(root)
     found = with_bundle(data, root)
     assert found.exit_code == 1  # the subject is another bundle, and the first failure decides
     assert step(found, "replay").code == "passport.replay-differs"
@@ -134,10 +137,8 @@ def test_a_bundle_that_is_not_there_makes_the_passport_unverifiable(tmp_path: Pa
 def test_a_profile_that_changed_cannot_be_replayed(tmp_path: Path) -> None:
     root = sealed_bundle(tmp_path / "bundle")
     data = of_bundle(root).to_json()
-    opened, replayed = passport.from_bundle(
-        root, lambda _: workflow.load_profile("hb-eval-2025"), progress=SILENT
-    )
-    found = passport.verify(data, trust=trust(), at=LATER, evidence=opened, replay=replayed)
+    opened, replayed = from_bundle(root, lambda _: workflow.load_profile("hb-eval-2025"), progress=SILENT)
+    found = verify(data, trust=trust(), at=LATER, evidence=opened, replay=replayed)
     assert (found.verdict, found.exit_code) == ("unverifiable", 4)
     assert "hb-eval-2026" in step(found, "replay").detail
 
@@ -145,11 +146,11 @@ def test_a_profile_that_changed_cannot_be_replayed(tmp_path: Path) -> None:
 class Source:
     """A status source that says what it was made to say."""
 
-    def __init__(self, said: passport.Status | CertkitError) -> None:
+    def __init__(self, said: Status | CertkitError) -> None:
         self.said = said
         self.asked: list[str] = []
 
-    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> passport.Status:
+    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
         assert revokers == {keys.key_id(KEY.public_key()): KEY.public_key()}
         self.asked.append(passport_id)
         if isinstance(self.said, CertkitError):
@@ -157,8 +158,8 @@ class Source:
         return self.said
 
 
-def said(standing: Any, time: datetime | None = NOW) -> passport.Status:
-    return passport.Status(standing=standing, detail=f"{standing} as of checkpoint 5", size=5, time=time)
+def said(standing: Any, time: datetime | None = NOW) -> Status:
+    return Status(standing=standing, detail=f"{standing} as of checkpoint 5", size=5, time=time)
 
 
 @pytest.mark.parametrize(
@@ -179,10 +180,10 @@ def said(standing: Any, time: datetime | None = NOW) -> passport.Status:
     ],
 )
 def test_revoked_superseded_and_unknown_are_three_answers(
-    said: passport.Status | CertkitError, verdict: str, code: str | None, exit_code: int
+    said: Status | CertkitError, verdict: str, code: str | None, exit_code: int
 ) -> None:
     source, data = Source(said), issued()
-    found = passport.verify(data.to_json(), trust=trust(), at=LATER, status=source)
+    found = verify(data.to_json(), trust=trust(), at=LATER, status=source)
     assert (found.verdict, step(found, "status").code, found.exit_code) == (verdict, code, exit_code)
     assert source.asked == [data.passport_id]
 
@@ -209,21 +210,19 @@ FORKED = MismatchError("registry.status", "entry 2 names entry 1")
     ],
 )
 def test_of_a_named_registry_and_the_status_beside_the_worse_counts(
-    named: passport.Status | CertkitError,
-    beside: passport.Status | CertkitError,
+    named: Status | CertkitError,
+    beside: Status | CertkitError,
     verdict: str,
     code: str | None,
 ) -> None:
-    found = passport.verify(
-        issued().to_json(), trust=trust(), at=LATER, status=Source(named), beside=Source(beside)
-    )
+    found = verify(issued().to_json(), trust=trust(), at=LATER, status=Source(named), beside=Source(beside))
     assert (found.verdict, step(found, "status").code) == (verdict, code)
 
 
 def test_what_lies_beside_is_needed_only_where_the_policy_requires_a_status() -> None:
     data = issued().to_json()
     for require, verdict in (((), "verified"), (("status",), "unverifiable")):
-        found = passport.verify(data, trust=trust(require=require), at=LATER, beside=Source(said("unknown")))
+        found = verify(data, trust=trust(require=require), at=LATER, beside=Source(said("unknown")))
         assert (found.verdict, step(found, "status").status) == (verdict, "skipped")
 
 
@@ -233,31 +232,29 @@ def test_what_lies_beside_is_needed_only_where_the_policy_requires_a_status() ->
 def test_every_domain_that_is_asked_for_must_have_been_evaluated(
     domains: tuple[str, ...], asked: str | None
 ) -> None:
-    found = passport.verify(issued().to_json(), trust=trust(domains=domains), at=LATER, domain=asked)
+    found = verify(issued().to_json(), trust=trust(domains=domains), at=LATER, domain=asked)
     assert step(found, "policy").detail == "not evaluated in moon; evaluated in bank, shop"
 
 
 def test_a_revoked_passport_that_is_also_refused_by_policy_is_revoked_first() -> None:
-    found = passport.verify(
+    found = verify(
         issued(origin="simulated").to_json(), trust=trust(), at=LATER, status=Source(said("revoked"))
     )
     assert found.exit_code == 6
 
 
 def test_what_was_not_checked_is_said() -> None:
-    found = passport.verify(issued().to_json(), trust=trust(), at=LATER)
+    found = verify(issued().to_json(), trust=trust(), at=LATER)
     assert found.verdict == "verified"
     text = "\n".join(found.not_checked)
     for words in ("registry:", "status:", "evidence:", "replay:", "subject:", "signing time", "records"):
         assert words in text
-    compared = passport.verify(
-        issued().to_json(), trust=trust(), at=LATER, agent="sha256:" + "0" * 64
-    ).not_checked
+    compared = verify(issued().to_json(), trust=trust(), at=LATER, agent="sha256:" + "0" * 64).not_checked
     assert not any(item.startswith("subject:") for item in compared)
 
 
 def test_nothing_is_read_of_a_payload_whose_signature_fails() -> None:
-    found = passport.verify(issued(key=keys.generate("ed25519")).to_json(), trust=trust(), at=LATER)
+    found = verify(issued(key=keys.generate("ed25519")).to_json(), trust=trust(), at=LATER)
     assert found.claim is None
     assert found.statement is None
     assert {item.status for item in found.steps[3:]} == {"skipped"}
@@ -268,13 +265,13 @@ def test_the_callables_are_not_called_where_the_signature_fails() -> None:
         raise AssertionError
 
     data = issued(key=keys.generate("ed25519")).to_json()
-    found = passport.verify(data, trust=trust(), at=LATER, evidence=never, replay=never)
+    found = verify(data, trust=trust(), at=LATER, evidence=never, replay=never)
     assert found.exit_code == 8
 
 
 def test_a_time_without_offset_is_the_callers_mistake() -> None:
     with pytest.raises(CertkitError) as caught:
-        passport.verify(issued().to_json(), trust=trust(), at=datetime(2026, 3, 2))  # noqa: DTZ001 - the point
+        verify(issued().to_json(), trust=trust(), at=datetime(2026, 3, 2))  # noqa: DTZ001 - the point
     assert caught.value.code == "usage.option"
 
 
@@ -286,13 +283,13 @@ def test_the_document_has_its_published_form() -> None:
         (b"", trust()),
         (issued().to_json(), trust(key=keys.generate("p256"))),
     ):
-        document = passport.verify(data, trust=policy, at=LATER).to_dict()
+        document = verify(data, trust=policy, at=LATER).to_dict()
         Draft202012Validator(schema).validate(document)
 
 
 def test_the_name_shown_is_the_verifiers_own() -> None:
     policy = structs.replace(trust(), issuers=(structs.replace(trust().issuers[0], name="Known as"),))
-    found = passport.verify(issued().to_json(), trust=policy, at=LATER)
+    found = verify(issued().to_json(), trust=policy, at=LATER)
     assert found.claim is not None
     assert (found.claim.issuer.name, found.claim.issuer.stated_name) == ("Known as", "Example Lab")
 
@@ -392,9 +389,9 @@ LOG = note.Signer("example.com/log", Ed25519PrivateKey.generate())
 OTHER_LOG = note.Signer("example.com/log", Ed25519PrivateKey.generate())
 
 
-def registered(text: bytes, **policy: Any) -> passport.Step:
+def registered(text: bytes, **policy: Any) -> Step:
     trusted = trust(logs=(str(LOG.vkey),), **policy)
-    return step(passport.verify(issued().to_json(), trust=trusted, at=LATER, proof=text), "registry")
+    return step(verify(issued().to_json(), trust=trusted, at=LATER, proof=text), "registry")
 
 
 def test_a_proof_of_a_trusted_log_is_verified() -> None:
@@ -402,7 +399,7 @@ def test_a_proof_of_a_trusted_log_is_verified() -> None:
     assert registered(good).status == "passed"
     assert registered(good).detail == "entry 0 of 1 in example.com/log"
     required = trust(logs=(str(LOG.vkey),), require=("registry",))
-    assert passport.verify(issued().to_json(), trust=required, at=LATER, proof=good).verdict == "verified"
+    assert verify(issued().to_json(), trust=required, at=LATER, proof=good).verdict == "verified"
 
 
 def test_an_entry_that_was_made_when_the_key_had_ended_is_refused() -> None:
@@ -410,10 +407,8 @@ def test_an_entry_that_was_made_when_the_key_had_ended_is_refused() -> None:
     window = trust_policy.TrustedKey(
         pem=keys.public_pem(KEY.public_key()), not_after=NOW + timedelta(hours=1)
     )
-    policy = passport.Trust(
-        issuers=(trust_policy.TrustedIssuer(name="Lab", keys=(window,)),), logs=(str(LOG.vkey),)
-    )
-    found = step(passport.verify(issued().to_json(), trust=policy, at=LATER, proof=late), "registry")
+    policy = Trust(issuers=(trust_policy.TrustedIssuer(name="Lab", keys=(window,)),), logs=(str(LOG.vkey),))
+    found = step(verify(issued().to_json(), trust=policy, at=LATER, proof=late), "registry")
     assert (found.status, found.code) == ("failed", "passport.key-window")
 
 
@@ -438,7 +433,7 @@ def test_a_validity_at_the_end_of_the_calendar_is_no_bug() -> None:
         "not_before": "0001-01-01T00:00:00Z",
         "not_after": "0001-02-01T00:00:00Z",
     }
-    found = passport.verify(signed(document), trust=trust(), at=LATER)
+    found = verify(signed(document), trust=trust(), at=LATER)
     assert step(found, "types").code == "passport.statement"
 
 
@@ -472,9 +467,7 @@ def test_a_proof_without_enough_witnesses_is_refused() -> None:
 
 
 def test_a_proof_without_a_trusted_log_is_not_counted() -> None:
-    found = passport.verify(
-        issued().to_json(), trust=trust(), at=LATER, proof=logged(issued().passport_id, LOG)
-    )
+    found = verify(issued().to_json(), trust=trust(), at=LATER, proof=logged(issued().passport_id, LOG))
     assert (found.verdict, step(found, "registry").status) == ("verified", "skipped")
 
 
@@ -492,8 +485,8 @@ def test_replay_finds_a_claim_of_what_the_evidence_does_not_state(tmp_path: Path
 def test_a_profile_that_is_not_known_cannot_be_replayed(tmp_path: Path) -> None:
     root = sealed_bundle(tmp_path / "bundle")
     data = of_bundle(root).to_json()
-    opened, replayed = passport.from_bundle(root, lambda _: workflow.load_profile("no-such"), progress=SILENT)
-    found = passport.verify(data, trust=trust(), at=LATER, evidence=opened, replay=replayed)
+    opened, replayed = from_bundle(root, lambda _: workflow.load_profile("no-such"), progress=SILENT)
+    found = verify(data, trust=trust(), at=LATER, evidence=opened, replay=replayed)
     assert (found.verdict, found.exit_code) == ("unverifiable", 4)
     assert step(found, "replay").code == "passport.unavailable"
     assert "no-such" in step(found, "replay").detail
@@ -514,21 +507,19 @@ SECOND = timedelta(seconds=1)
     ],
 )
 def test_a_status_is_of_the_last_seven_days_and_not_of_a_time_to_come(time: datetime, status: str) -> None:
-    found = passport.verify(issued().to_json(), trust=trust(), at=LATER, status=Source(said("current", time)))
+    found = verify(issued().to_json(), trust=trust(), at=LATER, status=Source(said("current", time)))
     assert step(found, "status").status == status
     assert found.verdict == ("verified" if status == "passed" else "unverifiable")
 
 
 def test_an_ending_counts_whatever_its_age() -> None:
     for time in (LATER - 100 * WEEK, LATER + WEEK, None):
-        found = passport.verify(
-            issued().to_json(), trust=trust(), at=LATER, status=Source(said("revoked", time))
-        )
+        found = verify(issued().to_json(), trust=trust(), at=LATER, status=Source(said("revoked", time)))
         assert step(found, "status").code == "passport.revoked"
 
 
 def test_a_standing_that_nobody_defined_is_unknown() -> None:
-    found = passport.verify(issued().to_json(), trust=trust(), at=LATER, status=Source(said("suspended")))
+    found = verify(issued().to_json(), trust=trust(), at=LATER, status=Source(said("suspended")))
     assert (found.verdict, step(found, "status").code) == ("unverifiable", "passport.unavailable")
 
 
@@ -547,7 +538,7 @@ def test_a_status_that_contradicts_itself_is_refused_and_one_that_cannot_be_read
 ) -> None:
     for name in ("status", "beside"):
         asked: dict[str, Any] = {name: Source(error)}
-        found = passport.verify(issued().to_json(), trust=trust(require=("status",)), at=LATER, **asked)
+        found = verify(issued().to_json(), trust=trust(require=("status",)), at=LATER, **asked)
         assert (step(found, "status").status, step(found, "status").code) == (status, error.code)
         assert error.message in step(found, "status").detail
         assert found.verdict == ("rejected" if status == "failed" else "unverifiable")
@@ -555,10 +546,10 @@ def test_a_status_that_contradicts_itself_is_refused_and_one_that_cannot_be_read
             assert step(found, "status").detail.startswith("its status does not hold together: ")
 
 
-def windowed(**window: datetime) -> passport.Trust:
+def windowed(**window: datetime) -> Trust:
     key = trust_policy.TrustedKey(pem=keys.public_pem(KEY.public_key()), **window)
     issuer = trust_policy.TrustedIssuer(name="Lab", keys=(key,))
-    return passport.Trust(issuers=(issuer,), logs=(str(LOG.vkey),))
+    return Trust(issuers=(issuer,), logs=(str(LOG.vkey),))
 
 
 @pytest.mark.parametrize(
@@ -567,16 +558,16 @@ def windowed(**window: datetime) -> passport.Trust:
 def test_the_end_of_a_keys_window_is_inside_for_what_is_logged(late: timedelta, status: str) -> None:
     end = NOW + timedelta(hours=1)
     text = logged(issued().passport_id, LOG, issued_at=(end + late).isoformat())
-    found = passport.verify(issued().to_json(), trust=windowed(not_after=end), at=LATER, proof=text)
+    found = verify(issued().to_json(), trust=windowed(not_after=end), at=LATER, proof=text)
     assert step(found, "registry").status == status
     assert step(found, "registry").code == (None if status == "passed" else "passport.key-window")
-    open_ended = passport.verify(issued().to_json(), trust=windowed(not_before=NOW), at=LATER, proof=text)
+    open_ended = verify(issued().to_json(), trust=windowed(not_before=NOW), at=LATER, proof=text)
     assert step(open_ended, "registry").status == "passed"
 
 
 def test_what_was_logged_before_the_keys_window_is_for_the_validity_to_judge() -> None:
     early = logged(issued().passport_id, LOG, issued_at=(NOW - timedelta(days=1)).isoformat())
-    found = passport.verify(issued().to_json(), trust=windowed(not_before=NOW), at=LATER, proof=early)
+    found = verify(issued().to_json(), trust=windowed(not_before=NOW), at=LATER, proof=early)
     assert (step(found, "registry").status, step(found, "validity").status) == ("passed", "passed")
 
 
@@ -592,7 +583,7 @@ def test_what_was_logged_before_the_keys_window_is_for_the_validity_to_judge() -
     ],
 )
 def test_a_keys_window_holds_both_its_ends(window: dict[str, datetime], code: str | None) -> None:
-    found = step(passport.verify(issued().to_json(), trust=windowed(**window), at=LATER), "validity")
+    found = step(verify(issued().to_json(), trust=windowed(**window), at=LATER), "validity")
     assert found.code == code
     if code == "passport.key-window":
         asked, end = ("only from", "not_before") if "not_before" in window else ("only until", "not_after")
@@ -604,14 +595,14 @@ def test_a_keys_window_holds_both_its_ends(window: dict[str, datetime], code: st
     [
         (NOW - SKEW, None),
         (NOW - SKEW - SECOND, "passport.not-yet-valid"),
-        (NOW + passport.VALIDITY, None),
-        (NOW + passport.VALIDITY + SECOND, "passport.expired"),
+        (NOW + VALIDITY, None),
+        (NOW + VALIDITY + SECOND, "passport.expired"),
     ],
 )
 def test_a_validity_holds_both_its_ends_and_the_clocks_may_differ_at_its_beginning(
     at: datetime, code: str | None
 ) -> None:
-    found = passport.verify(issued().to_json(), trust=trust(), at=at)
+    found = verify(issued().to_json(), trust=trust(), at=at)
     assert step(found, "validity").code == code
 
 
@@ -629,7 +620,7 @@ def test_a_validity_holds_both_its_ends_and_the_clocks_may_differ_at_its_beginni
     ],
 )
 def test_the_higher_of_two_demands_counts(policy: int | None, asked: int | None, code: str | None) -> None:
-    found = passport.verify(issued().to_json(), trust=trust(min_tier=policy), at=LATER, require_tier=asked)
+    found = verify(issued().to_json(), trust=trust(min_tier=policy), at=LATER, require_tier=asked)
     assert found.claim is not None
     assert (found.claim.tier, step(found, "policy").code) == (3, code)
 
@@ -642,11 +633,11 @@ def test_only_the_keys_under_its_issuers_name_may_end_a_passport() -> None:
     told: list[set[str]] = []
 
     class Asked:
-        def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> passport.Status:
+        def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
             assert passport_id == issued().passport_id
             told.append(set(revokers))
             return said("current")
 
-    found = passport.verify(issued().to_json(), trust=policy, at=LATER, status=Asked())
+    found = verify(issued().to_json(), trust=policy, at=LATER, status=Asked())
     assert found.verdict == "verified"
     assert told == [{keys.key_id(KEY.public_key()), keys.key_id(delegate)}]

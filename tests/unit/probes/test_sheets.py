@@ -13,9 +13,9 @@ import pytest
 
 from certkit.errors import InputError
 from certkit.evidence.integrity.reading import read
-from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
+from certkit.evidence.integrity.running import generate_probes, run_probes
 from certkit.evidence.integrity.sheets import columns, sheet, take
-from certkit.probes.agents import agents_of, told
+from certkit.probes.agents import Asking, told
 from certkit.probes.records import Family, asked
 from tests.support.running import certkit
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("sheets")
     generate_probes(root / "tasks", seed="s")
-    agents = agents_of("reference:distractor", timeout=9)
-    run_probes(root / "tasks", root / "b", Asking("reference:distractor", agents))
+    run_probes(root / "tasks", root / "b", Asking("reference:distractor"))
     return root / "b"
 
 
@@ -88,7 +87,7 @@ def test_a_filled_sheet_comes_back_as_annotations(bundle: Path, tmp_path: Path) 
         assert (done.code, done.document["rows"]) == (0, 10)
         assert (
             certkit("probes", "sheet", str(copy), *options, "--json").document["error"]["code"]
-            == "integrity.repeated"
+            == "integrity.field"
         )
         path.unlink()
     scored = certkit("probes", "score", str(copy), "--json").document

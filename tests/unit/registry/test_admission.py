@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import CertkitError, Exit, UntrustedError
 from certkit.passport import keys
+from certkit.passport.issuing import issue
+from certkit.passport.verification import verify
 from certkit.registry.admission import admit, checker, inspect
 from certkit.registry.registry import Registry
 from tests.support import build as assessments
@@ -20,7 +22,8 @@ from tests.support.registries import LOG_KEY, STRANGER, heads, held
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.passport import Passport
+    from certkit.passport.opening import Passport
+    from certkit.passport.trust import Trust
     from certkit.registry.admission import Admitted
 
 OTHER = keys.generate("p256")
@@ -30,7 +33,7 @@ def made(folder: Path) -> str:
     return str(Registry.init(folder, "lab", LOG_KEY, at=NOW))
 
 
-def logged(folder: Path, data: bytes, *, policy: passport.Trust | None = None, **more: Any) -> Admitted:
+def logged(folder: Path, data: bytes, *, policy: Trust | None = None, **more: Any) -> Admitted:
     arguments = {"submitter": KEY, "log_key": LOG_KEY, "heads": heads(folder), "at": NOW} | more
     return admit(folder, data, trust=policy or trust(), **arguments)
 
@@ -46,7 +49,7 @@ def refusal(folder: Path, data: bytes, **more: Any) -> CertkitError:
 
 def renewed(old: Passport) -> Passport:
     summary = assessments.strong()
-    return passport.issue(
+    return issue(
         assessments.judged(summary),
         summary,
         issuer=ISSUER,
@@ -63,7 +66,7 @@ def test_a_real_passport_is_logged_proven_and_verified(tmp_path: Path) -> None:
     one = issued()
     appended = logged(folder, one.to_json())
     policy = trust(logs=(vkey,), require=("registry",))
-    verification = passport.verify(one.to_json(), trust=policy, at=NOW, proof=appended.proof.to_bytes())
+    verification = verify(one.to_json(), trust=policy, at=NOW, proof=appended.proof.to_bytes())
     assert [step.status for step in verification.steps if step.id == "registry"] == ["passed"]
     assert verification.verdict == "verified"
     predicate = canonical.loads(one.payload)["predicate"]
@@ -91,7 +94,7 @@ def test_a_proof_of_one_passport_does_not_show_another(tmp_path: Path) -> None:
     one = issued()
     proof = logged(folder, one.to_json()).proof.to_bytes()
     other = renewed(one).to_json()
-    verification = passport.verify(other, trust=policy, at=NOW + timedelta(days=2), proof=proof)
+    verification = verify(other, trust=policy, at=NOW + timedelta(days=2), proof=proof)
     assert (verification.verdict, verification.exit_code) == ("rejected", Exit.MISMATCH)
 
 

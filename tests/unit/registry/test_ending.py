@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit import passport as passports
 from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
 from certkit.passport import keys
+from certkit.passport.trust import TrustedKey
 from certkit.registry import admission
 from certkit.registry.admission import inspect
 from certkit.registry.entry import (
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport.keys import PrivateKey
+    from certkit.passport.opening import Passport
     from certkit.registry.entry import AnyClaims
     from certkit.registry.writing import Appended
 
@@ -65,7 +66,7 @@ def put(
         turn.add(write(entry, key))
 
 
-def forged(folder: Path, one: passports.Passport, key: PrivateKey, **more: Any) -> None:
+def forged(folder: Path, one: Passport, key: PrivateKey, **more: Any) -> None:
     put(folder, "-/courier", Revocation(passport_id=one.passport_id, reason="key-compromise"), key, **more)
 
 
@@ -241,7 +242,7 @@ def test_whose_passport_took_its_place_is_the_policys_to_say(tmp_path: Path, *, 
     """A status counts a later passport that any trusted key submitted, and so does whoever writes."""
     folder = tmp_path / "r"
     new(folder)
-    other = passports.TrustedKey(pem=keys.public_pem(STRANGER.public_key()))
+    other = TrustedKey(pem=keys.public_pem(STRANGER.public_key()))
     rules = policy().with_issuer("Other Lab", other)
     log(folder, first := issue(1))
     log(folder, issue(2, supersedes=first.passport_id), trust=rules, submitter=STRANGER)

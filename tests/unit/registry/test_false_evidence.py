@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import MismatchError
 from certkit.passport import keys
+from certkit.passport.trust import TrustedKey
 from certkit.registry import store
 from certkit.registry.admission import checker, inspect
 from certkit.registry.entry import Claims, Revocation, Stored, read
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from certkit.registry.entry import PassportFacts, Reason
     from certkit.tlog.note import VerifierKey
 
-DELEGATE = passport.TrustedKey(pem=keys.public_pem(STRANGER.public_key()))
+DELEGATE = TrustedKey(pem=keys.public_pem(STRANGER.public_key()))
 
 
 def revoked(folder: Path, reason: Reason = "evidence-false", **more: Any) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from certkit import passport
 from certkit.canonical import Digest
-from certkit.passport import keys
+from certkit.passport import issuing, keys
+from certkit.passport.trust import Trust, TrustedKey
 from certkit.registry import store
 from certkit.registry.admission import checker, inspect
 from certkit.registry.entry import Claims, Note, Revocation, Stored, read, timestamp
@@ -26,23 +26,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport.keys import PrivateKey
+    from certkit.passport.opening import Passport
     from certkit.registry.reader import History
 
 LINEAGE = "-/courier"
 
 
-def rules() -> passport.Trust:
-    other = passport.TrustedKey(pem=keys.public_pem(STRANGER.public_key()))
+def rules() -> Trust:
+    other = TrustedKey(pem=keys.public_pem(STRANGER.public_key()))
     return policy().with_issuer("Other Lab", other)
 
 
-def another_agents() -> passport.Passport:
+def another_agents() -> Passport:
     """A faultless passport of another agent, by the same issuer."""
     judged = assessments.judged(clustered(1000), attempt=1)
     agent = judged.facts.manifest.agent.model_copy(update={"name": "other-agent"})
     manifest = judged.facts.manifest.model_copy(update={"agent": agent})
     own = structs.replace(judged.facts, manifest=manifest, digest=Digest(f"sha256:{7:064x}"))
-    return passport.issue(
+    return issuing.issue(
         structs.replace(judged, facts=own),
         clustered(1000),
         issuer=ISSUER,
@@ -52,7 +53,7 @@ def another_agents() -> passport.Passport:
     )
 
 
-def logged(folder: Path, file: passport.Passport, claims: Claims, key: PrivateKey, origin: str) -> None:
+def logged(folder: Path, file: Passport, claims: Claims, key: PrivateKey, origin: str) -> None:
     """Log claims as whoever keeps the log could, beside whatever file."""
     data = file.to_json()
     store.keep_blob(folder, data)
@@ -62,11 +63,11 @@ def logged(folder: Path, file: passport.Passport, claims: Claims, key: PrivateKe
     )
 
 
-def claimed(one: passport.Passport, attempt: int = 1) -> Claims:
+def claimed(one: Passport, attempt: int = 1) -> Claims:
     return Claims.of(checker(rules())(one.to_json(), NOW), attempt)
 
 
-def told(folder: Path, trust: passport.Trust | None = None) -> History:
+def told(folder: Path, trust: Trust | None = None) -> History:
     """The history by a policy, or by whoever signed."""
     with reading(folder) as its:
         return its.history(LINEAGE, trust)

@@ -9,9 +9,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import CertkitError
 from certkit.passport import trust as policies
+from certkit.passport.verification import verify
 from certkit.progress import SILENT
 from certkit.registry.admission import checkpoint_in, inspect
 from certkit.registry.export import export
@@ -58,9 +59,7 @@ def test_a_line_in_the_name_of_another_log_of_the_policy_hurts_nobody(
     assert standing(out, one, trust).status == "passed"
     assert inspect(out, trust=trust).findings == ()
     head, note = proof.decode().split("\n\n", 1)
-    found = passport.verify(
-        one.to_json(), trust=trust, at=NOW + DAY, proof=f"{head}\n\n{soiled(note)}".encode()
-    )
+    found = verify(one.to_json(), trust=trust, at=NOW + DAY, proof=f"{head}\n\n{soiled(note)}".encode())
     assert [item.status for item in found.steps if item.id == "registry"] == ["passed"]
     document = canonical.loads(word)
     assert isinstance(document, dict)

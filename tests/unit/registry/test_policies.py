@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from certkit import passport
 from certkit.passport import keys
+from certkit.passport.trust import Trust, TrustedKey
 from certkit.registry.admission import inspect
 from certkit.registry.registry import Registry
 from certkit.registry.writing import revoke, supersede
@@ -22,11 +22,11 @@ OTHER = keys.generate("ed25519")
 DAY = timedelta(days=1)
 
 
-def key(one: keys.PrivateKey) -> passport.TrustedKey:
-    return passport.TrustedKey(pem=keys.public_pem(one.public_key()))
+def key(one: keys.PrivateKey) -> TrustedKey:
+    return TrustedKey(pem=keys.public_pem(one.public_key()))
 
 
-def found(folder: Path, trust: passport.Trust) -> list[tuple[str, str]]:
+def found(folder: Path, trust: Trust) -> list[tuple[str, str]]:
     return [(one.where, one.code) for one in inspect(folder, trust=trust).findings]
 
 

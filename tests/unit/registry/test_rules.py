@@ -13,10 +13,11 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import Exit, MismatchError
 from certkit.passport import dsse, keys
 from certkit.passport.opening import RefusedPassportError
+from certkit.passport.trust import Trust, TrustedKey
 from certkit.progress import SILENT
 from certkit.registry import store
 from certkit.registry.admission import checker, checkpoint_in, inspect
@@ -61,12 +62,12 @@ def says(folder: Path, claims: AnyClaims, submitter: keys.PrivateKey = KEY, *, d
         log_entry(registry, subject, claims, submitter=submitter, log_key=LOG_KEY, at=NOW + days * DAY)
 
 
-def found(folder: Path, trust: passport.Trust) -> list[tuple[str, str]]:
+def found(folder: Path, trust: Trust) -> list[tuple[str, str]]:
     return [(one.where, one.code) for one in inspect(folder, trust=trust).findings]
 
 
-def two_issuers(trust: passport.Trust) -> passport.Trust:
-    return trust.with_issuer("Other Lab", passport.TrustedKey(pem=keys.public_pem(OTHER.public_key())))
+def two_issuers(trust: Trust) -> Trust:
+    return trust.with_issuer("Other Lab", TrustedKey(pem=keys.public_pem(OTHER.public_key())))
 
 
 @pytest.mark.parametrize("how", ["revoked", "superseded"])
@@ -197,7 +198,7 @@ def test_a_passport_is_logged_while_it_is_valid(tmp_path: Path, days: int) -> No
     assert codes == ([] if days in {-90, 0} else [("entry 1", "registry.time")])
 
 
-def retiring(trust: passport.Trust, when: datetime) -> passport.Trust:
+def retiring(trust: Trust, when: datetime) -> Trust:
     (issuer,) = trust.issuers
     return structs.replace(
         trust, issuers=(structs.replace(issuer, keys=(structs.replace(issuer.keys[0], not_after=when),)),)

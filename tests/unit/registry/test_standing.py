@@ -8,10 +8,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import CertkitError, InputError
 from certkit.passport import dsse, keys
-from certkit.passport.trust import Witnesses
+from certkit.passport.trust import Trust, TrustedKey, Witnesses
+from certkit.passport.verification import verify
 from certkit.registry.admission import inspect
 from certkit.registry.drifts import Compared, logged
 from certkit.registry.entry import PAYLOAD_TYPE, ROWS, Drift, Revocation, read, timestamp
@@ -36,8 +37,8 @@ OTHER = keys.generate("ed25519")
 WITNESS = Signer("w.example", Ed25519PrivateKey.from_private_bytes(b"\7" * 32))
 
 
-def two_issuers(**more: Any) -> passport.Trust:
-    key = passport.TrustedKey(pem=keys.public_pem(OTHER.public_key()))
+def two_issuers(**more: Any) -> Trust:
+    key = TrustedKey(pem=keys.public_pem(OTHER.public_key()))
     return policy(**more).with_issuer("Other Lab", key)
 
 
@@ -156,9 +157,7 @@ def test_only_its_issuer_ends_a_passport(tmp_path: Path) -> None:
         ended(folder, 0, submitter=OTHER, rules=rules)
     assert (caught.value.code, caught.value.exit_code) == ("registry.not-issuer", 8)
     # under the issuer's own name the same key is a delegate
-    delegated = policy().with_issuer(
-        "Example Lab", passport.TrustedKey(pem=keys.public_pem(OTHER.public_key()))
-    )
+    delegated = policy().with_issuer("Example Lab", TrustedKey(pem=keys.public_pem(OTHER.public_key())))
     assert ended(folder, 0, submitter=OTHER, rules=delegated) == 1
     # whoever does not delegate to it sees no revocation, and is told of the entry
     strict = structs.replace(two_issuers(), logs=(str(vkey),))
@@ -270,7 +269,7 @@ def test_a_status_file_says_offline_what_the_log_says(tmp_path: Path) -> None:
     found = offline(fresh, first, trust, seen=lambda _: head)
     assert (found.status, found.code) == ("skipped", "registry.rollback")
     # a status that came along decides nothing that the policy does not ask for
-    verified = passport.verify(
+    verified = verify(
         first.to_json(),
         trust=trust,
         at=NOW + 8 * DAY,
@@ -279,7 +278,7 @@ def test_a_status_file_says_offline_what_the_log_says(tmp_path: Path) -> None:
     assert verified.verdict == "verified"
     required = structs.replace(trust, require=("status",))
     assert (
-        passport.verify(
+        verify(
             first.to_json(),
             trust=required,
             at=NOW + 8 * DAY,

@@ -10,8 +10,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import CertkitError
+from certkit.passport.verification import verify
 from certkit.registry import store
 from certkit.registry.admission import inspect
 from certkit.registry.entry import Note, read, timestamp
@@ -41,8 +42,9 @@ from tests.support.standings import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.passport import Passport
     from certkit.passport.keys import PrivateKey
+    from certkit.passport.opening import Passport
+    from certkit.passport.trust import Trust
     from certkit.registry.entry import Reason
     from certkit.tlog.note import VerifierKey
 
@@ -128,7 +130,7 @@ def test_an_entry_that_was_signed_for_another_log_logs_nothing_here(tmp_path: Pa
     assert "of unknown age" in found.detail, "nor does a note for another log say that this one is young"
     with Registry.open(second) as registry:
         proof = registry.prove(0).to_bytes()
-    verified = passport.verify(one.to_json(), trust=trust, at=NOW + DAY, proof=proof)
+    verified = verify(one.to_json(), trust=trust, at=NOW + DAY, proof=proof)
     (step,) = (step for step in verified.steps if step.id == "registry")
     assert (step.status, step.code) == ("failed", "passport.registry")
     assert f"signed for another log, {here.name}" in step.detail
@@ -175,7 +177,7 @@ def test_a_status_is_not_written_on_a_log_older_than_what_was_signed(tmp_path: P
     assert caught.value.code == "registry.rollback"
 
 
-def rotated(tmp_path: Path) -> tuple[Path, Path, passport.Trust, Passport]:
+def rotated(tmp_path: Path) -> tuple[Path, Path, Trust, Passport]:
     """A log whose key changed before it was revoked in it, and a copy from before all that."""
     folder, copy = tmp_path / "r", tmp_path / "copy"
     old = new(folder)
@@ -220,7 +222,7 @@ def test_a_key_that_was_given_up_tells_no_status(tmp_path: Path) -> None:
     # proofs from before stay good
     with Registry.open(copy) as registry:
         proof = registry.prove(0)
-    proven = passport.verify(
+    proven = verify(
         one.to_json(), trust=structs.replace(both, require=()), at=NOW + DAY, proof=proof.to_bytes()
     )
     assert next(step for step in proven.steps if step.id == "registry").status == "passed"
@@ -294,7 +296,7 @@ def test_a_key_that_retired_makes_no_status_young(tmp_path: Path) -> None:
         assert words in source, (start, end)
 
 
-def standing_of(folder: Path, one: Passport, trust: passport.Trust) -> str:
+def standing_of(folder: Path, one: Passport, trust: Trust) -> str:
     from certkit.registry.status import FolderStatus  # noqa: PLC0415 - asked without the steps before it
 
     found = FolderStatus(folder, trust=trust, at=NOW + 20 * DAY, seen=unseen)

@@ -11,9 +11,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import canonical, passport
+from certkit import canonical
 from certkit.errors import MismatchError
-from certkit.passport import keys
+from certkit.passport import keys, verification
+from certkit.passport.trust import Trust, TrustedKey
 from certkit.registry.admission import inspect
 from certkit.registry.entry import PAYLOAD_TYPE, Note, UnverifiedEntry, timestamp
 from certkit.registry.registry import Registry
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport.keys import PrivateKey, PublicKey
+    from certkit.passport.opening import Passport
     from certkit.registry.entry import Claims
 
 FAR = "9998-01-01T00:00:00Z"
@@ -44,7 +46,7 @@ def said(date: str, key: PrivateKey = STRANGER, *, origin: str, named: PrivateKe
     return canonical.canonical(document | {"payload": base64.b64encode(payload).decode()})
 
 
-def noted(folder: Path, days: int = 0, *, rules: passport.Trust | None = None) -> int:
+def noted(folder: Path, days: int = 0, *, rules: Trust | None = None) -> int:
     with Registry.open(folder, heads=heads(folder)) as registry:
         return note(registry, None, "mine", hand=hand(days=days, rules=rules)).index
 
@@ -97,7 +99,7 @@ def test_each_turn_goes_by_its_own_policy(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     vkey = new(folder)
     slip(folder, said(FAR, origin=vkey.name))
-    both = policy().with_issuer("Lab", passport.TrustedKey(pem=keys.public_pem(STRANGER.public_key())))
+    both = policy().with_issuer("Lab", TrustedKey(pem=keys.public_pem(STRANGER.public_key())))
     with Registry.open(folder, heads=heads(folder)) as registry:
         for rules, binds in ((policy(), False), (both, True), (policy(), False)):
             if binds:
@@ -161,7 +163,7 @@ def registry_change(folder: Path) -> Claims:
 # Which entry is a passport's own
 
 
-def decoyed(folder: Path, how: str) -> tuple[passport.Trust, passport.Passport]:
+def decoyed(folder: Path, how: str) -> tuple[Trust, Passport]:
     """A log whose first entry logs a passport as no verifier believes it."""
     one = issue(1)
     if how == "replayed":
@@ -194,7 +196,7 @@ def test_a_passport_is_logged_whatever_else_says_that_it_is(tmp_path: Path, how:
     done = log(folder, one)
     assert (done.index, done.new) == (1, True)
     assert (log(folder, one).index, log(folder, one).new) == (1, False)
-    verdict = passport.verify(
+    verdict = verification.verify(
         one.to_json(),
         trust=structs.replace(trust, require=("registry",)),
         at=NOW + DAY,

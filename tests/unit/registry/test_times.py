@@ -8,8 +8,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import passport
 from certkit.passport.trust import Witnesses
+from certkit.passport.verification import verify
 from certkit.registry.drifts import Compared, logged
 from certkit.registry.entry import LIMIT, ROW_LENGTH
 from certkit.registry.registry import Registry
@@ -62,7 +62,7 @@ def test_a_cosignature_for_a_time_to_come_makes_no_quorum(
         proof = registry.prove(logged.index).to_bytes()
     for found in (standing(folder, one, trust, days=2), offline(file(folder, 0, days=2), one, trust, days=2)):
         assert (found.status, "of unknown age" in found.detail) == standing_so
-    verified = passport.verify(one.to_json(), trust=trust, at=NOW + 2 * DAY, proof=proof)
+    verified = verify(one.to_json(), trust=trust, at=NOW + 2 * DAY, proof=proof)
     found = next(step for step in verified.steps if step.id == "registry")
     assert (found.status, found.code) == registered
 

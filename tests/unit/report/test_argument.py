@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
-from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,6 @@ from certkit.errors import InputError
 from certkit.evidence import context as contexts
 from certkit.evidence.summary.summary import Likeness
 from certkit.report import answer as answer_page
-from certkit.report import fonts
 from certkit.report.argument.build import Argument, build
 from certkit.report.argument.case import Case, case
 from certkit.report.argument.challenges import (
@@ -484,31 +482,30 @@ def test_the_exports_hold_every_node_and_challenge() -> None:
 
 
 def test_without_a_context_the_overview_alone_is_drawn() -> None:
-    [(_, said)] = figures(build(argued({})))
-    assert said.startswith("G1 is undeveloped: ")
+    [shown] = figures(build(argued({})))
+    assert shown.said.startswith("G1 is undeveloped: ")
+    assert [column.goal for column in shown.columns] == ["G2", "G3", "G4", "G5", "G6"]
     assert len(figures(build(argued(CLOSED)))) == 6
 
 
-def test_text_keeps_to_its_box_and_boxes_to_the_figure() -> None:
-    """A letter that the font lacks is measured as the escape that the PDF writes for it."""
-    said = canonical.loads(canonical.line(CLOSED))
-    said["hazards"][0].update(title="\u05d0\u05d1" * 40)
-    for drawing, _ in figures(build(argued(said))):
-        box = (0.0, 0.0)
-        for part in ET.fromstring(drawing):  # noqa: S314 - our own
-            if part.tag == "rect":
-                left, width = float(part.attrib["x"]), float(part.attrib["width"])
-                box = (left, left + width)
-                assert left >= 0.75
-                assert left + width <= 1000 - 0.75
-            elif part.tag == "text" and part.attrib["font-size"] == "11" and box[1]:
-                end = float(part.attrib["x"]) + fonts.width(fonts.drawable(part.text or ""), 11)
-                assert end <= box[1] - 6, part.text
-            else:
-                box = (0.0, 0.0)
+def test_the_overview_counts_the_challenges_of_all_below_a_goal() -> None:
+    argument = build(argued({}))
+    [shown] = figures(argument)
+    targets = [item.target.partition(".")[0] for item in argument.opened]
+    assert {column.goal: len(column.against) for column in shown.columns} == {
+        name: targets.count(name) for name in ("G2", "G3", "G4", "G5", "G6")
+    }
+
+
+def test_of_more_goals_than_fit_the_worst_are_drawn() -> None:
+    hazards = [{"id": f"H-{n}", "title": "x", "criteria": ["r_op"], "domains": []} for n in range(1, 8)]
+    hazards[6]["domains"] = ["sea"]
+    argument = but(lambda said: said.update(hazards=hazards))
+    [_, shown, *_] = figures(argument)
+    assert [column.goal for column in shown.columns] == [f"G2.H-{n}" for n in (1, 2, 3, 4, 7)]
+    assert shown.more == 2
 
 
 def test_a_measured_share_is_drawn_before_a_mitigation() -> None:
-    [drawing] = [figure for figure, said in figures(build(argued(CLOSED))) if said.startswith("G2 is")]
-    assert "Sn-G2.H-1" in drawing
-    assert "Mi-M-1" not in drawing
+    [_, shown, *_] = figures(build(argued(CLOSED)))
+    assert shown.columns[0].support == ["Sn-G2.H-1", "G3-r_op", "Mi-M-1"]

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit import evidence, report, workflow
+from certkit import report, workflow
 from certkit.cli.commands import doctor as doctor_command
-from certkit.passport import Issuer, issue
+from certkit.evidence.bundle.folder import open_bundle, seal
+from certkit.evidence.summary.gather import summarise
+from certkit.passport.issuing import Issuer, issue
 from tests.support import bundles
 from tests.support.drawing import DAY
 from tests.support.extremes import GOOD, failed
@@ -50,7 +52,7 @@ def no_pango(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     root = bundles.of(tmp_path / "bundle", GOOD[:120])
-    evidence.seal(root)
+    seal(root)
     return root
 
 
@@ -120,10 +122,10 @@ def test_a_report_is_no_verdict(tmp_path: Path) -> None:
 
 @pytest.fixture
 def passport(bundle: Path, tmp_path: Path) -> Path:
-    opened = evidence.open_bundle(bundle)
+    opened = open_bundle(bundle)
     signed = issue(
         workflow.assess(bundle),
-        evidence.summarise(opened),
+        summarise(opened),
         issuer=Issuer(name="Lab"),
         key=Ed25519PrivateKey.generate(),
         not_before=DAY,
@@ -149,7 +151,7 @@ def test_a_passport_whose_evidence_was_changed_is_refused_and_nothing_is_written
     (bundle / "bundle.json").write_text(
         (bundle / "bundle.json").read_text(encoding="utf-8"), encoding="utf-8"
     )
-    evidence.seal(bundle)
+    seal(bundle)
     done = certkit("report", passport, "--bundle", bundle, "-o", tmp_path / "case.html")
     assert done.code == 7
     assert (

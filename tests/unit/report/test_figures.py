@@ -8,7 +8,7 @@ from math import comb
 
 import pytest
 
-from certkit.assessment import Status
+from certkit.assessment.criteria import Status
 from certkit.report.svg import Track, colour, forest, mark, posterior
 
 LEFT, RIGHT = 158.0, 528.0

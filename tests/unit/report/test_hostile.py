@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from certkit import canonical, report
-from certkit.assessment import assess
+from certkit.assessment.assessing import assess
 from certkit.evidence.context import read
 from certkit.report.render import printable
 from tests.support.build import cell, outcomes, perfect, summary

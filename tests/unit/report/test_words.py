@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from certkit import wording
-from certkit.assessment import Unit
+from certkit.assessment.metrics.catalogue import Unit
 from certkit.report import words
 
 SHARES = st.floats(min_value=0, max_value=1, allow_nan=False)

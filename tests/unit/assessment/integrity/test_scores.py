@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import t as student
 
 from certkit import canonical
-from certkit.assessment.integrity.raters import exact, validity
-from certkit.assessment.integrity.scores import context_risk, probe_weights, score, scored
+from certkit.assessment.integrity.raters import validity
+from certkit.assessment.integrity.scores import context_risk, probe_weight, score, scored
 from certkit.probes.agents import Call, Reference, reply
 from certkit.probes.generate import generate
 from certkit.probes.matching import Verdict
@@ -66,13 +66,13 @@ def test_the_worked_example_of_the_design_as_fractions() -> None:
     assert task.weight == Fraction(85, 100)
     found = [validity(CARRIED, probe, data.annotations) for probe in CARRIED.probes]
     assert found == ["sampled", "needs_review", "sampled"]
-    assert [context_risk(p.position, 6, p.phase, CARRIED.variant) for p in CARRIED.probes] == [
+    assert [context_risk(CARRIED, probe) for probe in CARRIED.probes] == [
         Fraction(3275, 10000),
         Fraction(525, 1000),
         Fraction(9475, 10000),
     ]
-    alphas = tuple(exact(probe.weight) for probe in CARRIED.probes)
-    assert list(probe_weights(alphas, task.weight, tuple(found))) == [
+    weights = [probe_weight(probe, task.weight, nu) for probe, nu in zip(CARRIED.probes, found, strict=True)]
+    assert weights == [
         Fraction(8075, 10000),
         Fraction(6375, 10000),
         Fraction(646, 1000),
