@@ -23,7 +23,7 @@ from certkit.registry.entry import ROW_LENGTH, ROWS, Drift
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from certkit.assessment import drift as comparing
+    from certkit.assessment.drift import document as comparing
     from certkit.assessment.drift.snapshot import Snapshot
     from certkit.registry.entry import Claims
 
