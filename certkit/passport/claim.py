@@ -204,7 +204,7 @@ def _commitments(scored: IntegrityDocument, facts: Facts) -> st.Commitments | No
         return None
     return st.Commitments(
         digest=digest,
-        seed=scored.origin.seed,
+        seed=scored.seed,
         cells=tuple(
             st.CommitmentCell(family=family, variant=variant, **told)
             for (family, variant), told in sorted(counts.items())

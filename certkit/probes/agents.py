@@ -65,18 +65,18 @@ _MAX_ERROR: Final = 300  # characters that are kept
 class Asking(NamedTuple):
     """Who is asked, and how; without a name the agent has that of its spec.
 
-    `model` and `key` are for an HTTP endpoint; `isolate` starts a program anew for every call. `timeout` is
+    `model` and `key` are for an HTTP endpoint; `isolation` starts a program anew for every call. `timeout` is
     in seconds for a call, `retries` are the further calls for a question without a reply, and `max_calls`
     those for all questions.
     """
 
     spec: str
     name: str | None = None
-    version: str = "unversioned"
+    agent_version: str = "unversioned"
     model: str | None = None
     key: str | None = None
     mode: records.Mode = records.Mode.JSON
-    isolate: bool = False
+    isolation: bool = False
     timeout: float = 60
     retries: int = 2
     max_calls: int | None = None
@@ -309,7 +309,7 @@ def _ask(agent: Agent, call: Call, asking: Asking, made: Iterator[int]) -> recor
         if asking.max_calls is not None and next(made) >= asking.max_calls:
             return None
         result = _called(agent, call, asking.timeout)
-        if asking.isolate or not isinstance(result, str):
+        if asking.isolation or not isinstance(result, str):
             agent.close()
         if isinstance(result, str):
             # What is no text in UTF-8 could not be kept, so that it is replaced where it stands.

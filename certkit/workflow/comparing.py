@@ -14,8 +14,8 @@ from msgspec import Struct, structs
 from certkit import files
 from certkit.assessment import compare as comparing
 from certkit.assessment.drift import drift as between
-from certkit.assessment.drift import snapshot
 from certkit.assessment.drift.document import SideKnown, SidesKnown
+from certkit.assessment.drift.snapshot import snapshot
 from certkit.errors import CertkitError, InputError, NegativeError, UntrustedError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.summary.gather import summarise
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from certkit.assessment.drift import Drift
+    from certkit.assessment.drift.document import Drift
     from certkit.assessment.drift.snapshot import Snapshot
     from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.summary.summary import Summary

@@ -181,5 +181,5 @@ def commitments(scored: IntegrityDocument | None) -> Iterator[Finding]:
         yield finding(
             "integrity-rated", f"commitment integrity rests on the ratings of {many(people, 'rater')}"
         )
-    if reason := TASKS.get(scored.origin.seed):
+    if reason := TASKS.get(scored.seed):
         yield finding("integrity-tasks", reason)

@@ -24,15 +24,6 @@ class State(StrEnum):
     UNMEASURED = "unmeasured"
 
 
-class Origin(Part, frozen=True, kw_only=True):
-    """Where the tasks come from: public, stated or withheld seed, or own tasks; and who was asked."""
-
-    seed: Literal["public", "stated", "withheld", "own"]
-    tasks_digest: Text
-    agent: Text | None
-    mode: Text | None
-
-
 class Success(Part, frozen=True, kw_only=True):
     """Attempts that give the right final answer; `weighted` by ω."""
 
@@ -175,7 +166,10 @@ class IntegrityDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:in
     """Success and commitment integrity of one agent; it moves no tier and is no gate."""
 
     state: State
-    origin: Origin
+    seed: Annotated[
+        Literal["public", "stated", "withheld", "own"],
+        Meta(description="of the tasks; own: no seed gave them"),
+    ]
     success: Success
     accuracy: Accuracy
     core: Core

@@ -105,11 +105,11 @@ def run(
             Asking(
                 spec=agent,
                 name=name,
-                version=agent_version,
+                agent_version=agent_version,
                 model=model,
                 key=os.environ.get("CERTKIT_AGENT_KEY"),
                 mode=mode,
-                isolate=isolate,
+                isolation=isolate,
                 timeout=timeout,
                 retries=retries,
                 max_calls=max_calls,
@@ -208,7 +208,7 @@ def _scored(scored: IntegrityDocument) -> Iterator[str]:
         value += f" [{', '.join(map(_short, core.interval))}]"
     yield f"core {value}, attainable {floor} to {ceiling}"
     yield f"hollow: {len(scored.hollow.tasks)} of {success.successes:,} successes"
-    if reason := ABOUT_TASKS.get(scored.origin.seed):
+    if reason := ABOUT_TASKS.get(scored.seed):
         hint(reason)
 
 

@@ -60,10 +60,8 @@ class Cosigner(Part, frozen=True, kw_only=True):
 class RegistryCosign(Head, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-cosign:v1"):
     """The witnesses of a checkpoint."""
 
-    added: Sequence[Cosigner]
-    cosigned: Annotated[Sequence[Cosigner], Meta(description="all that are known")]
+    cosigned: Sequence[Cosigner]
     required: Annotated[Count, Meta(description="how many the policy asks for")]
-    ignored: Annotated[Sequence[Text], Meta(description="names of unknown keys")]
 
 
 def revoke(
@@ -198,25 +196,16 @@ def cosign(
     lines = [files.read(path, limit=MAX_NOTE) for path in returned]
     with Registry.open(folder, heads=context.heads_path()) as opened:
         gathered = gather(opened, lines, witnesses=witnesses, at=at or context.now())
-    document = fill(
-        RegistryCosign,
-        gathered.head,
-        root=gathered.head.root.hex(),
-        added=[_cosigner(signed) for signed in gathered.added],
-        cosigned=[_cosigner(signed) for signed in gathered.cosigned],
-        required=policy.k,
-        ignored=gathered.ignored,
-    )
+    head = gathered.checkpoint
+    cosigned = [_cosigner(signed) for signed in gathered.cosigned]
+    document = fill(RegistryCosign, head, root=head.root.hex(), cosigned=cosigned, required=policy.k)
     emit(document, _show_cosigned(document))
 
 
 def _show_cosigned(told: RegistryCosign) -> Iterator[str]:
     """Print who cosigned the checkpoint."""
     for cosigner in told.cosigned:
-        known = "" if cosigner in told.added else " (known already)"
-        yield from fold(f"cosigned by {cosigner.vkey.split('+')[0]} at {cosigner.time}{known}", rest="  ")
-    for name in told.ignored:
-        yield from fold(f"passed over: a line of {name}, which is no known witness", rest="  ")
+        yield from fold(f"cosigned by {cosigner.vkey.split('+')[0]} at {cosigner.time}", rest="  ")
     cosigned = many(len(told.cosigned), "cosignature")
     yield f"checkpoint over {entries(told.size)}: {cosigned}, and the policy asks for {told.required:,}"
 

@@ -82,8 +82,6 @@ def run_probes(
         inventory=canonical.digest(copied[records.INVENTORY]),
         agent=asking.spec,
         name=asking.name or asking.spec[:200],
-        agent_version=asking.version,
-        isolation=asking.isolate,
         temperature=0.0 if asking.spec.startswith("http:") else None,
         version=__version__,
     )
