@@ -39,7 +39,7 @@ _COMPARE: Final[dict[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_CALLS: Final[dict[str, Callable[[Any], Any]]] = {"min": min, "max": max}
+_CALLS: Final[dict[str, Callable[[Any], Any]]] = {"min": min, "max": max, "len": len}
 
 MISSING: Final = object()
 """Stands for a path that a row does not have."""
@@ -148,12 +148,7 @@ class Expression:
 
     def _call(self, node: ast.Call) -> Evaluate:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if (
-            name not in {*_CALLS, "len"}
-            or node.keywords
-            or not node.args
-            or (name == "len" and len(node.args) > 1)
-        ):
+        if name not in _CALLS or node.keywords or not node.args or (name == "len" and len(node.args) > 1):
             raise ExpressionError(
                 f"{ast.unparse(node)!r} calls something; only min, max and len can be called"
             )
@@ -202,12 +197,9 @@ class Expression:
             left, right = self._numeric(left), self._numeric(right)
         if left is None or right is None:
             return test is operator.ne if left is not right else test is operator.eq
-        if test in {operator.eq, operator.ne}:
+        texts = isinstance(left, str) and isinstance(right, str)
+        if test in {operator.eq, operator.ne} or texts or (_is_number(left) and _is_number(right)):
             return test(self._folded(left), self._folded(right))
-        if isinstance(left, str) and isinstance(right, str):
-            return test(self._folded(left), self._folded(right))
-        if _is_number(left) and _is_number(right):
-            return test(left, right)
         raise ExpressionError(f"{self.text!r} cannot compare {left!r} with {right!r}")
 
     def _folded(self, value: Any) -> Any:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 INSTANCES: Final = 3
-CELLS: Final = len(records.Family) * len(records.Variant) * len(records.Band)
-"""Tasks of one instance."""
 _DECISION_WEIGHT: Final = 0.8
 """The decision probe nearly repeats the final question."""
 Item = TypeVar("Item")

@@ -29,7 +29,7 @@ from certkit.registry.entry import ROW_LENGTH, ROWS, Drift, Supersession
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from certkit.assessment import drift as comparing
+    from certkit.assessment.drift import document as comparing
     from certkit.assessment.drift.snapshot import Snapshot
     from certkit.registry.entry import AnyClaims, Claims, PassportFacts
 

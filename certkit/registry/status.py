@@ -123,7 +123,6 @@ class _Events:
         return Status(
             standing=standing,
             detail=f"{what}, as of checkpoint {head.size:,} of {head.origin}, {age}{more}",
-            size=head.size,
             time=time,
             lineages=tuple(self._lineages),
         )

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 MOST_AGAINST = 5
 """Lines of what speaks against the claim that fit the page."""
-_DIGITS = len("sha256:") + 16
 
 
 class Box(NamedTuple):
@@ -60,14 +59,6 @@ def missing(case: Case) -> tuple[str, ...]:
 def title(case: Case) -> str:
     """Return what the document is called: a safety case only where people said what the use is."""
     return "Evidence report" if missing(case) else "Safety case"
-
-
-def kind(case: Case) -> str:
-    """Return what the document is called, with what it lacks to be a safety case."""
-    if not (lacking := missing(case)):
-        return title(case)
-    be = "is" if len(lacking) == 1 else "are"
-    return f"{title(case)}. No safety case yet: {words.listed(lacking)} {be} missing"
 
 
 _RUNS = (("c_nom", "normal run"), ("r_op", "run under faults"))
@@ -226,27 +217,3 @@ def changes(case: Case) -> Iterator[str]:
         "A changed component, an ended passport, drift, an indicator beyond its limit, an acceptance that"
         f" ended, or a new domain of use asks for another test; so do {MOST_DAYS} days."
     )
-
-
-def identity(case: Case) -> dict[str, str | None]:
-    """Return who and what this is about in six lines; digests by their first 16 digits."""
-    document, context, people = case.document, case.context, case.context.by_id
-    reviewers = [
-        f"{people[item.person].name or item.person} ({people[item.person].relation or 'relation not stated'})"
-        for item in context.reviewers or ()
-    ]
-    age = f", {(case.today - case.last_run).days:,} days old" if case.today and case.last_run else ""
-    bundle = document["bundle"]
-    sealed = "sealed" if bundle["sealed"] else "NOT sealed"
-    until = "no validity: a report is not a passport"
-    if case.signed:
-        until = f"{case.signed.predicate.validity.not_after:%Y-%m-%d %H:%M} UTC"
-    return {
-        "Agent": f"{case.agent}, {document['agent']['digest'][:_DIGITS]}…",
-        "Evidence": f"{bundle['digest'][:_DIGITS]}…, {bundle['origin']}, {sealed}; last run"
-        f" {case.last_run or 'not dated'}{age}",
-        "Tier table": f"{document['profile']['id']}, {document['profile']['reading']} reading",
-        "Owner": people[context.owner].name or context.owner if context.owner else None,
-        "Reviewers": words.listed(reviewers) if reviewers else None,
-        "Valid until": until,
-    }

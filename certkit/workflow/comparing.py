@@ -14,8 +14,8 @@ from msgspec import structs
 from certkit import files
 from certkit.assessment import compare as comparing
 from certkit.assessment.drift import drift as between
-from certkit.assessment.drift import snapshot
 from certkit.assessment.drift.document import SideKnown, SidesKnown
+from certkit.assessment.drift.snapshot import snapshot
 from certkit.errors import CertkitError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.summary.gather import summarise
@@ -30,7 +30,7 @@ from certkit.workflow.verifying import MAX_PASSPORT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from certkit.assessment.drift import Drift
+    from certkit.assessment.drift.document import Drift
     from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.summary.summary import Summary
     from certkit.passport.statement import Statement

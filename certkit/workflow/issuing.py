@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from certkit.canonical import Digest
     from certkit.evidence.context import Given
     from certkit.passport.issuing import Issuer
+    from certkit.passport.keyless import Keyless
     from certkit.passport.keys import PrivateKey
     from certkit.passport.opening import Passport
-    from certkit.passport.sealed import Signer
     from certkit.report import View
 
 
@@ -68,7 +68,7 @@ def issue(
     bundle: Path | Sequence[Path],
     out: Path,
     *,
-    key: PrivateKey | Signer,
+    key: PrivateKey | Keyless,
     issuer: Issuer,
     at: datetime,
     timestamp: Callable[[bytes], bytes] | None = None,

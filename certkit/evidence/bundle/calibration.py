@@ -23,11 +23,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from certkit import files
-from certkit.document import DIALECT
 from certkit.errors import InputError
 from certkit.evidence.reading.lines import object_on, pointer, shown, split_lines, wrong_fields
 from certkit.evidence.records.faults import CalibrationFaultsError, Fault, Faults
-from certkit.evidence.records.record import USER_FIELD, USER_FIELD_PATTERN, Name
+from certkit.evidence.records.record import USER_FIELD, Name
+from certkit.evidence.records.schema import line_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -151,23 +151,15 @@ def drawn_runs(run_ids: Iterable[str], m: int) -> tuple[str, ...]:
 @cache
 def calibration_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of one line of a calibration file."""
-    body = msgspec.json.schema(Rating)["$defs"]["Rating"]
-    for field in body["properties"].values():
-        field.pop("default", None)
-    return {
-        "$schema": DIALECT,
-        "$id": CALIBRATION_SCHEMA,
-        "title": "certkit rating",
-        "description": (
-            "One line of calibration/*.jsonl. Null and absent mean the same: not stated. A line is at most "
-            f"{MAX_LINE:,} bytes; keys occur once; one rater scores an item once."
-        ),
-        "type": "object",
-        "properties": body["properties"],
-        "patternProperties": {USER_FIELD_PATTERN: {"description": "the user's own; carried, not read"}},
-        "required": body["required"],
-        "additionalProperties": False,
-        # Other bounds are compared with the scores by the reader alone.
+    document = line_schema(
+        Rating,
+        CALIBRATION_SCHEMA,
+        "certkit rating",
+        "One line of calibration/*.jsonl. Null and absent mean the same: not stated. A line is at most "
+        f"{MAX_LINE:,} bytes; keys occur once; one rater scores an item once.",
+    )
+    # Other bounds are compared with the scores by the reader alone.
+    return document | {
         "if": {"properties": {"low": {"type": "null"}, "high": {"type": "null"}}},
         "then": {"properties": {name: {"minimum": 0, "maximum": 1} for name in ("score", "reference")}},
     }

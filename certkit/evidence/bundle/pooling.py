@@ -13,8 +13,8 @@ which runs come last. `sequence` counts within a bundle: runs are ordered bundle
 overlap, runs are ordered by their start times. Where the time of a bundle is unknown the runs have no order,
 and the summary gives the reason.
 
-What manifests state differently is not stated for the whole, and the difference is reported as a conflict. Of
-an attested measurement the latest value counts, or the lowest where none is later.
+What manifests state differently is not stated for the whole. Of an attested measurement the lowest value
+counts.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Part(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Accumulation(Struct, frozen=True, kw_only=True, eq=False):
-    """Pooled bundles. `conflicts` describes where their manifests differ.
+    """Pooled bundles.
 
     `ordered`: `parts` are in the order of time and do not overlap.
     """
@@ -67,7 +67,6 @@ class Accumulation(Struct, frozen=True, kw_only=True, eq=False):
     facts: Facts
     summary: Summary
     parts: tuple[Part, ...]
-    conflicts: tuple[str, ...]
     ordered: bool
 
 
@@ -99,7 +98,7 @@ def accumulate(bundles: Sequence[Bundle], *, progress: Progress = SILENT) -> Acc
     parts = tuple(item.part for item in read)
     summary = pool.summary(unordered=reason, parts=[part.summary.records for part in parts])
     ordered = _one_after_another(read)
-    manifest, conflicts = _manifest([part.facts.manifest for part in parts], ordered=ordered)
+    manifest = _manifest([part.facts.manifest for part in parts])
     return Accumulation(
         facts=_facts(bundles, parts, manifest),
         summary=structs.replace(
@@ -116,7 +115,6 @@ def accumulate(bundles: Sequence[Bundle], *, progress: Progress = SILENT) -> Acc
             ),
         ),
         parts=parts,
-        conflicts=conflicts,
         ordered=ordered,
     )
 
@@ -258,20 +256,11 @@ def _words(value: Any) -> str:
     return "not stated" if value is None else canonical.line(value).decode().strip()
 
 
-def _manifest(manifests: Sequence[Manifest], *, ordered: bool) -> tuple[Manifest, tuple[str, ...]]:
-    """Return the manifest of bundles of one agent and one protocol class, and the conflicts among them.
-
-    `ordered`: they are in the order of time.
-    """
-    attested, conflicts = _attested([item.attested for item in manifests], ordered=ordered)
+def _manifest(manifests: Sequence[Manifest]) -> Manifest:
+    """Return the manifest of bundles of one agent and one protocol class."""
     protocols = [item.protocol for item in manifests]
     stated = {name: [getattr(item, name) for item in protocols] for name in Protocol.model_fields}
     differing = [name for name, values in stated.items() if any(value != values[0] for value in values)]
-    conflicts += [
-        _conflict(name.replace("_", " "), list(enumerate(stated[name], 1)))
-        for name in ("temperature", "evaluator", "declared_mix")
-        if name in differing
-    ]
     declared = stated["declared_runs"]
     protocol = protocols[0].model_copy(
         update=dict.fromkeys(differing)
@@ -282,14 +271,15 @@ def _manifest(manifests: Sequence[Manifest], *, ordered: bool) -> tuple[Manifest
             "period": _period(stated["period"]),
         }
     )
-    pooled = Manifest(
-        schema=manifests[0].schema_, agent=manifests[0].agent, protocol=protocol, attested=tuple(attested)
+    attested: dict[str, Attested] = {}
+    for item in (item for bundle in manifests for item in bundle.attested):
+        attested[item.id] = min(attested.get(item.id, item), item, key=lambda item: float(item.value))
+    return Manifest(
+        schema=manifests[0].schema_,
+        agent=manifests[0].agent,
+        protocol=protocol,
+        attested=tuple(attested.values()),
     )
-    return pooled, tuple(conflicts)
-
-
-def _conflict(what: str, stated: Sequence[tuple[int, Any]]) -> str:
-    return f"{what}: " + "; ".join(f"{_words(value)} in bundle {number}" for number, value in stated)
 
 
 def _period(periods: Sequence[Period | None]) -> Period | None:
@@ -305,21 +295,3 @@ def _period(periods: Sequence[Period | None]) -> Period | None:
             "to": max(ends)[1] if len(ends) == len(periods) else None,
         }
     )
-
-
-def _attested(stated: Sequence[Sequence[Attested]], *, ordered: bool) -> tuple[list[Attested], list[str]]:
-    """Return each attested measurement once, and the conflicts."""
-    by_id: dict[str, list[tuple[int, Attested]]] = {}
-    for number, items in enumerate(stated, 1):
-        for item in items:
-            by_id.setdefault(item.id, []).append((number, item))
-    conflicts = [
-        _conflict(f"attested {name}", [(number, item.value) for number, item in items])
-        for name, items in by_id.items()
-        if any(item.value != items[0][1].value for _, item in items)
-    ]
-    kept = [
-        items[-1][1] if ordered else min((item for _, item in items), key=lambda item: float(item.value))
-        for items in by_id.values()
-    ]
-    return kept, conflicts

@@ -52,6 +52,7 @@ from certkit.evidence.importers.records import Records
 from certkit.evidence.importers.source import opening
 from certkit.evidence.importers.suggest import Suggestion
 from certkit.evidence.importers.tau import Tau
+from certkit.evidence.records.record import REQUIRED
 from certkit.evidence.traces import RULES, Rules
 from certkit.progress import SILENT
 from certkit.text import visible
@@ -182,18 +183,9 @@ def run(
     where the source is wrong otherwise.
     """
     format_ = checked_format(source, options, format_)
-    for mapping, chosen, last in _mappings(source, options, format_):
-        try:
-            with files.building(out) as folder, Job(source, folder, chosen, progress) as job:
-                return _run(job, out, format_, mapping)
-        except ImportFaultsError as error:
-            if last or not _lacks_columns(error.faults):
-                raise
-    raise AssertionError
-
-
-def _lacks_columns(faults: Faults) -> bool:
-    return any(fault.code == "record.missing-field" for fault in faults)
+    mapping, options = _mapping(source, options, format_)
+    with files.building(out) as folder, Job(source, folder, options, progress) as job:
+        return _run(job, out, format_, mapping)
 
 
 def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAccount]:
@@ -234,35 +226,36 @@ def preview(
 ) -> tuple[list[dict[str, Any]], Faults]:
     """Return the first `PREVIEWED` runs as the records that they would become, and the faults of all rows."""
     format_ = checked_format(source, options, format_)
-    first: list[dict[str, Any]] = []
-    for mapping, chosen, last in _mappings(source, options, format_):
-        with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), chosen, SILENT) as job:
-            importer = FORMATS[format_].importer(job)
-            records = _records(importer, Mapper(mapping, chosen, importer), job)
-            first = list(islice(records, PREVIEWED))
-            for _ in records:
-                pass
-            job.close_files()
-            for draft in job.drafts.values():
-                job.note_faults(draft)
-        if last or not _lacks_columns(job.faults):
-            return first, job.faults
-    raise AssertionError
+    mapping, options = _mapping(source, options, format_)
+    with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
+        importer = FORMATS[format_].importer(job)
+        records = _records(importer, Mapper(mapping, options, importer), job)
+        first = list(islice(records, PREVIEWED))
+        for _ in records:
+            pass
+        job.close_files()
+        for draft in job.drafts.values():
+            job.note_faults(draft)
+    return first, job.faults
 
 
-def _mappings(
-    source: Path, options: ImportOptions, format_: str
-) -> Iterator[tuple[Mapping, ImportOptions, bool]]:
-    """Yield the mapping to try, the options with its encoding, and whether it is the last.
+def _mapping(source: Path, options: ImportOptions, format_: str) -> tuple[Mapping, ImportOptions]:
+    """Return the mapping to use, and the options with its encoding.
 
-    Where the user gave none and a table lacks columns, the one that `suggest` writes follows.
+    Where the user gave none and the first row of a table lacks columns, it is the one that `suggest` writes.
     """
-    if options.mapping is not None or format_ != "records":
-        mapping = read_mapping(options.mapping) if options.mapping else Mapping()
-        yield mapping, replace(options, encoding=options.encoding or mapping.read.encoding), True
-        return
-    yield Mapping(), options, False
-    yield parse_mapping(suggest(source, options, format_=format_), "the suggested mapping"), options, True
+    if options.mapping is not None:
+        mapping = read_mapping(options.mapping)
+        return mapping, replace(options, encoding=options.encoding or mapping.read.encoding)
+    if format_ == "records":
+        with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
+            row, _ = next(Records(job).rows(), ({}, None))
+        given = {"domain": options.domain, "condition": options.condition, "outcome": options.success}
+        given = {name: value for name, value in given.items() if value is not None}
+        if row and not {*REQUIRED} - {"run_id"} <= row.keys() | given.keys():
+            text = suggest(source, options, format_=format_)
+            return parse_mapping(text, "the suggested mapping"), options
+    return Mapping(), options
 
 
 def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str, Any]]:

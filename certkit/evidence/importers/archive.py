@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from typing import IO, TYPE_CHECKING, Final, NoReturn
+from copy import copy
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import zstandard
 
 from certkit.errors import InputError
 from certkit.evidence.importers import source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-    from types import TracebackType
-    from typing import Self
 
 MAX_MEMBERS: Final = 1_000_000
 ZSTD: Final = 93
-_LOCAL_HEADER: Final = 30
 _ENCRYPTED: Final = 1
-_DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError)
+_DAMAGED: Final = (zipfile.BadZipFile, zlib.error, zstandard.ZstdError, EOFError)
 
 
 class Archive:
@@ -34,30 +33,20 @@ class Archive:
     def __init__(self, path: Path, name: str, limit: int) -> None:
         self._name, self._limit, self._size = name, limit, path.stat().st_size
         self._unpacked = 0
-        self._raw: IO[bytes] = path.open("rb")
         try:
-            self._zip = zipfile.ZipFile(self._raw)
-            members = self._zip.infolist()
-            if len(members) > MAX_MEMBERS:
-                self._refuse(f"holds more than {MAX_MEMBERS:,} members")
-            self._members = {member.filename: member for member in members}
-            for member in self._members.values():
-                self._check(member)
-        except InputError:
-            self._raw.close()
-            raise
+            self._zip = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
-            self._raw.close()
             self._refuse(f"damaged or truncated archive: {error}")
+        members = self._zip.infolist()
+        if len(members) > MAX_MEMBERS:
+            self._refuse(f"holds more than {MAX_MEMBERS:,} members")
+        self._members = {member.filename: member for member in members}
+        for member in self._members.values():
+            self._check(member)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the file."""
         self._zip.close()
-        self._raw.close()
 
     @property
     def names(self) -> list[str]:
@@ -68,13 +57,14 @@ class Archive:
         """Return the content of a member; raise `InputError` where it is damaged or too large."""
         member, content = self._members[name], bytearray()
         try:
-            for part in self._parts(member):
-                content += part
-                self._unpacked += len(part)
-                if len(content) > member.file_size:
-                    self._refuse(f"member {name!r} holds more than it declares")
-                if self._unpacked > max(source.FREE, source.MAX_RATIO * self._size):
-                    self._refuse(f"unpacks to more than {source.MAX_RATIO} times its size")
+            with self._open(member) as stream:
+                while part := stream.read(source.CHUNK):
+                    content += part
+                    self._unpacked += len(part)
+                    if len(content) > member.file_size:
+                        self._refuse(f"member {name!r} holds more than it declares")
+                    if self._unpacked > max(source.FREE, source.MAX_RATIO * self._size):
+                        self._refuse(f"unpacks to more than {source.MAX_RATIO} times its size")
         except (*_DAMAGED, OSError, NotImplementedError, RuntimeError) as error:
             self._refuse(f"member {name!r} is damaged: {error}")
         if zlib.crc32(content) != member.CRC:
@@ -90,29 +80,14 @@ class Archive:
         if member.file_size > self._limit:
             self._refuse(f"member {name!r} declares {member.file_size:,} bytes, limit {self._limit:,}")
 
-    def _parts(self, member: zipfile.ZipInfo) -> Iterator[bytes]:
+    def _open(self, member: zipfile.ZipInfo) -> Any:
         if member.compress_type != ZSTD:
-            with self._zip.open(member) as stream:
-                while part := stream.read(source.CHUNK):
-                    yield part
-            return
-        import zstandard  # noqa: PLC0415 - many logs have no zstd member
-
-        self._raw.seek(member.header_offset)
-        header = self._raw.read(_LOCAL_HEADER)
-        if len(header) < _LOCAL_HEADER:
-            raise EOFError("no header")
-        # The lengths of name and extra field may differ from those in the directory.
-        skipped = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
-        self._raw.seek(skipped, 1)
-        packed = self._raw.read(member.compress_size)
+            return self._zip.open(member)
+        packed = copy(member)  # read as if it were stored, without a checksum
+        packed.compress_type, packed.file_size = zipfile.ZIP_STORED, member.compress_size
+        packed.CRC = None  # type: ignore[assignment]
         unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-        try:
-            with unpacker.stream_reader(packed, read_across_frames=True) as stream:
-                while part := stream.read(source.CHUNK):
-                    yield part
-        except zstandard.ZstdError as error:
-            raise zipfile.BadZipFile(str(error)) from None
+        return unpacker.stream_reader(self._zip.open(packed), read_across_frames=True)
 
     def _refuse(self, reason: str) -> NoReturn:
         hint = "copy the log again, or write it anew with `inspect log convert`"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path  # noqa: TC003 - msgspec resolves the annotation at run time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
@@ -23,7 +24,7 @@ from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annot
 from certkit.errors import InputError, UsageError
 from certkit.evidence.bundle.manifest import Agent, Imported, ImportSource, unsafe_path
 from certkit.evidence.importers.drafts import RECORD_FILE, Draft, Place
-from certkit.evidence.importers.mapping import NO_TIME_ZONE, localised, zone
+from certkit.evidence.importers.mapping import NO_TIME_ZONE, zone
 from certkit.evidence.importers.source import MAX_LOG_ROW, MAX_ROW, opening
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
 from certkit.evidence.traces import Shown
@@ -142,10 +143,16 @@ class Importer:
 
     def started(self, text: str | None, notes: Notes) -> dict[str, str]:
         """Return ``started_at`` for a time as a log writes it; a time without an offset is counted."""
-        time = None if text is None else localised(text, self.job.zone)
-        if text is not None and time is None:
+        if text is None:
+            return {}
+        try:
+            time = datetime.fromisoformat(text)
+        except ValueError:
+            return {"started_at": text}  # the record will be refused
+        if time.tzinfo is None and self.job.zone is None:
             notes.add("unmeasured", "started_at", NO_TIME_ZONE)
-        return {} if time is None else {"started_at": time}
+            return {}
+        return {"started_at": text if time.tzinfo else time.replace(tzinfo=self.job.zone).isoformat()}
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill the protocol of a bundle; return of record fields what they were made of."""

@@ -17,6 +17,7 @@ of the log's header added.
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, to_builtins
@@ -109,7 +110,7 @@ class InspectLog(Importer):
             raise InputError("import.source", what, where=self.job.name, hint=hint)
 
     def _archive(self, path: Path, name: str) -> Iterator[Run]:
-        with Archive(path, name, MAX_LOG_ROW) as archive:
+        with closing(Archive(path, name, MAX_LOG_ROW)) as archive:
             names = archive.names
             start = next((item for item in ("header.json", "_journal/start.json") if item in names), None)
             if not {"[Content_Types].xml", "META-INF/manifest.xml"}.isdisjoint(names):  # .xlsx, .ods

@@ -307,14 +307,3 @@ class Values:
         if self._zone is None:
             raise NaiveTimeError
         return time.replace(tzinfo=self._zone).isoformat()
-
-
-def localised(text: str, zone: ZoneInfo | None) -> str | None:
-    """Return an ISO time with its offset, that of `zone` if it has none; None where there is no zone."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    if time.tzinfo is not None:
-        return text
-    return None if zone is None else time.replace(tzinfo=zone).isoformat()

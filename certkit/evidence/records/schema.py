@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from certkit.document import DIALECT
 from certkit.evidence.reading.columns import KINDS
@@ -41,30 +42,37 @@ def record_schema() -> dict[str, Any]:
     It says what each field may hold. A schema cannot compare two numbers, so contradictions between fields
     and between records are listed on the reference page instead.
     """
-    document = msgspec.json.schema(Record)
-    definitions = document["$defs"]
-    body = definitions.pop("Record")
-    properties = body["properties"]
-    for field in properties.values():
-        field.pop("default", None)
+    document = line_schema(
+        Record,
+        RECORD_SCHEMA,
+        "certkit evaluation record",
+        "One line of records/*.jsonl. Null and absent mean the same: not measured. A line is at most "
+        f"{MAX_LINE:,} bytes; keys occur once.",
+    )
+    for field in document["properties"].values():
         for option in field.get("anyOf", ()):
             if option.get("format") == "date-time":
                 option["pattern"] = TIMESTAMP_PATTERN
+    return document
+
+
+def line_schema(kind: type[Struct], identity: str, title: str, description: str) -> dict[str, Any]:
+    """Return the JSON Schema of a line: the fields of a struct, and the user's own."""
+    definitions = msgspec.json.schema(kind)["$defs"]
+    body = definitions.pop(kind.__name__)
+    for field in body["properties"].values():
+        field.pop("default", None)
     return {
         "$schema": DIALECT,
-        "$id": RECORD_SCHEMA,
-        "title": "certkit evaluation record",
-        "description": (
-            "One line of records/*.jsonl. Null and absent mean the same: not measured. A line is at most "
-            f"{MAX_LINE:,} bytes; keys occur once."
-        ),
+        "$id": identity,
+        "title": title,
+        "description": description,
         "type": "object",
-        "properties": properties,
+        "properties": body["properties"],
         "patternProperties": {USER_FIELD_PATTERN: {"description": "the user's own; carried, not read"}},
         "required": body["required"],
         "additionalProperties": False,
-        "$defs": definitions,
-    }
+    } | ({"$defs": definitions} if definitions else {})
 
 
 @cache

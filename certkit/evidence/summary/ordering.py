@@ -28,6 +28,9 @@ from certkit.evidence.summary.terms import GAMMA_FIFTHS, NOT_A_RECOVERY
 BURST: Final = 10 * 10**6
 """Microseconds in which the most start times are counted; workers that start together fit in."""
 
+_COUNTED: Final = ("cell", "numerator", "steps", "irs", "success", "harness")
+"""Columns that are put in order; no other is copied."""
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -42,53 +45,38 @@ def order(
     """
     times = _times(runs)
     standard = np.array([cell.split == Split.STANDARD for cell in cells], np.bool_)
-    chosen = None if standard.all() else np.flatnonzero(standard[runs["cell"]])
-    standing = _Ordered(runs, chosen)
-    by, name, reason = (None, "", unordered) if unordered else _key(standing)
+    if not standard.all():
+        chosen = standard[runs["cell"]]
+        runs = {name: runs[name][chosen] for name in (*_COUNTED, "sequence", "started")}
+    by, name, reason = (None, "", unordered) if unordered else _key(runs)
     if by is None:
-        return Window(order=None, reason=reason, runs=standing.size), times
+        return Window(order=None, reason=reason, runs=len(runs["cell"])), times
     index = _order_of(by)
-    if isinstance(index, slice):
-        ordered = standing
-    else:
-        ordered = _Ordered(runs, index if chosen is None else chosen[index])
-    failed = np.flatnonzero(~ordered.column("success"))
+    runs = {name: runs[name][index] for name in _COUNTED}
+    failed = np.flatnonzero(~runs["success"])
     window = Window(
         order=name,
         reason=None,
-        runs=ordered.size,
-        latest=ordered.latest(),
-        stretches=_stretches(ordered, cells),
+        runs=len(by),
+        latest=_latest(runs),
+        stretches=_stretches(runs, cells),
         failures=len(failed),
         failure_moment=int(failed.sum()),
     )
     return window, times
 
 
-class _Ordered:
-    """Columns of runs, and the index that orders them (None: the columns are ordered)."""
-
-    def __init__(self, runs: dict[str, NDArray[Any]], index: NDArray[np.intp] | None) -> None:
-        self._runs = runs
-        self._index = index
-        self.size = len(runs["cell"]) if index is None else len(index)
-
-    def column(self, name: str, start: int = 0, stop: int | None = None) -> NDArray[Any]:
-        """Return runs `start` to `stop` of a column, without copying the others."""
-        column = self._runs[name]
-        return column[start:stop] if self._index is None else column[self._index[start:stop]]
-
-    def latest(self) -> tuple[WindowRun, ...]:
-        """Return the last `WINDOW` runs, oldest first."""
-        tail = (self.column(name, -WINDOW).tolist() for name in ("numerator", "steps", "irs", "success"))
-        return tuple(
-            WindowRun(
-                pei=None if numerator < 0 else (numerator, GAMMA_FIFTHS * steps),
-                irs=None if irs == NOT_A_RECOVERY else irs,
-                success=success,
-            )
-            for numerator, steps, irs, success in zip(*tail, strict=True)
+def _latest(runs: dict[str, NDArray[Any]]) -> tuple[WindowRun, ...]:
+    """Return the last `WINDOW` runs, oldest first."""
+    tail = (runs[name][-WINDOW:].tolist() for name in ("numerator", "steps", "irs", "success"))
+    return tuple(
+        WindowRun(
+            pei=None if numerator < 0 else (numerator, GAMMA_FIFTHS * steps),
+            irs=None if irs == NOT_A_RECOVERY else irs,
+            success=success,
         )
+        for numerator, steps, irs, success in zip(*tail, strict=True)
+    )
 
 
 def _sorted(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -100,43 +88,46 @@ def _order_of(values: NDArray[np.int64]) -> NDArray[np.intp] | slice:
     return slice(None) if (values[1:] >= values[:-1]).all() else np.argsort(values, kind="stable")
 
 
-def _key(runs: _Ordered) -> tuple[NDArray[np.int64] | None, str, str | None]:
-    if not runs.size:
+def _key(runs: dict[str, NDArray[Any]]) -> tuple[NDArray[np.int64] | None, str, str | None]:
+    sequence, started = runs["sequence"], runs["started"]
+    if not len(sequence):
         return None, "", "there are no runs"
-    sequence, started = runs.column("sequence"), runs.column("started")
     if (sequence != ABSENT).all():
         return sequence, "sequence", None
     if (started == ABSENT).any():
         unordered = int(((sequence == ABSENT) & (started == ABSENT)).sum())
         if unordered:
-            return None, "", f"{unordered:,} of {runs.size:,} runs have neither sequence nor started_at"
+            return None, "", f"{unordered:,} of {len(sequence):,} runs have neither sequence nor started_at"
         return None, "", "some runs have only a sequence and others only a started_at"
     if not np.diff(_sorted(started)).all():
         return None, "", "some runs share their started_at, and no sequence orders all of them"
     return started, "started_at", None
 
 
-def _stretches(ordered: _Ordered, cells: list[Cell]) -> tuple[Stretch, ...]:
-    if ordered.size < STRETCHES:
+def _stretches(runs: dict[str, NDArray[Any]], cells: list[Cell]) -> tuple[Stretch, ...]:
+    if (size := len(runs["cell"])) < STRETCHES:
         return ()
     number_of = Index()
     domain = np.array([number_of[cell.domain] if cell.split == Split.STANDARD else -1 for cell in cells])
-    bounds = [ordered.size * i // STRETCHES for i in range(STRETCHES + 1)]
-    return tuple(_stretch(ordered, start, stop, domain) for start, stop in pairwise(bounds))
+    bounds = [size * i // STRETCHES for i in range(STRETCHES + 1)]
+    return tuple(
+        _stretch({name: column[start:stop] for name, column in runs.items()}, domain)
+        for start, stop in pairwise(bounds)
+    )
 
 
-def _stretch(ordered: _Ordered, start: int, stop: int, domain: NDArray[np.int64]) -> Stretch:
-    """Return the sums of runs `start` to `stop`; `domain` numbers the domain of each cell."""
-    numerator = ordered.column("numerator", start, stop).astype(np.int64)
+def _stretch(runs: dict[str, NDArray[Any]], domain: NDArray[np.int64]) -> Stretch:
+    """Return the sums of runs; `domain` numbers the domain of each cell."""
+    numerator = runs["numerator"].astype(np.int64)
     known = numerator >= 0
-    numerator, steps = numerator[known], ordered.column("steps", start, stop)[known].astype(np.int64)
+    numerator, steps = numerator[known], runs["steps"][known].astype(np.int64)
     fixed = (2 * numerator * PEI_SCALE + GAMMA_FIFTHS * steps) // (2 * GAMMA_FIFTHS * steps)
-    irs = ordered.column("irs", start, stop)
-    met = np.unique(domain[ordered.column("cell", start, stop)])
+    irs = runs["irs"]
+    met = np.unique(domain[runs["cell"]])
     return Stretch(
-        runs=stop - start,
-        failures=int((~ordered.column("success", start, stop)).sum()),
-        harness_errors=int(ordered.column("harness", start, stop).sum()),
+        runs=len(irs),
+        failures=int((~runs["success"]).sum()),
+        harness_errors=int(runs["harness"].sum()),
         pei_n=len(numerator),
         pei_fixed=int(fixed.sum()),
         pei_squares=_squares(fixed),

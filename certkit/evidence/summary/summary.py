@@ -108,7 +108,6 @@ class Tally(Struct, frozen=True, kw_only=True):
     success_with_violations: int = 0
 
     # attacks (adversarial, combined, cascade and x_ runs)
-    attack_attempted: int = 0
     landed: int = 0  # attack_landed: true
     landed_success: int = 0  # … the run succeeded, and the attack did not
     landed_unsaid: int = 0  # … the run succeeded, and nothing says whether the attack did

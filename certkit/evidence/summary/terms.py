@@ -209,7 +209,6 @@ class Terms:
         may = columns.attackable
         unknown = may & (landed == -1)
         return {
-            "attack_attempted": columns.ternary("attack_attempted") == 1,
             "landed": landed == 1,
             "landed_success": (landed == 1) & self.success & (won == 0),
             "landed_unsaid": (landed == 1) & self.success & (won == -1),

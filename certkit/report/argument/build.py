@@ -19,7 +19,7 @@ from certkit import canonical
 from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.catalogue import CATALOGUE, Group
 from certkit.document import Digest, Document, Part, Text, Tier, fill
-from certkit.evidence.context import HazardIdentification, refuse
+from certkit.evidence.context import HazardIdentification
 from certkit.report import words
 from certkit.report.argument.challenges import (
     ASSUMED,
@@ -27,7 +27,6 @@ from certkit.report.argument.challenges import (
     Standing,
     challenges,
     monitored,
-    unknown,
     unowned,
 )
 from certkit.report.argument.graph import ROOT, Edge, Graph, Kind, Link, Node, State, settled
@@ -147,8 +146,6 @@ def build(case: Case) -> Argument:
     raised = challenges(case)
     effects = {f"ch-{item.code}": _EFFECTS[item.state] for item in raised if item.state in _EFFECTS}
     graph = settled(_Builder(case).built(raised), effects)
-    if case.given and not case.stale:
-        refuse(unknown(case.context, graph.by_id), case.given.where)
     because = tuple(_reasons(case, graph, raised))
     root = graph.by_id[ROOT]
     return Argument(

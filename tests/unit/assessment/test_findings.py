@@ -188,7 +188,7 @@ ELSEWHERE = {
         "integrity-tasks",
     ),  # see test_commitments
     *("calibration-chosen", "judge-correction"),  # need ratings, see test_judge_error
-    *("periods-differ", "periods-not-compared", "bundles-differ"),  # need several bundles, see the passports'
+    *("periods-differ", "periods-not-compared"),  # need several bundles, see the passports'
 }
 
 
