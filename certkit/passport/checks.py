@@ -36,14 +36,13 @@ OTHER_EVIDENCE: Final = "passport.other-evidence"
 
 
 class Status(Struct, frozen=True, kw_only=True):
-    """The standing of a passport in a registry, as of a checkpoint of `size` entries at `time`.
+    """The standing of a passport in a registry, as of a checkpoint at `time`.
 
     `lineages` are the lineages that the passport is logged under, None where the source does not say.
     """
 
     standing: Literal["current", "revoked", "superseded", "unknown"]
     detail: str
-    size: int | None = None
     time: datetime | None = None
     lineages: tuple[str, ...] | None = None
 

@@ -173,10 +173,6 @@ class VerificationDocument(Document, frozen=True, kw_only=True, tag="urn:certkit
     claim: Annotated[Claim, Meta(description="present only where the signature held")] | UnsetType = UNSET
 
 
-OPENED: Final = STEPS[:4]
-"""The steps of a verification that are taken here."""
-
-
 class Passport(Struct, frozen=True, kw_only=True):
     """A passport file and the payload in it.
 
@@ -262,7 +258,7 @@ def open_signed(data: bytes, trust: Trust) -> Signed:
         steps.append(passed("types", "an agent passport that agrees with itself"))
     except CertkitError as error:
         passport_id = canonical.digest(envelope.payload) if envelope else None
-        step = OPENED[len(steps)]
+        step = STEPS[len(steps)]
         raise RefusedPassportError(step, error, before=tuple(steps), passport_id=passport_id) from None
     return Signed(file=file, envelope=envelope, signer=signer, statement=statement, steps=tuple(steps))
 

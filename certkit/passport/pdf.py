@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MAX_PDF: Final = 64 << 20
 PAGES: Final = "the pages of the PDF: they are a drawing, and only the passport attached to them is signed"
-"""What a verification leaves open where the passport came in a PDF."""
 
 _MAGIC: Final = b"%PDF-"
 _MAX_STREAMS: Final = 4_000
