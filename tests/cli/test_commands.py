@@ -239,7 +239,7 @@ def test_packaged_profiles_are_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "code"), [(b"", 3), (b"id = ", 3), (b"\xff", 3), (b'id = "a"\nsurprise = 1\n', 3), (None, 2)]
+    ("content", "code"), [(b"", 3), (b"id = ", 3), (b"\xff", 3), (b'id = "a"\nsurprise = 1\n', 3), (None, 3)]
 )
 def test_what_is_no_profile_is_refused(tmp_path: Path, content: bytes | None, code: int) -> None:
     path = tmp_path / "p.toml"
@@ -248,7 +248,7 @@ def test_what_is_no_profile_is_refused(tmp_path: Path, content: bytes | None, co
     for command in ("show", "lint"):
         done = certkit("profile", command, path, "--json")
         assert done.code == code
-        assert done.document["error"]["code"] == ("profile.unknown" if content is None else "profile.invalid")
+        assert done.document["error"]["code"] == ("file.missing" if content is None else "profile.invalid")
 
 
 # --- import, simulate, demo

@@ -134,7 +134,7 @@ def test_a_registry_that_cannot_be_read_ends_no_passport(place: Path, command: s
     (place / "damaged" / "registry.db").write_bytes(b"no database" * 1000)
     assert told(command, "second.json", "--registry", "damaged").code == 4
     junk = place / "second.json.status"
-    for data in (b"junk", b"{}", b"\x00" * 4096, b"[" * 70_000_000):
+    for data in (b"junk", b"{}", b"\x00" * 4096):
         junk.write_bytes(data)
         assert told(command, "second.json").code == 0
     assert "status: " in told("verify", "second.json").out.split("Not checked:")[1]
