@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from traceback import print_exception
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         def to_dict(self) -> Mapping[str, Any]:
             """Return its members."""
 
-    Printed = Result | Mapping[str, Any] | Callable[[], Mapping[str, Any]] | bytes
+    Printed = Result | Mapping[str, Any] | bytes
     """What ``--json`` prints: a document, its members, or the final bytes."""
 
     Line = str | RenderableType
@@ -100,8 +100,6 @@ def emit_file(document: Printed, data: bytes, out: Path | None, *, force: bool =
 def _bytes(document: Printed) -> bytes:
     if isinstance(document, bytes):
         return document
-    if callable(document):
-        document = document()
     return canonical.pretty(document if isinstance(document, Mapping) else document.to_dict()).encode()
 
 

@@ -51,7 +51,7 @@ def compare(
     Example: certkit compare bundle-a bundle-b --json
     """
     compared = workflow.compare(a, b, novel=novel, paper_tests=paper_tests, progress=progress())
-    emit(compared.to_dict, show_comparison(compared), code=compared.exit_code)
+    emit(compared, show_comparison(compared))
 
 
 def drift(
@@ -94,7 +94,7 @@ def drift(
         trust=context.load_policy(trust) if trust else None,
         progress=progress(),
     )
-    emit(compared.to_dict, show_drift(compared), code=compared.exit_code)
+    emit(compared, show_drift(compared))
 
 
 _NAME: Final = 18
