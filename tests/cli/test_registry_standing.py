@@ -72,7 +72,7 @@ def test_sorted_by_standing_those_in_force_come_first(place: Path) -> None:
     assert f"r_op at least {limits[0]:.4f} with 0.9" in text
 
 
-def test_a_refused_attempt_names_the_bundle(place: Path) -> None:
+def test_a_refused_attempt_names_the_command(place: Path) -> None:
     made = []
     for seed in (1, 2):
         bundle = f"bundle {seed}"
@@ -82,5 +82,5 @@ def test_a_refused_attempt_names_the_bundle(place: Path) -> None:
         issuing = ("issue", bundle, "-o", f"out{seed}", "--key", "key.pem", "--issuer", "Lab")
         made.append(certkit(*issuing, "--registry", "registry", "--trust", "trust.json", "--json"))
     assert [done.code for done in made] == [0, 7]
-    assert made[1].document["error"]["hint"].endswith("certkit bundle seal 'bundle 2' --attempt 2")
+    assert made[1].document["error"]["hint"].endswith("certkit bundle seal BUNDLE --attempt 2")
     assert not (place / "out2").exists()
