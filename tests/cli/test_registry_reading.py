@@ -19,11 +19,12 @@ from certkit.registry.log import KEY_FILE, load_log_key
 from certkit.registry.reader import history, reading
 from certkit.registry.registry import Registry
 from certkit.registry.state import Policy
-from certkit.tlog.note import Signature, Signer, parse_note, write_note
+from certkit.tlog.note import Signature, parse_note, write_note
 from certkit.tlog.tree import leaf_hash
 from tests.support.lineages import clustered, issue
 from tests.support.registries import log_entry
 from tests.support.running import Done, certkit
+from tests.support.signers import Signer
 from tests.support.two_passports import DAY, NAME, STRANGER, TRUST, ending, log, narrow, passport_ids, place  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
