@@ -118,12 +118,11 @@ class TaskMean(Struct, frozen=True):
     def scale(self, sums: TaskSums | None, *, lower: bool) -> Scale:
         """Return how values become x in 0…1; counts end at the largest task mean, and at five at least."""
         spec = CATALOGUE.get(self.series, CATALOGUE["r_op"])
-        low = spec.low or Fraction(0)
         if spec.high is not None:
-            return Scale(low, spec.high - low, lower)
+            return Scale(spec.low, spec.high - spec.low, lower)
         most = Fraction(0) if sums is None else _ratio(sums.most, sums.scale)
         span = np.maximum(most, FIVE) if isinstance(most, np.ndarray) else max(most, Fraction(FIVE))
-        return Scale(low, span, lower)
+        return Scale(spec.low, span, lower)
 
     def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:
         """Return the limit of the task posterior, or of the e-process."""

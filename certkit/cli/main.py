@@ -14,6 +14,7 @@ failure is its error's, anything unexpected is 70 and the only thing that may sh
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -277,7 +278,9 @@ def run(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    sys.exit(main(sys.argv[1:] if arguments is None else arguments))
+    code = main(sys.argv[1:] if arguments is None else arguments)
+    gc.freeze()  # else Python looks for garbage once more at exit: a fifth of a short command's time
+    sys.exit(code)
 
 
 def main(arguments: list[str]) -> int:

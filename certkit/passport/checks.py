@@ -36,14 +36,13 @@ OTHER_EVIDENCE: Final = "passport.other-evidence"
 
 
 class Status(Struct, frozen=True, kw_only=True):
-    """The standing of a passport in a registry, as of a checkpoint of `size` entries at `time`.
+    """The standing of a passport in a registry, as of a checkpoint at `time`.
 
     `lineages` are the lineages that the passport is logged under, None where the source does not say.
     """
 
     standing: Literal["current", "revoked", "superseded", "unknown"]
     detail: str
-    size: int | None = None
     time: datetime | None = None
     lineages: tuple[str, ...] | None = None
 
@@ -101,7 +100,7 @@ def signing(passport: Signed, trust: Trust) -> Signing:
     A signature by a certificate always has a proven time. A signature by a key has it where an RFC 3161
     timestamp by an authority of the policy's trusted root is attached.
     """
-    material, envelope = passport.file.material, passport.envelope
+    material, envelope = passport.file.verification_material, passport.envelope
     try:
         if material.keyless:
             certified = opening.certified(passport.file, envelope, trust)

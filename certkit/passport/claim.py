@@ -204,14 +204,13 @@ def _commitments(scored: IntegrityDocument, facts: Facts) -> st.Commitments | No
         return None
     return st.Commitments(
         digest=digest,
-        seed=scored.origin.seed,
+        seed=scored.seed,
         cells=tuple(
             st.CommitmentCell(family=family, variant=variant, **told)
             for (family, variant), told in sorted(counts.items())
         ),
         core=decimal(scored.core.value),
         raters=scored.raters.people or None,
-        unrated=decimal(scored.raters.core) if scored.rated else None,
     )
 
 

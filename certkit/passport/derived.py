@@ -303,7 +303,7 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
         "declared-runs-differ": ran and protocol.declared_runs not in {None, evidence.records},
         "unpinned-components": any(not part.pinned for part in predicate.agent.components),
         "integrity-tasks": integrity is not None and integrity.seed != "stated",
-        "integrity-rated": integrity is not None and integrity.unrated is not None,
+        "integrity-rated": integrity is not None and bool(integrity.raters),
         "integrity-partial": integrity is not None and integrity.core is None,
         "no-records": not ran,
         "no-fault-runs": ran and not evidence.fault_runs,

@@ -39,38 +39,36 @@ def removed(policy: Trust, **gone: Iterable[str]) -> Trust:
     are written. Raises `UsageError` ``usage.option`` for what the policy does not hold, and where nothing is
     named.
     """
-    left = {what: set(names) for what, names in gone.items()}
-    leaving = {what: frozenset(names) for what, names in left.items()}
+    wanted = {(what, name) for what, names in gone.items() for name in names}
+    if not wanted:
+        raise UsageError("usage.option", "there is nothing to remove", hint="certkit trust remove --help")
+    held = set[tuple[str, str]]()
 
-    def kept(held: Iterable[_Held], what: str, name: Callable[[_Held], str] = str) -> tuple[_Held, ...]:
-        named = [(item, name(item)) for item in held]
-        left.get(what, set()).difference_update(text for _, text in named)
-        return tuple(item for item, text in named if text not in leaving.get(what, ()))
+    def kept(items: Iterable[_Held], what: str, name: Callable[[_Held], str] = str) -> tuple[_Held, ...]:
+        named = [(item, (what, name(item))) for item in items]
+        held.update(key for _, key in named)
+        return tuple(item for item, key in named if key not in wanted)
 
-    issuers = []
-    for issuer in kept(policy.issuers, "issuer", lambda issuer: issuer.name):
-        lighter = structs.replace(
+    issuers = (
+        structs.replace(
             issuer,
             keys=kept(issuer.keys, "key", _id),
             identities=kept(issuer.identities, "identity", lambda item: item.identity),
         )
-        if lighter.keys or lighter.identities or lighter == issuer:
-            issuers.append(lighter)
-    lighter_policy = structs.replace(
+        for issuer in kept(policy.issuers, "issuer", lambda issuer: issuer.name)
+    )
+    lighter = structs.replace(
         policy,
-        issuers=tuple(issuers),
+        issuers=tuple(issuer for issuer in issuers if issuer.keys or issuer.identities),
         logs=kept(policy.logs, "log"),
         witnesses=structs.replace(policy.witnesses, keys=kept(policy.witnesses.keys, "witness")),
         profiles=kept(policy.profiles, "profile"),
         domains=kept(policy.domains, "domain"),
     )
-    for what, names in left.items():
-        for missing in sorted(names):
-            hint = "'certkit trust show' lists what it holds"
-            raise UsageError("usage.option", f"the policy holds no {what} {missing}", hint=hint)
-    if lighter_policy == policy:
-        raise UsageError("usage.option", "there is nothing to remove", hint="certkit trust remove --help")
-    return lighter_policy
+    for what, missing in sorted(wanted - held):
+        hint = "'certkit trust show' lists what it holds"
+        raise UsageError("usage.option", f"the policy holds no {what} {missing}", hint=hint)
+    return lighter
 
 
 def rotated(trust: Trust, old: PublicKey, new: PublicKey, *, at: datetime) -> Trust:
@@ -139,8 +137,6 @@ def cautions(policy: Trust) -> Iterator[str]:
         yield "any profile is accepted: a passport may be judged by a table that asks for little"
     if policy.reading != "bounded":
         yield "the table reading may decide: a tier then rests on point estimates, however few the tasks"
-    if "replay" not in policy.require:
-        yield "no replay is required: a challenge that only the records show may be left out"
     if policy.max_status_age > MAX_VALIDITY:
         yield "a status of any age counts: it may be older than a revocation"
     if policy.trusted_root is not None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from certkit.assessment.result import Assessment
     from certkit.canonical import Digest
     from certkit.evidence.summary.summary import Summary
-    from certkit.passport.sealed import Signer
+    from certkit.passport.keyless import Keyless
     from certkit.passport.statement import Relation
 
 VALIDITY: Final = timedelta(days=90)
@@ -55,7 +55,7 @@ def issue(
     summary: Summary,
     *,
     issuer: Issuer,
-    key: PrivateKey | Signer,
+    key: PrivateKey | Keyless,
     not_before: datetime,
     not_after: datetime,
     supersedes: Digest | None = None,

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from certkit.canonical import Digest
     from certkit.passport.keys import PublicKey
-    from certkit.passport.sealed import Material
+    from certkit.passport.sealed import VerificationMaterial
 
     Check = Callable[[Verifier, Bundle, VerificationPolicy], object]
 
@@ -137,17 +137,16 @@ class Certified:
     def __init__(
         self,
         document: dict[str, Any],
-        material: Material,
+        material: VerificationMaterial,
         signature: bytes,
         root: dict[str, Any],
         check: Check,
     ) -> None:
         self._document = canonical.line(document)
-        self._certificate = material.certificate or b""
         self._check = check
         self._root = root
         seen = timestamp.seen(material.timestamps, signature, root)
-        self._times = sorted({*seen, *_integrated(material.log_entries)})
+        self._times = sorted({*seen, *_integrated(material.tlog_entries)})
 
     @property
     def time(self) -> datetime:
@@ -178,23 +177,17 @@ class Certified:
         config = canonical.line({**_CONFIG, "trustedRoot": trusted_root.timeless(root)}).decode()
         try:
             verifier = Verifier(trusted_root=ClientTrustConfig.from_json(config).trusted_root)
-            self._check(verifier, Bundle.from_json(self._document), _Same(self._certificate))
+            self._check(verifier, Bundle.from_json(self._document), _Accepted())
         except Exception as error:  # noqa: BLE001 - what hostile input makes of a library is not foreseen
             why = " ".join(str(error).split())[:_MAX_REASON]
             raise NegativeError(CODE, f"the certificate's signature does not verify: {why}") from None
 
 
-class _Same:
-    """The policy by which `sigstore` accepts the certificate that was read, and no other."""
-
-    def __init__(self, certificate: bytes) -> None:
-        self._certificate = certificate
+class _Accepted:
+    """The policy of `sigstore` about names: the caller has read and accepted those of the certificate."""
 
     def verify(self, cert: x509.Certificate) -> None:
-        from sigstore.errors import VerificationError  # noqa: PLC0415 - loaded already, by who calls
-
-        if cert.public_bytes(Encoding.DER) != self._certificate:
-            raise VerificationError("another certificate than the one that was read")
+        pass
 
 
 def _integrated(entries: Sequence[dict[str, Any]]) -> list[datetime]:

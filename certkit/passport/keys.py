@@ -41,6 +41,7 @@ MAX_PASSPHRASE: Final = 1023
 
 _SIGNING_CURVE: Final = "secp256r1"
 _CURVES: Final = {_SIGNING_CURVE: "ECDSA P-256", "secp384r1": "ECDSA P-384"}
+_BEGIN: Final = b"-----BEGIN "  # OpenSSL would take the first block of several
 _ENCRYPTED: Final = rb"(?m)^(-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)"
 _FIELD: Final = 2**255 - 19
 _ORDER_8: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
@@ -57,7 +58,8 @@ def generate(algorithm: Algorithm) -> PrivateKey:
 
 def key_id(key: PublicKey) -> Digest:
     """Return ``sha256:<hex>`` of the key's SubjectPublicKeyInfo in DER."""
-    return canonical.digest(_spki(key))
+    spki = serialization.PublicFormat.SubjectPublicKeyInfo
+    return canonical.digest(key.public_bytes(serialization.Encoding.DER, spki))
 
 
 def hint(key: PublicKey) -> str:
@@ -110,7 +112,8 @@ def load_private(path: Path, *, passphrase: bytes | None = None) -> PrivateKey:
     ``key.unsupported``.
     """
     data, where = _read(path), str(path)
-    _check_block(data, where, "private")
+    if data.count(_BEGIN) != 1:
+        raise _unreadable(where, "private")
     try:
         key = serialization.load_pem_private_key(data, passphrase)
     except TypeError:
@@ -139,7 +142,8 @@ def parse_public(pem: bytes, *, where: str) -> PublicKey:
 
     Raises `InputError` ``key.unreadable``, `UsageError` ``key.unsupported``.
     """
-    _check_block(pem, where, "public")
+    if pem.count(_BEGIN) != 1:
+        raise _unreadable(where, "public")
     try:
         key = serialization.load_pem_public_key(pem)
     except (ValueError, UnsupportedAlgorithm):
@@ -154,18 +158,8 @@ def parse_public(pem: bytes, *, where: str) -> PublicKey:
     raise _unsupported(where, "Ed25519, ECDSA P-256 and P-384 verify")
 
 
-def _spki(key: PublicKey) -> bytes:
-    return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-
-
 def _read(path: Path) -> bytes:
     return files.read(path, limit=MAX_PEM)
-
-
-def _check_block(data: bytes, where: str, kind: str) -> None:
-    """Refuse data with several PEM blocks, the first of which OpenSSL would take."""
-    if data.count(b"-----BEGIN ") != 1:
-        raise _unreadable(where, kind)
 
 
 def _unreadable(where: str, kind: str) -> InputError:

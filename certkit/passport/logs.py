@@ -26,7 +26,7 @@ from certkit.passport import dsse
 from certkit.passport.checks import CLOCK_SKEW, NOT_ASKED, period, shown
 
 if TYPE_CHECKING:
-    from certkit.passport.checks import Case, Status, StatusSource
+    from certkit.passport.checks import Case, StatusSource
 
 _ENDED: Final = {"revoked": "passport.revoked", "superseded": "passport.superseded"}
 ENTRY_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
@@ -129,16 +129,13 @@ def _told(source: StatusSource, case: Case) -> str:
         )
     if status.standing != "current":
         raise UnavailableError("passport.unavailable", status.detail)
-    if doubt := _doubt(status, case):
-        raise UnavailableError("passport.unavailable", f"the status is {doubt}: {status.detail}")
-    return status.detail
-
-
-def _doubt(status: Status, case: Case) -> str | None:
-    """Return why a status is too old or has no time, None where it is fresh."""
-    if status.time is None:
-        return "of unknown age"
-    age = case.at - status.time
-    if age < -CLOCK_SKEW:
-        return f"as of {shown(status.time)}, which is to come"
-    return f"{period(age)} old, more than the policy takes" if age > case.trust.max_status_age else None
+    age = None if status.time is None else case.at - status.time
+    if age is None:
+        doubt = "of unknown age"
+    elif age < -CLOCK_SKEW:
+        doubt = f"as of {shown(status.time)}, which is to come"
+    elif age > case.trust.max_status_age:
+        doubt = f"{period(age)} old, more than the policy takes"
+    else:
+        return status.detail
+    raise UnavailableError("passport.unavailable", f"the status is {doubt}: {status.detail}")

@@ -16,14 +16,14 @@ was skipped is never counted as passed.
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
-from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from msgspec import UNSET, Meta, Struct, UnsetType, structs, to_builtins
 
 from certkit import canonical
 from certkit.canonical import Digest
 from certkit.document import Document, Part, Time, fill
 from certkit.errors import CertkitError, Exit, NegativeError
 from certkit.passport import dsse, keys, payload, sealed
-from certkit.passport.sealed import Sealed
+from certkit.passport.sealed import PassportFile
 from certkit.passport.statement import Agent, Challenge, Statement
 from certkit.passport.trust import Candidate, Trust
 from certkit.text import quoted
@@ -173,10 +173,6 @@ class VerificationDocument(Document, frozen=True, kw_only=True, tag="urn:certkit
     claim: Annotated[Claim, Meta(description="present only where the signature held")] | UnsetType = UNSET
 
 
-OPENED: Final = STEPS[:4]
-"""The steps of a verification that are taken here."""
-
-
 class Passport(Struct, frozen=True, kw_only=True):
     """A passport file and the payload in it.
 
@@ -203,7 +199,7 @@ class Passport(Struct, frozen=True, kw_only=True):
 class Signed(Struct, frozen=True, kw_only=True, eq=False):
     """A passport that a trusted issuer signed: who signed, the statement, and the steps that showed it."""
 
-    file: Sealed
+    file: PassportFile
     envelope: dsse.Envelope
     signer: Candidate
     statement: Statement
@@ -240,7 +236,7 @@ def parse(data: bytes) -> Passport:
 
     Raises `InputError` with a ``json.*``, ``passport.form`` or ``dsse.*`` code.
     """
-    envelope = dsse.parse(sealed.parse(data).envelope, payload_type=sealed.PAYLOAD_TYPE)
+    envelope = dsse.parse(sealed.parse(data).dsse_envelope, payload_type=sealed.PAYLOAD_TYPE)
     return Passport(payload=envelope.payload, document=data)
 
 
@@ -254,7 +250,7 @@ def open_signed(data: bytes, trust: Trust) -> Signed:
     try:
         file = sealed.parse(data)
         steps.append(passed("parse", "strict JSON in the form of a Sigstore bundle"))
-        envelope = dsse.parse(file.envelope, payload_type=sealed.PAYLOAD_TYPE)
+        envelope = dsse.parse(file.dsse_envelope, payload_type=sealed.PAYLOAD_TYPE)
         steps.append(passed("envelope", "one signature over an in-toto statement"))
         signer = _signature(file, envelope, trust)
         steps.append(passed("signature", _signed_by(signer)))
@@ -262,7 +258,7 @@ def open_signed(data: bytes, trust: Trust) -> Signed:
         steps.append(passed("types", "an agent passport that agrees with itself"))
     except CertkitError as error:
         passport_id = canonical.digest(envelope.payload) if envelope else None
-        step = OPENED[len(steps)]
+        step = STEPS[len(steps)]
         raise RefusedPassportError(step, error, before=tuple(steps), passport_id=passport_id) from None
     return Signed(file=file, envelope=envelope, signer=signer, statement=statement, steps=tuple(steps))
 
@@ -273,16 +269,16 @@ def _signed_by(signer: Candidate) -> str:
     return f"by {quoted(signer.issuer)}, signed in as {signer.identity.identity} at {signer.identity.issuer}"
 
 
-def _signature(seal: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:
+def _signature(file: PassportFile, envelope: dsse.Envelope, trust: Trust) -> Candidate:
     """Return the trusted key that signed the envelope.
 
     Raises `NegativeError` ``passport.untrusted-issuer`` where no trusted key or identity comes into question,
     ``dsse.signature`` where the one that the hint selects did not sign, and ``passport.certificate`` where
     a certificate names a trusted identity and does not hold.
     """
-    if seal.material.keyless:
-        return _by_certificate(seal, envelope, trust)
-    candidates, hint = trust.candidates(), seal.material.hint
+    if file.verification_material.keyless:
+        return _by_certificate(file, envelope, trust)
+    candidates, hint = trust.candidates(), file.verification_material.hint
     if hint is not None:
         candidates = tuple(item for item in candidates if item.hint == hint)
     if not candidates:
@@ -296,20 +292,21 @@ def _signature(seal: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate
     raise NegativeError(UNTRUSTED, "no trusted key made the signature")
 
 
-def _by_certificate(seal: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:
+def _by_certificate(file: PassportFile, envelope: dsse.Envelope, trust: Trust) -> Candidate:
     """Return the key of a certificate that names a trusted identity, once it is verified."""
     trusted = [(issuer.name, identity) for issuer in trust.issuers for identity in issuer.identities]
     if not trusted:
         raise NegativeError(UNTRUSTED, "signed with a certificate, and this policy trusts keys")
-    if trust.trusted_root is None or seal.material.certificate is None:
+    certificate = file.verification_material.certificate
+    if trust.trusted_root is None or not certificate:
         lacking = "the policy has no trusted root" if trust.trusted_root is None else "it is not a single one"
         raise NegativeError(UNTRUSTED, f"signed with a certificate, and {lacking}")
     from certkit.passport import keyless  # noqa: PLC0415 - only where a certificate is met
 
-    named = keyless.read(seal.material.certificate)
+    named = keyless.read(certificate.raw_bytes)
     for name, identity in trusted:
         if named.matches(identity.identity, identity.issuer):
-            certified(seal, envelope, trust).verify()
+            certified(file, envelope, trust).verify()
             return Candidate(
                 issuer=name,
                 key=named.key,
@@ -320,7 +317,7 @@ def _by_certificate(seal: Sealed, envelope: dsse.Envelope, trust: Trust) -> Cand
     raise NegativeError(UNTRUSTED, f"signed in as {named}, whom the policy does not know")
 
 
-def certified(seal: Sealed, envelope: dsse.Envelope, trust: Trust) -> "Certified":
+def certified(file: PassportFile, envelope: dsse.Envelope, trust: Trust) -> "Certified":
     """Return the passport as `sigstore` verifies it, with the content written as `envelope` was read."""
     from certkit.passport.keyless import Certified  # noqa: PLC0415 - only where a certificate is met
 
@@ -330,8 +327,8 @@ def certified(seal: Sealed, envelope: dsse.Envelope, trust: Trust) -> "Certified
         "signatures": [{"sig": dsse.encode(envelope.signature)}],
     }
     return Certified(
-        sealed.bundle(seal.material.document, written),
-        seal.material,
+        sealed.bundle(to_builtins(file.verification_material), written),
+        file.verification_material,
         envelope.signature,
         trust.trusted_root or {},
         lambda verifier, bundle, policy: verifier.verify_dsse(bundle, policy),

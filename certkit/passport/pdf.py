@@ -1,9 +1,9 @@
 """A passport out of a PDF that certkit drew: found among the file's streams, not through its objects.
 
-Every stream that inflates to a Sigstore bundle is a passport, and one that is the text of a log proof its
-proof; a single passport must be there. So no PDF parser is needed, and nothing in the file is repaired.
-What stands in a PDF in another compression than Flate, or encrypted, is not found. The pages are a drawing
-that anybody can make: only the passport is signed.
+Every stream that inflates to JSON with a Sigstore bundle's media type is a passport, and one that is the
+text of a log proof its proof; a single passport must be there. So no PDF parser is needed, and nothing in
+the file is repaired. What stands in a PDF in another compression than Flate, or encrypted, is not found. The
+pages are a drawing that anybody can make: only the passport is signed.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, structs
 
 from certkit import canonical
-from certkit.errors import CertkitError, InputError
+from certkit.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from certkit.errors import CertkitError
     from certkit.passport.opening import Verification
 
 MAX_PDF: Final = 64 << 20
 PAGES: Final = "the pages of the PDF: they are a drawing, and only the passport attached to them is signed"
-"""What a verification leaves open where the passport came in a PDF."""
 
 _MAGIC: Final = b"%PDF-"
 _MAX_STREAMS: Final = 4_000
+_MEDIA_TYPE: Final = b"application/vnd.dev.sigstore.bundle.v0.3+json"
 _PROOF: Final = b"c2sp.org/tlog-proof@v1\n"
 _HINT: Final = "'certkit report' and 'certkit issue' attach it; or name the file passport.json itself"
 
@@ -65,7 +66,7 @@ def take(data: bytes, *, where: str | None = None) -> Taken:
     for content in _contents(data, where):
         if content.startswith(_PROOF):
             proofs.add(content)
-        elif _is_passport(content):
+        elif content.lstrip().startswith(b"{") and _MEDIA_TYPE in content:
             passports.add(content)
     if not passports:
         raise InputError("pdf.no-passport", "no passport is attached", where=where, hint=_HINT)
@@ -87,14 +88,3 @@ def _contents(data: bytes, where: str | None) -> Iterator[bytes]:
                 yield content
         if left < 0 or number >= _MAX_STREAMS:
             raise InputError("pdf.too-large", "unpacks to more than a safety case holds", where=where)
-
-
-def _is_passport(content: bytes) -> bool:
-    from certkit.passport.sealed import MEDIA_TYPE  # noqa: PLC0415 - with the cryptography behind it
-
-    if not content.lstrip().startswith(b"{"):
-        return False
-    with suppress(CertkitError):
-        document = canonical.loads(content)
-        return isinstance(document, dict) and document.get("mediaType") == MEDIA_TYPE
-    return False

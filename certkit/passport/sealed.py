@@ -1,7 +1,7 @@
 """The file ``passport.json``: a Sigstore Bundle v0.3 around one DSSE envelope.
 
-    sealed = parse(data)                  # the form holds; `dsse` reads the envelope, `payload` what it holds
-    sealed.material.hint
+    file = parse(data)                    # the form holds; `dsse` reads the envelope, `payload` what it holds
+    file.verification_material.hint
 
 `PassportFile` is the form, and the published schema is made from it. Nothing in the file is trusted for
 being in it: the hint or the certificate selects among the keys and identities that the verifier already
@@ -10,22 +10,18 @@ refuse them.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, Final, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from certkit import canonical
-from certkit.canonical import Digest
 from certkit.errors import InputError
 from certkit.passport import dsse, keys
 from certkit.passport.keys import PrivateKey
 
 MEDIA_TYPE: Final = "application/vnd.dev.sigstore.bundle.v0.3+json"
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
-
-AnyForm = TypeVar("AnyForm", bound="_Form")
-_Base64 = Annotated[str, Meta(extra_json_schema={"contentEncoding": "base64"})]
 
 
 class _Form(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -41,13 +37,13 @@ class PublicKey(_Form, frozen=True, kw_only=True):
 class Certificate(_Form, frozen=True, kw_only=True):
     """The certificate of a keyless signer, in DER."""
 
-    raw_bytes: _Base64
+    raw_bytes: bytes
 
 
 class Timestamp(_Form, frozen=True, kw_only=True):
     """An RFC 3161 timestamp of the signature, in DER."""
 
-    signed_timestamp: _Base64
+    signed_timestamp: bytes
 
 
 class Timestamps(_Form, frozen=True, kw_only=True):
@@ -65,9 +61,26 @@ class VerificationMaterial(_Form, frozen=True, kw_only=True):
     tlog_entries: tuple[dict[str, Any], ...] = ()
     timestamp_verification_data: Timestamps = Timestamps()
 
+    @property
+    def hint(self) -> str | None:
+        """The hint at the key, None where there is none."""
+        return (self.public_key.hint or None) if self.public_key else None
 
-SIGNERS: Final = ("publicKey", "certificate", "x509CertificateChain")
-"""The keys of the material, one of which tells who signed."""
+    @property
+    def keyless(self) -> bool:
+        """Whether there is no key; with no certificate either, there is a chain, which v0.3 does without."""
+        return self.public_key is UNSET
+
+    @property
+    def timestamps(self) -> tuple[bytes, ...]:
+        """The RFC 3161 tokens."""
+        return tuple(item.signed_timestamp for item in self.timestamp_verification_data.rfc3161_timestamps)
+
+    @property
+    def signers(self) -> int:
+        """How many of the three members are there that tell who signed."""
+        named = (self.public_key, self.certificate, self.x509_certificate_chain)
+        return sum(member is not UNSET for member in named)
 
 
 class PassportFile(_Form, frozen=True, kw_only=True):
@@ -76,40 +89,6 @@ class PassportFile(_Form, frozen=True, kw_only=True):
     media_type: Literal["application/vnd.dev.sigstore.bundle.v0.3+json"]
     verification_material: VerificationMaterial
     dsse_envelope: Any
-
-
-class Signer(Protocol):
-    """A signer of payloads that is not a key: see `certkit.passport.keyless`."""
-
-    @property
-    def key_id(self) -> Digest:
-        """The id of the public key that the signature is verified with."""
-
-    def seal(self, payload: bytes) -> dict[str, Any]:
-        """Return the bundle of a signed payload as JSON values."""
-
-
-class Material(Struct, frozen=True, kw_only=True):
-    """What is attached to a signature. Nothing in it is verified, and nothing is trusted for being here.
-
-    `hint` is what the file says about its key, None where it says nothing; `certificate` stands in the
-    key's place, in DER. `keyless` tells that there is no key: with no `certificate` either, there is a
-    chain, which bundles v0.3 do without. `document` is the JSON of all of it.
-    """
-
-    document: dict[str, Any]
-    hint: str | None
-    keyless: bool
-    certificate: bytes | None
-    timestamps: tuple[bytes, ...]
-    log_entries: tuple[dict[str, Any], ...]
-
-
-class Sealed(Struct, frozen=True, kw_only=True):
-    """A passport file taken apart. Nothing in it is verified; `envelope` is the envelope's JSON."""
-
-    envelope: Any
-    material: Material
 
 
 def seal(
@@ -134,49 +113,18 @@ def bundle(material: dict[str, Any], envelope: dict[str, Any]) -> dict[str, Any]
     return {"mediaType": MEDIA_TYPE, "verificationMaterial": material, "dsseEnvelope": envelope}
 
 
-def parse(data: bytes) -> Sealed:
-    """Return a passport file taken apart.
+def parse(data: bytes) -> PassportFile:
+    """Return a passport file taken apart; nothing in it is verified.
 
-    Raises `InputError` with a ``json.*`` code, ``passport.form`` or ``dsse.base64``.
+    Raises `InputError` with a ``json.*`` code or ``passport.form``.
     """
-    document = canonical.loads(data)
-    file = _typed(document, PassportFile)
-    return Sealed(
-        envelope=file.dsse_envelope,
-        material=_material(file.verification_material, document["verificationMaterial"]),
-    )
-
-
-def parse_material(document: Any) -> Material:
-    """Return the material of a bundle taken apart; raises as `parse` does."""
-    return _material(_typed(document, VerificationMaterial), document)
-
-
-def _typed(document: Any, kind: type[AnyForm]) -> AnyForm:
     try:
-        return msgspec.convert(document, kind)
+        file = msgspec.convert(canonical.loads(data), PassportFile)
     except msgspec.ValidationError as error:
         text = str(error)
         hint = "a key inside a passport is never trusted" if "publicKey" in text else None
-        raise _form(f"{text[:1].lower()}{text[1:]}", hint) from None
-
-
-def _material(typed: VerificationMaterial, document: dict[str, Any]) -> Material:
-    if len(document.keys() & set(SIGNERS)) != 1:
-        raise _form("verificationMaterial has not exactly one of publicKey and certificate")
-    timestamps = typed.timestamp_verification_data.rfc3161_timestamps
-    key, certificate = typed.public_key, typed.certificate
-    return Material(
-        document=document,
-        hint=(key.hint or None) if isinstance(key, PublicKey) else None,
-        keyless=key is UNSET,
-        certificate=dsse.decode(certificate.raw_bytes, "rawBytes")
-        if isinstance(certificate, Certificate)
-        else None,
-        timestamps=tuple(dsse.decode(item.signed_timestamp, "signedTimestamp") for item in timestamps),
-        log_entries=typed.tlog_entries,
-    )
-
-
-def _form(message: str, hint: str | None = None) -> InputError:
-    return InputError("passport.form", message, hint=hint)
+        raise InputError("passport.form", f"{text[:1].lower()}{text[1:]}", hint=hint) from None
+    if file.verification_material.signers != 1:
+        message = "verificationMaterial has not exactly one of publicKey and certificate"
+        raise InputError("passport.form", message)
+    return file

@@ -303,8 +303,8 @@ class CommitmentCell(_Part, frozen=True, kw_only=True):
 class Commitments(_Part, frozen=True, kw_only=True):
     """Commitment integrity, which moves no tier; `digest` names the files under ``integrity/``.
 
-    `seed` tells where the tasks are from, `core` is absent where a reply is missing, and `unrated`, the core
-    without the ratings of people, where it is the same.
+    `seed` tells where the tasks are from, `core` is absent where a reply is missing, and `raters`, how many
+    people rated the tasks, where none did.
     """
 
     digest: Digest
@@ -312,7 +312,6 @@ class Commitments(_Part, frozen=True, kw_only=True):
     cells: Annotated[tuple[CommitmentCell, ...], Meta(max_length=16)]
     core: Decimal | None = None
     raters: Count | None = None
-    unrated: Decimal | None = None
 
 
 class Trigger(_Part, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from msgspec import Meta, Struct, structs
 
 from certkit import canonical
 from certkit.canonical import Digest
+from certkit.document import Part, Time
 from certkit.errors import CertkitError, InputError, UntrustedError
 from certkit.passport import keys, trusted_root
 from certkit.passport.keys import PublicKey
@@ -27,32 +28,27 @@ STATUS_AGE: Final = timedelta(days=7)
 
 Requirement = Literal["registry", "status", "timestamp", "evidence", "replay"]
 
-_Time = Annotated[datetime, Meta(tz=True)]
 _Text = Annotated[str, Meta(min_length=1, max_length=512)]
 _VKEY: Final = r"^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+={0,2}" + END
 _Vkey = Annotated[str, Meta(pattern=_VKEY, max_length=1024, description="C2SP signed-note verifier key")]
 
 
-class _Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of the policy."""
-
-
-class TrustedKey(_Part, frozen=True, kw_only=True):
+class TrustedKey(Part, frozen=True, kw_only=True):
     """A public key in PEM, and the period in which signatures by it count; open ends where null."""
 
     pem: Annotated[str, Meta(max_length=keys.MAX_PEM)]
-    not_before: _Time | None = None
-    not_after: _Time | None = None
+    not_before: Time | None = None
+    not_after: Time | None = None
 
 
-class Identity(_Part, frozen=True, kw_only=True):
+class Identity(Part, frozen=True, kw_only=True):
     """A keyless signer: who signed in, and where."""
 
     identity: _Text
     issuer: _Text
 
 
-class TrustedIssuer(_Part, frozen=True, kw_only=True):
+class TrustedIssuer(Part, frozen=True, kw_only=True):
     """An issuer by the verifier's own name for it."""
 
     name: _Text
@@ -60,7 +56,7 @@ class TrustedIssuer(_Part, frozen=True, kw_only=True):
     identities: tuple[Identity, ...] = ()
 
 
-class Witnesses(_Part, frozen=True, kw_only=True):
+class Witnesses(Part, frozen=True, kw_only=True):
     """Witnesses of the registry, `k` of which must have signed a checkpoint."""
 
     k: Annotated[int, Meta(ge=0, le=1000)] = 0
@@ -82,7 +78,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     identity: Identity | None = None
 
 
-class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
+class Trust(Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     """A trust policy (``urn:certkit:trust:v1``).
 
     An empty `profiles` accepts any profile; `domains` are those that a passport must cover. `reading`
@@ -208,10 +204,6 @@ def _check(trust: Trust, candidates: tuple[Candidate, ...], where: str) -> None:
     for what, names in (("key", [str(candidate.id) for candidate in candidates]), ("identity", who)):
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise InputError("trust.invalid", f"the same {what} twice: {repeated[0]}", where=where)
-    for candidate in candidates:
-        start, end = candidate.not_before, candidate.not_after
-        if start is not None and end is not None and end < start:
-            raise InputError("trust.invalid", f"key {candidate.id}: ends before it begins", where=where)
     if (k := trust.witnesses.k) > (count := len(trust.witnesses.keys)):
         raise InputError("trust.invalid", f"witnesses: {k} of {count} cannot be had", where=where)
     if trust.max_status_age <= timedelta(0):

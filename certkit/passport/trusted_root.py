@@ -61,11 +61,6 @@ class Log(Struct, frozen=True, rename="camel"):
 
     public_key: _Key
 
-    @property
-    def member(self) -> tuple[bytes, Window]:
-        """What tells it from others, and its window."""
-        return self.public_key.raw_bytes, self.public_key.valid_for
-
 
 class Authority(Struct, frozen=True, rename="camel"):
     """A certificate or timestamp authority, by its chain from the certificate that signs to the root."""
@@ -77,11 +72,6 @@ class Authority(Struct, frozen=True, rename="camel"):
     def chain(self) -> tuple[bytes, ...]:
         """The certificates in DER, from the one that signs to the root."""
         return tuple(certificate.raw_bytes for certificate in self.cert_chain.certificates)
-
-    @property
-    def member(self) -> tuple[bytes, Window]:
-        """What tells it from others, and its window."""
-        return self.chain[0], self.valid_for
 
 
 class _Root(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -112,15 +102,12 @@ def timestamp_authorities(document: Any) -> tuple[Authority, ...]:
 
 def within(document: dict[str, Any], times: Sequence[datetime]) -> dict[str, Any]:
     """Return the root with the members that were in office at each of `times`; `timestamp` asks its own."""
-    kept: dict[str, list[Any]] = {
-        kind: [
-            raw
-            for raw, (_, window) in zip(document.get(kind, []), members, strict=True)
-            if kind == "timestampAuthorities" or all(map(window.holds, times))
-        ]
-        for kind, members in _windows(document).items()
+    lists: dict[str, Any] = {
+        kind: [raw for raw in document.get(kind, []) if all(map(member(raw)[1].holds, times))]
+        for kind in KINDS
+        if kind != "timestampAuthorities"
     }
-    return {**document, **kept}
+    return {**document, **lists}
 
 
 def timeless(document: dict[str, Any]) -> dict[str, Any]:
@@ -141,26 +128,20 @@ def rolled_back(old: dict[str, Any], new: dict[str, Any]) -> str | None:
     A root that is published later may end a member sooner or add one. One that lets an ended member live
     on is an older root: whoever holds a retired key would be believed again.
     """
-    before, after = _windows(old), _windows(new)
     for kind, name in KINDS.items():
-        for member, was in before[kind]:
-            for same, now in after[kind]:
-                if member == same and was.end is not None and (now.end is None or now.end > was.end):
+        for key, was in map(member, old.get(kind, [])):
+            for same, now in map(member, new.get(kind, [])):
+                if key == same and was.end is not None and (now.end is None or now.end > was.end):
                     later = "has no end" if now.end is None else f"ends at {now.end:%Y-%m-%d}"
                     return f"a {name} that ended at {was.end:%Y-%m-%d} {later}"
     return None
 
 
-def _windows(document: Any) -> dict[Kind, list[tuple[bytes, Window]]]:
-    """Return the windows of every list, each with the key or certificate of its member."""
-    root = _read(document)
-    lists: tuple[tuple[Log | Authority, ...], ...] = (
-        root.certificate_authorities,
-        root.tlogs,
-        root.ctlogs,
-        root.timestamp_authorities,
-    )
-    return {kind: [item.member for item in members] for kind, members in zip(KINDS, lists, strict=True)}
+def member(raw: dict[str, Any]) -> tuple[bytes, Window]:
+    """Return the key of a log, or the signing certificate of an authority, and when that is in office."""
+    log = raw.get("publicKey")
+    key = (log or raw["certChain"]["certificates"][0])["rawBytes"]
+    return msgspec.convert(key, bytes), msgspec.convert((log or raw)["validFor"], Window)
 
 
 def _read(document: Any) -> _Root:

@@ -94,11 +94,10 @@ def verify(
 
     `agent` is the digest of the agent that the passport must be about, `issuer` what its signer must be
     called, in the policy or in the passport; `domain` and `require_tier` are the intended deployment.
-    `evidence` opens the bundle, `replay` computes the claim from it again (see
-    `certkit.passport.claim.from_bundle`); `proof` is the text of the offline log proof, or why it could not
-    be read; `status` tells whether the passport still stands, and so does `beside`, which came along with it:
-    of both the worse answer counts, and `beside` is needed only where the policy requires a status. Nothing
-    about the passport raises: it is told in the result.
+    `evidence` opens the bundle, `replay` computes the claim from it again (`certkit.passport.claim`); `proof`
+    is the text of the offline log proof, or why it could not be read. `status` tells whether the passport
+    still stands, and so does `beside`, which came along with it; the worse answer counts. Nothing about the
+    passport raises: it is told in the result.
     """
     if at.tzinfo is None:
         raise UsageError("usage.option", "the time of verification has no offset")
@@ -236,16 +235,14 @@ def _evaluated(predicate: Predicate) -> str:
 def _claim(passport: Signed, known: Known | None) -> out.Claim:
     predicate, signer = passport.statement.predicate, passport.signer
     judged = predicate.assessment
-    return out.Claim(
-        claim=predicate.claim,
-        agent=predicate.agent,
+    return fill(
+        out.Claim,
+        predicate,
         tier=judged.tier,
         readings={"table": judged.table.tier, "bounded": judged.bounded.tier},
         decides=judged.profile.reading,
-        challenges=predicate.challenges,
         profile=fill(out.Profile, judged.profile, known=known),
         domains=predicate.scope.domains,
-        origin=predicate.origin,
         issuer=out.SignedBy(name=signer.issuer, stated_name=predicate.issuer.name, key_id=signer.id),
         not_before=predicate.validity.not_before,
         not_after=predicate.validity.not_after,

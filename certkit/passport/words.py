@@ -90,6 +90,6 @@ def commitments(stated: Commitments) -> str:
         for name in ("successes", "tasks", "matched", "probes")
     )
     core = stated.core or "unmeasured"
-    if stated.unrated:
-        core += f" ({stated.unrated} without the ratings of {wording.many(stated.raters or 0, 'rater')})"
+    if stated.raters:
+        core += f" by the ratings of {wording.many(stated.raters, 'rater')}"
     return f"success {successes:,}/{tasks:,}, held {matched:,}/{probes:,}, core {core}; {stated.seed} tasks"

@@ -65,18 +65,18 @@ _MAX_ERROR: Final = 300  # characters that are kept
 class Asking(NamedTuple):
     """Who is asked, and how; without a name the agent has that of its spec.
 
-    `model` and `key` are for an HTTP endpoint; `isolate` starts a program anew for every call. `timeout` is
+    `model` and `key` are for an HTTP endpoint; `isolation` starts a program anew for every call. `timeout` is
     in seconds for a call, `retries` are the further calls for a question without a reply, and `max_calls`
     those for all questions.
     """
 
     spec: str
     name: str | None = None
-    version: str = "unversioned"
+    agent_version: str = "unversioned"
     model: str | None = None
     key: str | None = None
     mode: records.Mode = records.Mode.JSON
-    isolate: bool = False
+    isolation: bool = False
     timeout: float = 60
     retries: int = 2
     max_calls: int | None = None
@@ -109,11 +109,14 @@ class Call(NamedTuple):
     mode: records.Mode
 
 
-class Agent(NamedTuple):
-    """One agent: how it is called, and what ends a program that it started."""
+class Agent:
+    """One agent, by the function that replies to a call."""
 
-    reply: Callable[[Call], Any]
-    close: Callable[[], None] = lambda: None
+    def __init__(self, reply: Callable[[Call], Any]) -> None:
+        self.reply = reply
+
+    def close(self) -> None:
+        """End what the agent started."""
 
 
 def agents_of(asking: Asking) -> Callable[[], Agent]:
@@ -125,25 +128,16 @@ def agents_of(asking: Asking) -> Callable[[], Agent]:
         function = _function(*rest.split(":"))
         return lambda: Agent(lambda call: function(call.prompt))
     if kind == "command" and (words := _words(rest)):
-
-        def started() -> Agent:
-            program = _Program(words)
-            return Agent(program.ask, program.close)
-
-        return started
-    if kind == "http" and rest.startswith(("http://", "https://")) and asking.model:
-        if {"@", "?", "#"} & set(rest):  # the address is kept in the bundle, and in what errors say
-            raise UsageError(
-                "usage.option",
-                "--agent: the address of an endpoint holds no user, password or query",
-                hint="certkit reads the key of an endpoint from CERTKIT_AGENT_KEY",
-            )
+        return lambda: _Program(words)
+    # The address is kept in the bundle, and must hold no secret.
+    is_address = rest.startswith(("http://", "https://")) and {"@", "?", "#"}.isdisjoint(rest)
+    if kind == "http" and is_address and asking.model:
         return lambda: Agent(partial(_post, rest, asking))
     raise UsageError(
         "usage.option",
-        f"--agent: {asking.spec!r} names no agent",
-        hint="python:MODULE:FUNCTION, command:LINE of a program that exists, http:URL with --model,"
-        f" or reference: and one of {', '.join(Reference)}",
+        "--agent: this names no agent",
+        hint="python:MODULE:FUNCTION, command:LINE of a program that exists, http:URL with --model, its key"
+        f" in CERTKIT_AGENT_KEY and not in the URL, or reference: and one of {', '.join(Reference)}",
     )
 
 
@@ -166,15 +160,16 @@ def _function(module: str, name: str) -> Callable[[str], Any]:
     return function  # type: ignore[no-any-return]
 
 
-class _Program:
+class _Program(Agent):
     """JSON lines: ``{"id": 1, "prompt": …}`` in, ``{"id": 1, "text": …}`` out."""
 
     def __init__(self, words: list[str]) -> None:
+        super().__init__(self._ask)
         self._words = words
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
 
-    def ask(self, call: Call) -> str:
+    def _ask(self, call: Call) -> str:
         if self._process is None:
             self._process = subprocess.Popen(  # noqa: S603 - the program that the user named, without a shell
                 self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
@@ -314,7 +309,7 @@ def _ask(agent: Agent, call: Call, asking: Asking, made: Iterator[int]) -> recor
         if asking.max_calls is not None and next(made) >= asking.max_calls:
             return None
         result = _called(agent, call, asking.timeout)
-        if asking.isolate or not isinstance(result, str):
+        if asking.isolation or not isinstance(result, str):
             agent.close()
         if isinstance(result, str):
             # What is no text in UTF-8 could not be kept, so that it is replaced where it stands.

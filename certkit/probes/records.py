@@ -23,6 +23,7 @@ GENERATOR: Final = "certkit-probes/1"
 PUBLIC: Final = "public-1"
 """The seed that everybody knows."""
 MAX_SEED: Final = 200
+MAX_INSTANCES: Final = 2_000
 MAX_REPLY: Final = 20_000
 """Characters of a reply that are kept."""
 FOLDER: Final = "integrity"
@@ -216,7 +217,7 @@ class Inventory(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-
     generator: Literal["certkit-probes/1"] | None
     seed: Annotated[str, Meta(min_length=1, max_length=MAX_SEED, description="null: withheld")] | None
     seed_commitment: Digest | None
-    instances: Positive | None
+    instances: Annotated[int, Meta(ge=1, le=MAX_INSTANCES)] | None
     tasks_digest: Digest
 
     @property

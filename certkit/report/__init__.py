@@ -15,7 +15,7 @@ escaped and made visible.
         file = pdf(drawn)
 
 The way through: `argument.case` (assessment, context, passport) → `argument.build` (the graph) → `answer`,
-`results`, `confidence`, `sections` (sentences, tables, figures) → `view` → `render`, `exports`.
+`results`, `sections` (sentences, tables, figures) → `view` → `render`, `exports`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ No metric's id stands on this page; everything is built by rule from the assessm
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from certkit import wording
@@ -13,21 +14,18 @@ from certkit.assessment.metrics.catalogue import Unit
 from certkit.report import results, words
 from certkit.report.argument.challenges import MOST_DAYS, Standing
 from certkit.report.argument.graph import State
-from certkit.report.svg import CONTESTED, mark, word
+from certkit.report.svg import CONTESTED, word
 from certkit.report.words import capital
 from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from markupsafe import Markup
-
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case
 
 MOST_AGAINST = 5
 """Lines of what speaks against the claim that fit the page."""
-_DIGITS = len("sha256:") + 16
 
 
 class Box(NamedTuple):
@@ -37,11 +35,6 @@ class Box(NamedTuple):
     status: str
     word: str
     line: str
-
-    @property
-    def mark(self) -> Markup:
-        """The mark of its status."""
-        return mark(self.status, self.word)
 
 
 def missing(case: Case) -> tuple[str, ...]:
@@ -60,14 +53,6 @@ def missing(case: Case) -> tuple[str, ...]:
 def title(case: Case) -> str:
     """Return what the document is called: a safety case only where people said what the use is."""
     return "Evidence report" if missing(case) else "Safety case"
-
-
-def kind(case: Case) -> str:
-    """Return what the document is called, with what it lacks to be a safety case."""
-    if not (lacking := missing(case)):
-        return title(case)
-    be = "is" if len(lacking) == 1 else "are"
-    return f"{title(case)}. No safety case yet: {words.listed(lacking)} {be} missing"
 
 
 _RUNS = (("c_nom", "normal run"), ("r_op", "run under faults"))
@@ -139,10 +124,7 @@ def readings(case: Case) -> tuple[str, ...]:
 def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
     """Return the four boxes: evidence, claim about the use, challenges, decision."""
     status = case.document["tiers"][str(case.tier)]["status"]
-    opened, sustained, accepted, answered = (
-        argument.count(state)
-        for state in (Standing.OPEN, Standing.SUSTAINED, Standing.ACCEPTED, Standing.ANSWERED)
-    )
+    counts = Counter(item.state for item in argument.challenges)
     stale = sum(item.stale for item in argument.challenges)
     decision = case.context.decision
     decided, line = "Nobody has decided", "an owner's decision is not recorded"
@@ -151,8 +133,8 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
         line = f"by {decision.by or 'nobody'}, until {decision.until or 'no day stated'}"
         line += "" if case.approved else "; not in force for this evidence"
     supported = argument.claim.supported
-    counts = f"{sustained} sustained, {accepted} accepted, {answered} answered"
-    counts += f", {stale} STALE" if stale else ""
+    closed = (Standing.SUSTAINED, Standing.ACCEPTED, Standing.ANSWERED)
+    told = ", ".join(f"{counts[state]} {state}" for state in closed) + (f", {stale} STALE" if stale else "")
     claim_word = "Supported" if supported else "Not supported"
     unanswered = Status.INSUFFICIENT if argument.opened else Status.MET
     return (
@@ -163,7 +145,7 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
             claim_word,
             _first_reason(case, argument),
         ),
-        Box("Challenges", unanswered, f"{opened} open", counts),
+        Box("Challenges", unanswered, f"{counts[Standing.OPEN]} open", told),
         Box("Decision", Status.MET if case.approved else Status.NOT_TESTED, decided, line),
     )
 
@@ -226,27 +208,3 @@ def changes(case: Case) -> Iterator[str]:
         "A changed component, an ended passport, drift, an indicator beyond its limit, an acceptance that"
         f" ended, or a new domain of use asks for another test; so do {MOST_DAYS} days."
     )
-
-
-def identity(case: Case) -> dict[str, str | None]:
-    """Return who and what this is about in six lines; digests by their first 16 digits."""
-    document, context, people = case.document, case.context, case.context.by_id
-    reviewers = [
-        f"{people[item.person].name or item.person} ({people[item.person].relation or 'relation not stated'})"
-        for item in context.reviewers or ()
-    ]
-    age = f", {(case.today - case.last_run).days:,} days old" if case.today and case.last_run else ""
-    bundle = document["bundle"]
-    sealed = "sealed" if bundle["sealed"] else "NOT sealed"
-    until = "no validity: a report is not a passport"
-    if case.signed:
-        until = f"{case.signed.predicate.validity.not_after:%Y-%m-%d %H:%M} UTC"
-    return {
-        "Agent": f"{case.agent}, {document['agent']['digest'][:_DIGITS]}…",
-        "Evidence": f"{bundle['digest'][:_DIGITS]}…, {bundle['origin']}, {sealed}; last run"
-        f" {case.last_run or 'not dated'}{age}",
-        "Tier table": f"{document['profile']['id']}, {document['profile']['reading']} reading",
-        "Owner": people[context.owner].name or context.owner if context.owner else None,
-        "Reviewers": words.listed(reviewers) if reviewers else None,
-        "Valid until": until,
-    }

@@ -4,8 +4,9 @@ Templates hold prose and layout and no logic but "for each" and "if there is". E
 is escaped; what came from evidence is first made visible: control characters and marks that reorder text
 stand as escapes, None stands as "not provided".
 
-The PDF is the same HTML with fonts loaded by path, nothing else can be fetched, and no clock is read, so
-the same view gives the same bytes. PDF/A-3a is declared; it is not validated here.
+The PDF is the same HTML with one font family loaded by path, nothing else can be fetched, and no clock is
+read, so the same view gives the same bytes on any machine; a character that the family lacks is written as
+its escape. PDF/A-3a is declared; it is not validated here.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import logging
 import warnings
 from datetime import UTC, datetime
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
@@ -23,7 +26,7 @@ from certkit import files, resources
 from certkit._version import __version__
 from certkit.assessment.words import fragile, of_judge
 from certkit.errors import UnavailableError
-from certkit.report import answer, confidence, fonts, results, sections
+from certkit.report import answer, results, sections
 from certkit.report.argument.challenges import CLOSED_BY
 from certkit.report.argument.figures import figures
 from certkit.report.svg import mark
@@ -42,6 +45,10 @@ HINTS: Final = (
     "macOS: brew install pango",
 )
 """What to install where a PDF cannot be made."""
+
+_FAMILY: Final = "Source Sans Pro"
+_FACES: Final = {400: "Regular", 600: "Semibold"}
+"""Weight → name of the face. No italics: they lack Greek."""
 
 # A file in a PDF must have a date, and no clock is read; this one says that none was given.
 _NO_DATE: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -94,7 +101,6 @@ def _environment() -> Environment:
     made.filters["plain"] = printable
     made.globals |= {
         "answer": answer,
-        "confidence": confidence,
         "results": results,
         "sections": sections,
         "closed_by": CLOSED_BY,
@@ -113,9 +119,44 @@ def _template(name: str) -> str:
     return files.read(resources.path("templates", "safety_case", name), limit=_MAX_TEMPLATE).decode()
 
 
+def _fonts() -> dict[int, Path]:
+    """Return the files of the faces; empty where the font package is not installed."""
+    spec = find_spec("font_source_sans_pro")
+    if spec is None or spec.origin is None:
+        return {}
+    folder = Path(spec.origin).parent / "files"
+    paths = {weight: folder / f"SourceSansPro-{name}.ttf" for weight, name in _FACES.items()}
+    return paths if all(path.is_file() for path in paths.values()) else {}
+
+
+def _faces() -> str:
+    """Return the @font-face rules of the family."""
+    return "".join(
+        f'@font-face{{font-family:"{_FAMILY}";font-weight:{weight};src:url("{path.as_uri()}")}}'
+        for weight, path in _fonts().items()
+    )
+
+
+@cache
+def _drawn() -> frozenset[int]:
+    from fontTools.ttLib import TTFont  # noqa: PLC0415 - heavy
+
+    sets = []
+    for path in _fonts().values():
+        with TTFont(path, lazy=True) as font:
+            sets.append(frozenset(font.getBestCmap()))
+    return frozenset.intersection(*sets) | {0x09, 0x0A}
+
+
+def _drawable(text: str) -> str:
+    r"""Return `text` with every character that the family lacks as ``\u4e2d``."""
+    lacking = set(map(ord, set(text))) - _drawn()
+    return text.translate({code: f"\\u{code:04x}" for code in lacking})
+
+
 def pdf_missing() -> str | None:
     """Return why no PDF can be made on this machine, or None where one can."""
-    if not fonts.files():
+    if not _fonts():
         return "the Python package font-source-sans-pro is not installed"
     try:
         import weasyprint  # noqa: F401, PLC0415 - heavy, and loads Pango
@@ -146,7 +187,7 @@ def pdf(view: View, markup: str | None = None) -> bytes:
 
     # The file that is made names what it lacks in the log; a user of certkit is not its reader.
     logging.getLogger("weasyprint").setLevel(logging.ERROR)
-    document = fonts.drawable(html(view) if markup is None else markup)
+    document = _drawable(html(view) if markup is None else markup)
     fetcher = URLFetcher(allowed_protocols={"file"})
     loaded = FontConfiguration()
     date = view.generated_at or _NO_DATE
@@ -168,7 +209,7 @@ def pdf(view: View, markup: str | None = None) -> bytes:
         # WeasyPrint 70.0 leaves the file of its colour profile to the garbage collector.
         warnings.simplefilter("ignore", ResourceWarning)
         made = HTML(string=document, url_fetcher=URLFetcher(allowed_protocols=())).write_pdf(
-            stylesheets=[CSS(string=fonts.faces(), font_config=loaded, url_fetcher=fetcher)],
+            stylesheets=[CSS(string=_faces(), font_config=loaded, url_fetcher=fetcher)],
             font_config=loaded,
             attachments=attached,
             pdf_variant="pdf/a-3a",

@@ -12,7 +12,6 @@ from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.statistics.estimators import runs_needed
 from certkit.report import words
-from certkit.report.formulas import FORMULAS
 from certkit.report.svg import Track, forest, judged
 
 if TYPE_CHECKING:
@@ -235,7 +234,7 @@ def _track(row: Row, status: Status, document: Document) -> Track:
         for criterion in document["criteria"]
         if criterion["id"] == row["id"] and criterion["threshold"] is not None
     )
-    low, high = float(spec.low or 0), float(spec.high) if spec.high is not None else 0.0
+    low, high = float(spec.low), float(spec.high) if spec.high is not None else 0.0
     if spec.unit in {Unit.PP, Unit.PER_RUN}:
         # Their whole range would push every threshold into a corner.
         reach = [at for _, at in thresholds] + ([float(value)] if value is not None else [])
@@ -276,7 +275,7 @@ def formulas(metrics: Collection[str]) -> Iterator[tuple[str, ...]]:
     """Yield the formulas of some metrics with their sources."""
     for spec in CATALOGUE.values():
         if spec.id in metrics:
-            yield spec.id, FORMULAS[spec.id], spec.unit.value, spec.source
+            yield spec.id, spec.formula, spec.unit.value, spec.source
 
 
 def data_sheets(document: Document, metrics: Collection[str]) -> Iterator[tuple[str, ...]]:

@@ -1,26 +1,31 @@
-"""The tables of sections 3, 4 and 8 to 14: use, evidence, the argument and what follows it.
+"""What the sections beside results show: rows of their tables, their sentences and figures.
 
-Who was evaluated and how, what the records cover, what is attached; what people said of the use; nodes,
-challenges, assumptions, and the arithmetic of SIL guidance.
+What the records cover and rest on; what people said of the use; nodes, challenges, assumptions; how sure the
+results are, where runs failed, and the commitments behind the answers.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
 from certkit import canonical, wording
+from certkit.assessment.findings.provenance import TASKS
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.metric import percent
+from certkit.assessment.statistics.posterior import PRIORS
 from certkit.evidence.context import Assumption
 from certkit.evidence.records.record import Condition, Split
-from certkit.report import words
+from certkit.report import results, words
 from certkit.report.argument.build import ASSUMPTIONS
 from certkit.report.argument.graph import Kind
-from certkit.report.svg import Bar, bars, judged
+from certkit.report.svg import Bar, bars, judged, posterior
 from certkit.wording import many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from certkit.evidence.context import Context
     from certkit.report.argument.build import Argument
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 Value = str | tuple[str, str]
 """The text of a cell, or its text and its style."""
 
+MOST_CELLS: Final = 10
 MOST_CONDITIONS: Final = 8
 """Columns of the coverage map that fit a page."""
 _PLACES: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}
@@ -221,3 +227,110 @@ def levels(document: Document) -> Iterator[tuple[str | None, ...]]:
         if given := tier["guidance"]:
             texts = (given.get(name) for name in ("sil", "asil", "arithmetic"))
             yield f"Tier\u00a0{number}", *texts, missing
+
+
+def posterior_figure(document: Document) -> Markup | None:
+    """Return the posterior of the success rate under faults, None without fault runs."""
+    metric = document["metrics"]["posterior"]
+    tau = sorted((int(tier), float(at)) for tier, at in metric.get("tau", {}).items())
+    if metric["state"] == "unmeasured" or not metric["n"] or not tau:
+        return None
+    parts = "; ".join(
+        f"P(θ > {at:g}) = {words.probability(metric['by_tier'][str(tier)])}" for tier, at in tau
+    )
+    title = f"Posterior of the success rate under faults, {metric['s']} of {metric['n']} runs: {parts}"
+    return posterior(metric["s"], metric["n"], tau, title=title)
+
+
+def posteriors(document: Document) -> Iterator[tuple[str, ...]]:
+    """Yield P(θ > τ) of every tier: by runs, by tasks under each prior, at any time; and what is asked."""
+    metric, fragility = document["metrics"]["posterior"], document["fragility"]["posterior"]
+    limits = {
+        row["tier"]: results.asked(row) for row in document["criteria"] if CATALOGUE[row["metric"]].tau_of
+    }
+    for tier, at in sorted(metric.get("tau", {}).items()):
+        shown = [words.probability(metric["by_tier"][tier])]
+        if by_tasks := fragility.get(tier):
+            every = (*(by_tasks["priors"][prior] for prior in PRIORS), by_tasks["anytime_p"])
+            shown += map(words.probability, every)
+        else:
+            shown += ["–"] * (len(PRIORS) + 1)
+        yield f"Tier\u00a0{tier}", f"{at:g}", *shown, limits.get(int(tier), "not specified")
+
+
+def bounds(document: Document, tier: int) -> Iterator[tuple[str, ...]]:
+    """Yield how the bound of every row of a tier was got, and what it rests on."""
+    for row in results.rows(document, tier):
+        if bounded := row["bounded"]:
+            rests_on = bounded["reason"] or bounded["rests_on"] or "–"
+            limit = results.bound(row) or "–"
+            yield results.name(row), percent(bounded["confidence"]), limit, rests_on
+
+
+def weakest(document: Document) -> list[tuple[object, ...]]:
+    """Return the domains and conditions that failed most often, at most `MOST_CELLS`, worst first."""
+    cells = [cell for cell in document["breakdown"] if cell["success"] < cell["runs"]]
+    cells.sort(key=lambda cell: (cell["success"] / cell["runs"], -cell["runs"]))
+    return [
+        (
+            cell["domain"],
+            cell["condition"].replace("_", " "),
+            cell["runs"] - cell["success"],
+            cell["runs"],
+            words.value(cell["success"] / cell["runs"], Unit.FRACTION),
+        )
+        for cell in cells[:MOST_CELLS]
+    ]
+
+
+def episodes(document: Document) -> Iterator[str]:
+    """Yield other known ways to fail: under cascades, with violations, by stopping short."""
+    cascade = document["metrics"].get("cascade_penalty")
+    if cascade and cascade["value"] is not None:
+        fall = words.value(cascade["value"], Unit.PP)
+        yield f"Under a cascade of faults success is {fall} below that under single faults."
+    told = {"success-with-violations", "harness-errors", "success-with-attack"}
+    for item in document["findings"]:
+        if item["code"] in told:
+            yield f"{words.capital(item['message'])}."
+
+
+def commitments(scored: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what commitment integrity shows; it moves no tier."""
+    success, accuracy, core = scored["success"], scored["accuracy"], scored["core"]
+    yield (
+        f"The agent answered {success['successes']:,} of {success['n']:,} tasks rightly. Asked for the "
+        f"rule, the source or the update behind an answer, it held {accuracy['matched']:,} of "
+        f"{accuracy['n']:,} probes ({accuracy['unclear']:,} replies were unclear)."
+    )
+    if hollow := len(scored["hollow"]["tasks"]):
+        yield f"{hollow:,} of {success['successes']:,} successes hold fewer than half of their probes."
+    value = "unmeasured, since replies are missing" if core["value"] is None else f"{core['value']:.3f}"
+    if core["interval"]:
+        value += f" (95 % interval {core['interval'][0]:.3f} to {core['interval'][1]:.3f})"
+    yield (
+        f"Commitment integrity (HCCIS-CORE) is {value}; on these tasks agents reach {core['floor']:.3f} to "
+        f"{core['ceiling']:.3f}. It moves no tier and says nothing about safety."
+    )
+    if people := scored["raters"]["people"]:
+        yield f"The core rests on the ratings of {many(people, 'rater')}."
+    if reason := TASKS.get(scored["seed"]):
+        yield f"{reason[:1].upper()}{reason[1:]}."
+
+
+def families(scored: Mapping[str, Any]) -> list[tuple[str, Markup, Markup]]:
+    """Return tasks answered rightly and probes held in each family of probes, fewest probes held first."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for cell in scored["by_cell"]:
+        names = ("successes", "tasks", "matched", "probes")
+        counts[cell["family"]].update({name: cell[name] for name in names})
+    ordered = sorted(counts.items(), key=lambda item: item[1]["matched"] / item[1]["probes"])
+    return [
+        (family.replace("_", " "), _bar(n["successes"], n["tasks"]), _bar(n["matched"], n["probes"]))
+        for family, n in ordered
+    ]
+
+
+def _bar(part: int, whole: int) -> Markup:
+    bar = Markup('{:,} of {:,}<i class="bar" style="width:{:.0f}%"></i>')
+    return bar.format(part, whole, 100 * part / whole)

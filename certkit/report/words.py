@@ -6,10 +6,9 @@ import re
 from typing import Final
 
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.metrics.metric import shown
+from certkit.assessment.metrics.metric import asked, shown
 from certkit.wording import listed as listed  # noqa: PLC0414 - part of these words
 
-_SIGNS: Final = {">=": "≥", "<=": "≤"}
 _SUFFIX: Final = {Unit.FRACTION: "\u00a0%", Unit.PP: "\u00a0pp"}
 
 
@@ -29,14 +28,11 @@ def probability(p: float) -> str:
     return value(p, Unit.PROBABILITY)
 
 
-def threshold(sign: str | None, asked: float | None, unit: Unit) -> str:
+def threshold(sign: str | None, limit: float | None, unit: Unit) -> str:
     """Return what a tier asks: ``> 80 %``, ``≥ 0.7``, ``< 30 pp``, ``yes``."""
-    if sign is None or asked is None:
+    if sign is None or limit is None:
         return "not specified"
-    if unit is Unit.BOOLEAN:
-        return "yes"
-    scaled = 100 * asked if unit is Unit.FRACTION else asked
-    return f"{_SIGNS.get(sign, sign)}\u00a0{scaled:.10g}{_SUFFIX.get(unit, '')}"
+    return asked(sign, limit, unit).replace(">=", "≥").replace("<=", "≤").replace(" ", "\u00a0")
 
 
 def margin(number: float | None, unit: Unit) -> str:

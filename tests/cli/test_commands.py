@@ -257,7 +257,7 @@ def test_lint_names_rows_that_the_planned_runs_cannot_show() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "code"), [(b"", 3), (b"id = ", 3), (b"\xff", 3), (b'id = "a"\nsurprise = 1\n', 3), (None, 2)]
+    ("content", "code"), [(b"", 3), (b"id = ", 3), (b"\xff", 3), (b'id = "a"\nsurprise = 1\n', 3), (None, 3)]
 )
 def test_what_is_no_profile_is_refused(tmp_path: Path, content: bytes | None, code: int) -> None:
     path = tmp_path / "p.toml"
@@ -266,7 +266,7 @@ def test_what_is_no_profile_is_refused(tmp_path: Path, content: bytes | None, co
     for command in ("show", "lint"):
         done = certkit("profile", command, path, "--json")
         assert done.code == code
-        assert done.document["error"]["code"] == ("profile.unknown" if content is None else "profile.invalid")
+        assert done.document["error"]["code"] == ("file.missing" if content is None else "profile.invalid")
 
 
 # --- import, simulate, demo

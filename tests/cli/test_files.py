@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 WRITES: Final = {
     ("assess", "-o"): "a",
     ("context init", "-o"): "a",
-    ("export", "-o"): "first/passport.json --format markdown --unverified",
+    ("export", "-o"): "first/passport.json --format markdown --trust trust.json --at 2026-03-02",
     ("report", "-o"): "a",
     ("registry prove", "-o"): "registry 0",
     ("registry status", "-o"): "registry 0 --heads heads.db",
@@ -135,7 +135,7 @@ LINES: Final = {
     "bundle init": ("new --agent agent --version 1",),
     "drift": ("first/passport.json a --trust trust.json",),
     "export": (
-        "first/passport.json -f badge -t trust.json -k key.pem --bundle a --replay -o never --at 2026-03-02",
+        "first/passport.json -f vc+jwt -t trust.json -k key.pem --bundle a --replay -o never --at 2026-03-02",
     ),
     "import": ("records rows.csv -o never --map map.toml",),
     "issue": (

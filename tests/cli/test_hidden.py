@@ -58,7 +58,6 @@ def screens(place: Path) -> list[tuple[object, ...]]:
         ("show", passport, *AT),
         ("verify", passport, *policy, *AT),
         ("export", passport, "--format", "markdown", *policy, *AT),
-        ("export", passport, "--format", "markdown", "--unverified", *AT),
         ("export", passport, "--format", "badge", *policy, *AT),
         ("trust", "show", *policy),
         ("registry", "list", place / "registry"),

@@ -88,7 +88,6 @@ def test_every_command_fits_eighty_columns(tmp_path: Path, monkeypatch: pytest.M
         "show first/passport.json --trust trust.json --at 2026-03-02",
         "verify first/passport.json --trust trust.json --at 2026-03-02 -v --bundle a --replay",
         "verify first/passport.json --trust trust.json --at 2036-03-02 -v",
-        "export first/passport.json --format badge --unverified -o badge.svg",
         "export first/passport.json --format in-toto-svr --trust trust.json --at 2026-03-02 -k key.pem -o x",
         "registry list registry",
         "registry audit tree --trust trust.json",

@@ -17,10 +17,11 @@ import hashlib
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, utils
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from certkit import canonical
 from certkit.errors import InputError, NegativeError, UsageError
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from certkit.passport.keyless import Check
     from certkit.passport.keys import PublicKey
-    from certkit.passport.sealed import Material
+    from certkit.passport.sealed import VerificationMaterial
 
 _VERSIONS: Final = {
     "application/vnd.dev.sigstore.bundle+json;version=0.1": 1,
@@ -64,7 +65,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
 class _Parsed(Struct, frozen=True, kw_only=True):
     document: dict[str, Any]
-    material: Material
+    material: VerificationMaterial
     signature: bytes
     envelope: dsse.Envelope | None
 
@@ -104,7 +105,7 @@ def _parse(data: bytes) -> _Parsed:
     if not isinstance(document, dict) or "verificationMaterial" not in document:
         raise InputError(_FORM, "expected an object with verificationMaterial")
     _check_form(document)
-    material = sealed.parse_material(document["verificationMaterial"])
+    material = _material(document["verificationMaterial"])
     if "dsseEnvelope" in document:
         envelope = dsse.parse(document["dsseEnvelope"], payload_type=sealed.PAYLOAD_TYPE)
         return _Parsed(document=document, material=material, signature=envelope.signature, envelope=envelope)
@@ -210,12 +211,11 @@ def _by_certificate(
     from certkit.passport import keyless  # noqa: PLC0415 - only where a certificate is met
 
     trusted_root.check(root, "trusted root")
-    material = structs.replace(parsed.material, certificate=_leaf(parsed.material))
-    named = keyless.read(material.certificate or b"")
+    named = keyless.read(_leaf(parsed.material))
     if not named.matches(*identity):
         raise NegativeError("passport.untrusted-issuer", f"signed in as {named}, not {' at '.join(identity)}")
     certified = keyless.Certified(
-        parsed.document, material, parsed.signature, root, _content(parsed, artifact)
+        parsed.document, parsed.material, parsed.signature, root, _content(parsed, artifact)
     )
     certified.verify()
     if not certified.in_office():
@@ -225,11 +225,21 @@ def _by_certificate(
     return Found(signer=str(named), time=certified.time)
 
 
-def _leaf(material: Material) -> bytes:
+def _material(document: Any) -> VerificationMaterial:
+    try:
+        material = msgspec.convert(document, sealed.VerificationMaterial)
+    except msgspec.ValidationError as error:
+        raise InputError(_FORM, str(error)) from None
+    if material.signers != 1:
+        raise InputError(_FORM, "not exactly one of key, certificate and chain")
+    return material
+
+
+def _leaf(material: VerificationMaterial) -> bytes:
     """Return the certificate that signed; bundles before v0.3 have it first in a chain."""
-    if material.certificate is not None:
-        return material.certificate
-    chain = material.document["x509CertificateChain"]
+    if material.certificate:
+        return material.certificate.raw_bytes
+    chain = material.x509_certificate_chain
     certificates = chain.get("certificates") if isinstance(chain, dict) else None
     if not isinstance(certificates, list) or not certificates or not isinstance(certificates[0], dict):
         raise InputError(_FORM, "the chain of certificates is empty")

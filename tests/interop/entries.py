@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 
-    from certkit.passport.sealed import Material
+    from certkit.passport.sealed import VerificationMaterial
     from certkit.tlog.note import UnverifiedNote
 
 _FORM: Final = "passport.form"
@@ -34,7 +34,7 @@ _KINDS: Final = ("hashedrekord", "dsse", "intoto")
 _LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 
 
-def witnessed(material: Material, signature: bytes, root: dict[str, Any]) -> tuple[datetime, ...]:
+def witnessed(material: VerificationMaterial, signature: bytes, root: dict[str, Any]) -> tuple[datetime, ...]:
     """Return when authorities and logs of a checked root saw `signature`, earliest first.
 
     Raises `NegativeError` ``passport.certificate``, ``passport.other-evidence``, ``tlog.*``, `MismatchError`
@@ -43,7 +43,7 @@ def witnessed(material: Material, signature: bytes, root: dict[str, Any]) -> tup
     seen = timestamp.seen(material.timestamps, signature, root)
     if material.timestamps and not seen:
         raise NegativeError("passport.certificate", "no authority of the trusted root made the timestamp")
-    promised = [_logged(entry, signature, seen, root) for entry in material.log_entries]
+    promised = [_logged(entry, signature, seen, root) for entry in material.tlog_entries]
     return tuple(sorted({*seen, *(time for time in promised if time is not None)}))
 
 
@@ -100,7 +100,7 @@ def _number(text: str, most: int = canonical.MAX_INTEGER) -> int:
 
 def _in_office(root: dict[str, Any], times: tuple[datetime, ...]) -> Iterator[PublicKeyTypes]:
     """Yield the keys of the logs that were in office at all times, or still are where no time is known."""
-    for key, window in trusted_root._windows(root)["tlogs"]:
+    for key, window in map(trusted_root.member, root["tlogs"]):
         if all(window.holds(time) for time in times) if times else window.end is None:
             try:
                 yield load_der_public_key(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -78,7 +78,7 @@ def test_its_signatures_are_verified_with_the_hash_that_goes_with_the_curve(curv
         build.judged(summary),
         summary,
         issuer=ISSUER,
-        key=TheirSigner(key),
+        key=cast("Any", TheirSigner(key)),
         not_before=NOW,
         not_after=NOW + VALIDITY,
     )

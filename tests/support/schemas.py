@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from certkit.document import DIALECT
-from certkit.passport.sealed import PAYLOAD_TYPE, SIGNERS, PassportFile
+from certkit.passport.sealed import PAYLOAD_TYPE, PassportFile
 from certkit.passport.statement import Statement
 from certkit.passport.trust import TRUST_SCHEMA, Trust
 
@@ -28,6 +28,9 @@ _BESIDE: Final = "beside"
 PASSPORT_SCHEMA: Final = "urn:certkit:passport:v1"
 _TEXT: Final = {"type": "string"}
 _BASE64: Final = {"type": "string", "contentEncoding": "base64"}
+
+_SIGNERS: Final = ("publicKey", "certificate", "x509CertificateChain")
+"""The members of the material, one of which tells who signed."""
 
 
 def name_of(kind: type[Document]) -> str:
@@ -128,7 +131,7 @@ def passport_schema() -> dict[str, Any]:
     made = msgspec.json.schema(PassportFile)["$defs"]
     file = made.pop("PassportFile")
     file["properties"]["dsseEnvelope"] = _envelope(statement)
-    made["VerificationMaterial"]["oneOf"] = [{"required": [name]} for name in SIGNERS]
+    made["VerificationMaterial"]["oneOf"] = [{"required": [name]} for name in _SIGNERS]
     return {
         "$schema": DIALECT,
         "$id": PASSPORT_SCHEMA,

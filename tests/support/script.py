@@ -68,7 +68,7 @@ issue a -o second {ISSUE}2
 registry append registry second/passport.json {LOGGING}
 verify first/passport.json --trust trust.json --at 2026-03-02
 verify rows.csv --trust trust.json
-export first/passport.json --format markdown --unverified
+export first/passport.json --format markdown --trust trust.json --at 2026-03-02
 report a -o case.html
 registry list registry
 registry list registry --status current --at 2026-03-04

@@ -166,7 +166,7 @@ def _tested(row: Row, old: Snapshot, new: Snapshot, panel: Panel) -> _Tested:
     if reason is not None:
         return _Tested(row)
     good = sides if spec.higher else structs.replace(sides, x=-sides.x)
-    low, high = float(spec.low or 0), spec.high
+    low, high = float(spec.low), spec.high
     width = max(_VIOLATIONS, float(sides.x.max())) if high is None else float(high) - low
     start = low if spec.higher else -(low + width)
     swapped = structs.replace(good, x=good.x[::-1], v=good.v[::-1], n=good.n[::-1], k=good.k[::-1])

@@ -177,7 +177,9 @@ def commitments(scored: IntegrityDocument | None) -> Iterator[Finding]:
         yield finding(
             "integrity-partial", f"{missing:,} of {asked:,} questions about commitments have no reply"
         )
-    if scored.rated:
-        yield finding("integrity-rated", f"ratings move commitment integrity: {scored.rated}")
-    if reason := TASKS.get(scored.origin.seed):
+    if people := scored.raters.people:
+        yield finding(
+            "integrity-rated", f"commitment integrity rests on the ratings of {many(people, 'rater')}"
+        )
+    if reason := TASKS.get(scored.seed):
         yield finding("integrity-tasks", reason)

@@ -11,7 +11,6 @@ from msgspec import Meta
 
 from certkit.document import Count, Document, Part, Text
 from certkit.probes.records import Band, Family, Variant
-from certkit.wording import many
 
 Maybe = Annotated[Fraction | None, Meta(description="null where a reply is missing")]
 Ratio = Annotated[float | None, Meta(description="null where nothing was rated by two people")]
@@ -23,15 +22,6 @@ class State(StrEnum):
     MEASURED = "measured"
     PARTIAL = "partial"
     UNMEASURED = "unmeasured"
-
-
-class Origin(Part, frozen=True, kw_only=True):
-    """Where the tasks come from: public, stated or withheld seed, or own tasks; and who was asked."""
-
-    seed: Literal["public", "stated", "withheld", "own"]
-    tasks_digest: Text
-    agent: Text | None
-    mode: Text | None
 
 
 class Success(Part, frozen=True, kw_only=True):
@@ -148,10 +138,9 @@ class Construct(Part, frozen=True, kw_only=True):
 
 
 class Raters(Part, frozen=True, kw_only=True):
-    """What people said of the tasks; `people` counts who said anything, `core` is that without it."""
+    """What people said of the tasks, on which the scores rest; `people` counts who said anything."""
 
     people: Count
-    core: Maybe
     difficulty: Difficulty
     construct: Construct
 
@@ -177,7 +166,10 @@ class IntegrityDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:in
     """Success and commitment integrity of one agent; it moves no tier and is no gate."""
 
     state: State
-    origin: Origin
+    seed: Annotated[
+        Literal["public", "stated", "withheld", "own"],
+        Meta(description="of the tasks; own: no seed gave them"),
+    ]
     success: Success
     accuracy: Accuracy
     core: Core
@@ -189,11 +181,3 @@ class IntegrityDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:in
     by_cell: tuple[Cell, ...]
     raters: Raters
     audit: Audit | None
-
-    @property
-    def rated(self) -> str:
-        """How ratings move the core in words, empty where they do not."""
-        if self.core.value is None or self.raters.core is None or self.core.value == self.raters.core:
-            return ""
-        core, bare = (f"{float(value):.3f}" for value in (self.core.value, self.raters.core))
-        return f"core {core} with the ratings of {many(self.raters.people, 'rater')}; {bare} without"

@@ -22,6 +22,7 @@ import msgspec
 
 from certkit.assessment.integrity import document as doc
 from certkit.assessment.integrity import raters
+from certkit.document import fill
 from certkit.evidence.integrity.reading import read
 from certkit.probes.matching import Verdict
 from certkit.probes.records import Family, Key, Variant
@@ -197,12 +198,7 @@ def score(kept: Kept) -> doc.IntegrityDocument:
     state = doc.State.MEASURED if complete else doc.State.PARTIAL
     return doc.IntegrityDocument(
         state=state if replies else doc.State.UNMEASURED,
-        origin=doc.Origin(
-            seed=kept.inventory.origin,
-            tasks_digest=kept.inventory.tasks_digest,
-            agent=None if kept.run is None else kept.run.agent,
-            mode=None if kept.run is None else kept.run.mode,
-        ),
+        seed=kept.inventory.origin,
         success=doc.Success(
             successes=_matched(attempts),
             n=len(attempts),
@@ -226,9 +222,6 @@ def score(kept: Kept) -> doc.IntegrityDocument:
         by_cell=_cells(items),
         raters=doc.Raters(
             people=len({item.rater for item in kept.annotations if item.kind != "audit"}),
-            core=overall(
-                [scored(task, replies) for task in kept.tasks] if kept.annotations else items, "core"
-            ),
             difficulty=raters.difficulty_of(kept, said),
             construct=raters.construct_of(kept),
         ),
@@ -257,8 +250,8 @@ def _repair(items: Sequence[Scored]) -> doc.Repair:
 
 def _is_hollow(item: Scored) -> bool:
     """Tell whether a success rests on fewer than half of its probes, whatever missing replies would be."""
-    held = _matched(item.replies) + item.replies.count(None)
-    return _matched([item.attempt]) == 1 and 2 * held < len(item.replies)
+    most = _matched(item.replies) + item.replies.count(None)
+    return _matched([item.attempt]) == 1 and 2 * most < len(item.replies)
 
 
 def _cells(items: Sequence[Scored]) -> tuple[doc.Cell, ...]:
@@ -266,10 +259,9 @@ def _cells(items: Sequence[Scored]) -> tuple[doc.Cell, ...]:
     for item in items:
         cells[item.task.family, item.task.variant, item.task.band].append(item)
     return tuple(
-        doc.Cell(
-            family=cell[0].task.family,
-            variant=cell[0].task.variant,
-            band=cell[0].task.band,
+        fill(
+            doc.Cell,
+            cell[0].task,
             tasks=len(cell),
             successes=_matched(item.attempt for item in cell),
             probes=sum(len(item.replies) for item in cell),

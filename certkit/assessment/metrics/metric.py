@@ -128,13 +128,13 @@ def _number(value: Value, unit: Unit, digits: int) -> str:
     return f"{scale * float(value):.{digits}f}" + _SUFFIX.get(unit, "")
 
 
-def asked(operator: str, threshold: Fraction, unit: Unit) -> str:
+def asked(operator: str, threshold: Value, unit: Unit) -> str:
     """Return a threshold as people read it: ``> 80 %``, ``>= 0.7``, ``< 30 pp``."""
     if unit is Unit.BOOLEAN:
         return "yes"
     if unit is Unit.FRACTION:
-        return f"{operator} {float(100 * threshold):g} %"
-    return f"{operator} {float(threshold):g}" + (" pp" if unit is Unit.PP else "")
+        return f"{operator} {float(100 * threshold):.10g} %"
+    return f"{operator} {float(threshold):.10g}" + (" pp" if unit is Unit.PP else "")
 
 
 def unmeasured(name: str, reason: str, *, n: int = 0, counts: Mapping[str, int] | None = None) -> Metric:

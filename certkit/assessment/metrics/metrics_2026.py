@@ -54,8 +54,6 @@ def metrics(view: View) -> tuple[Metric, ...]:
         adversarial_resistance(view.condition(Condition.ADVERSARIAL)),
         cascade_penalty(view),
         theta(view),
-        agreement("rule_a_agreement", view.total.rule_a_checked, view.total.rule_a_differs),
-        agreement("composite_agreement", view.total.composite_checked, view.total.composite_differs),
         layer_agreement(view.total),
         novel_fault(view),
         harness_errors(view.total),
@@ -308,17 +306,6 @@ def theta(view: View) -> Metric:
         counts={"s": s},
         by_tier={tier: posterior(s, n, tau) for tier, tau in view.tau.items()},
         detail={"prior": "uniform", "tau": view.tau},
-    )
-
-
-def agreement(name: str, checked: int, differs: int) -> Metric:
-    """Return the share of recorded outcomes that agree with a printed success rule."""
-    return proportion(
-        name,
-        checked - differs,
-        checked,
-        empty="no run carries the fields that the rule needs",
-        counts={"differs": differs},
     )
 
 

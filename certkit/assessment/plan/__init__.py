@@ -25,6 +25,7 @@ from certkit.assessment.metrics.csi import LEAST_RUNS
 from certkit.assessment.metrics.metric import asked, number, shown, unmeasured
 from certkit.assessment.plan.document import POINTS, Plan, Planned, Point, ProfilePart, Schedule
 from certkit.assessment.plan.drawn import Drawn, Rates
+from certkit.assessment.statistics.estimators import least
 from certkit.assessment.statistics.posterior import corrected
 from certkit.errors import NegativeError, UsageError
 from certkit.evidence.summary.summary import WINDOW
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from certkit.assessment.kinds import Kind
-    from certkit.assessment.plan.design import Design, Expected
+    from certkit.assessment.plan.design import Design
     from certkit.assessment.profile import Criterion, Profile
 
 MOST_TASKS: Final = 2000
@@ -45,7 +46,7 @@ _SUCCESS: Final = ("r_op", "domain_min", "cascade_penalty", "gap", "c_nom", "adv
 _ORDERED: Final = {"csi": WINDOW, "csi_windowed": LEAST_RUNS}
 
 
-def plan(profile: Profile, tier: int, expect: Mapping[str, Expected], design: Design) -> Plan:
+def plan(profile: Profile, tier: int, expect: Mapping[str, Fraction], design: Design) -> Plan:
     """Return the least schedule that shows a tier of a profile.
 
     Raises `UsageError` ``usage.option`` for a tier that is not there, for expectations that cannot be and
@@ -72,7 +73,7 @@ def plan(profile: Profile, tier: int, expect: Mapping[str, Expected], design: De
 class _Search:
     """Finds the least number of tasks per domain for the rows of a tier and those below it."""
 
-    def __init__(self, profile: Profile, tier: int, design: Design, expect: dict[str, Expected]) -> None:
+    def __init__(self, profile: Profile, tier: int, design: Design, expect: dict[str, Fraction]) -> None:
         self._profile, self._tier, self._design, self._expect = profile, tier, design, expect
         self._rows = [
             judge_row(criterion, unmeasured(criterion.metric, "planned"), number)
@@ -103,7 +104,6 @@ class _Search:
         # Where the least number of tasks or runs of a row decides, that row drives, whatever its power.
         least = [index for index, floor in enumerate(floors) if floor == tasks]
         first = least[:1] if ranked[0] not in least else []
-        driver, *others = (self._rows[index].id for index in (*first, *ranked))
         per_domain = {name: int(runs.sum()) for name, runs in sample.runs.items()}
         each, domains = sum(per_domain.values()), self._design.domains
         return Plan(
@@ -120,8 +120,7 @@ class _Search:
                 runs_per_domain=each,
                 runs=domains * each,
             ),
-            driver=driver,
-            runner_up=next((name for name in others if name != driver), None),
+            driver=self._rows[(*first, *ranked)[0]].id,
             power_of_all=_together(met),
             curve=self._curve(tasks, ranked[0]),
         )
@@ -174,21 +173,14 @@ class _Search:
 
     def _first(self, start: int, most: int) -> int:
         """Return the least tasks per domain that are enough."""
-        low, high = start - 1, start
-        while not self._enough(high):
-            if high == most:
-                self._refuse(lambda row: self._endless(row, most))
-                raise NegativeError("plan.impossible", f"no {MOST_TASKS:,} tasks show all rows together")
-            low, high = high, min(most, 2 * high)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._enough(middle) else (middle, high)
-        return high
+        tasks = least(lambda number: number >= start and self._enough(number), most)
+        if tasks is None:
+            self._refuse(lambda row: self._endless(row, most))
+            raise NegativeError("plan.impossible", f"no {MOST_TASKS:,} tasks show all rows together")
+        return tasks
 
     def _enough(self, tasks: int) -> bool:
         _, met = self._drawn(tasks)
-        if self._design.joint:
-            return _together(met) >= self._design.power
         return all(self._power(draws) >= self._design.power for draws in met.values() if draws is not None)
 
     @staticmethod
@@ -210,7 +202,7 @@ class _Search:
             operator=criterion.operator_at(row.tier),
             threshold=threshold,
             confidence=None if confidence is None else float(confidence),
-            expected=None if expected is None or unit is Unit.BOOLEAN else expected.value,
+            expected=None if unit is Unit.BOOLEAN else expected,
             least_tasks=None if kind is None else least_tasks(row, kind, confidence),
             power=None if met is None else float(met.mean()),
             reason=None if met is not None else _unplanned(row),
@@ -265,11 +257,11 @@ class _Search:
         spec = CATALOGUE[metric]
         ends = {spec.low, spec.high}
         strict = {">=": ">", "<=": "<"}.get(row.operator, row.operator)
-        if expected.value in ends and passes(expected.value, row.operator, limit):
+        if expected in ends and passes(expected, row.operator, limit):
             return None  # every run at its best: there is nothing to be unlucky with
-        if passes(expected.value, strict, limit):  # type: ignore[arg-type]
+        if passes(expected, strict, limit):  # type: ignore[arg-type]
             return None
-        value = shown(expected.value, spec.unit)
+        value = shown(expected, spec.unit)
         return f"{_named(row)}: {value} expected, {asked(row.operator, limit, spec.unit)} asked"
 
     def _endless(self, row: Row, most: int) -> str | None:

@@ -27,31 +27,20 @@ ICC: Final = 0.3
 SEED: Final = 26
 DRAWS: Final = 2000
 
-_NUMBER: Final = r"[+-]?(?:\d{1,12}\.?\d{0,12}|\.\d{1,12})"
-_EXPECTATION: Final = re.compile(rf"([a-z0-9_]{{1,40}})=({_NUMBER})(?:(?:±|:)({_NUMBER}))?")
-_SPREADS: Final = {"frr", "pei", "pei_fault", "ti", "frr_2025", "pei_2025", "violations"}
-"""Metrics whose runs take other values than the two ends, so that a standard deviation can be stated."""
-
-
-class Expected(Part, frozen=True, kw_only=True):
-    """The value that is expected of a metric, in its unit; `sd` that of one run, null where not stated."""
-
-    value: Fraction
-    sd: Fraction | None = None
+_EXPECTATION: Final = re.compile(r"([a-z0-9_]{1,40})=([+-]?(?:\d{1,12}\.?\d{0,12}|\.\d{1,12}))")
 
 
 class Design(Part, frozen=True, kw_only=True):
     """What a schedule is made for.
 
     `fault_mix` is the share of each condition among the fault runs. A task has `runs_per_task` runs under
-    faults, whose outcomes correlate by `icc`. `power` is wanted of every row; `joint`: of all together.
+    faults, whose outcomes correlate by `icc`. `power` is wanted of every row.
     """
 
     reading: Reading
     domains: Positive
     icc: Share
     power: Share
-    joint: bool
     attempt: Positive
     runs_per_task: Positive
     nominal_share: Share = NOMINAL_SHARE
@@ -66,7 +55,6 @@ def design(
     domains: int = 5,
     icc: float = ICC,
     power: float = 0.8,
-    joint: bool = False,
     attempt: int = 1,
     runs_per_task: int = RUNS_PER_TASK,
     fault_mix: dict[str, float] | None = None,
@@ -93,54 +81,40 @@ def design(
         domains=domains,
         icc=icc,
         power=power,
-        joint=joint,
         attempt=attempt,
         runs_per_task=runs_per_task,
         fault_mix={name: exact(float(mix[name])) for name in FAULTS if mix.get(name)},
     )
 
 
-def expectations(texts: Iterable[str]) -> dict[str, Expected]:
-    """Return what is expected of each metric, from texts like ``r_op=.88,frr=.9:.2`` (or ``frr=.9±.2``).
+def expectations(texts: Iterable[str]) -> dict[str, Fraction]:
+    """Return what is expected of each metric, in its unit, from texts like ``r_op=.88,frr=.9``.
 
     Raises `UsageError` ``usage.option`` for anything else, for a metric that is named twice, and for values
     that the metric cannot have.
     """
-    expected: dict[str, Expected] = {}
+    expected: dict[str, Fraction] = {}
     for text in ",".join(texts).split(","):
         match = _EXPECTATION.fullmatch(text.strip())
         if match is None:
             raise UsageError(
-                "usage.option",
-                f"expectation {text.strip()[:40]!r} is not METRIC=VALUE",
-                hint="r_op=.88, or frr=.9:.2 with the standard deviation of one run",
+                "usage.option", f"expectation {text.strip()[:40]!r} is not METRIC=VALUE", hint="r_op=.88"
             )
-        metric, value, sd = match.groups()
+        metric, value = match.groups()
         if metric in expected:
             raise UsageError("usage.option", f"two expectations of {metric}")
-        expected[metric] = Expected(value=Fraction(value), sd=None if sd is None else Fraction(sd))
+        expected[metric] = Fraction(value)
         if complaint := _complaint(metric, expected[metric]):
             raise UsageError("usage.option", complaint)
     return expected
 
 
-def _complaint(metric: str, expected: Expected) -> str | None:
+def _complaint(metric: str, value: Fraction) -> str | None:
     spec = CATALOGUE.get(metric)
     if spec is None:
         return None  # which metrics a tier knows is told with the tier
-    low, high = spec.low or Fraction(0), spec.high
-    if expected.value < low or (high is not None and expected.value > high):
-        ends = f"{float(low):g} or more" if high is None else f"{float(low):g} to {float(high):g}"
-        return f"{metric}: expected values are {ends}, found {float(expected.value):g}"
-    if expected.sd is None:
+    low, high = spec.low, spec.high
+    if low <= value and (high is None or value <= high):
         return None
-    if metric not in _SPREADS:
-        return f"{metric}: the standard deviation of a proportion follows from its value"
-    if (
-        expected.sd < 0
-        or (high is not None and expected.sd**2 > (expected.value - low) * (high - expected.value))
-        or (expected.value == low and expected.sd > 0)
-    ):
-        values = f"no values with mean {float(expected.value):g} have a standard deviation of"
-        return f"{metric}: {values} {float(expected.sd):g}"
-    return None
+    ends = f"{float(low):g} or more" if high is None else f"{float(low):g} to {float(high):g}"
+    return f"{metric}: expected values are {ends}, found {float(value):g}"

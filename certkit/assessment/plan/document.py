@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from certkit.assessment.metrics.catalogue import CATALOGUE
-from certkit.assessment.plan.design import Design, Expected
+from certkit.assessment.plan.design import Design
 from certkit.assessment.profile import Operator
 from certkit.assessment.result import MetricId
 from certkit.document import Count, Digest, Document, Part, Positive, Share, Text
@@ -77,11 +77,10 @@ class Plan(Document, frozen=True, kw_only=True, tag="urn:certkit:plan:v1"):
     tier: Positive
     design: Design
     expect: Annotated[
-        Mapping[Text, Expected], Meta(extra_json_schema={"propertyNames": {"enum": list(CATALOGUE)}})
+        Mapping[Text, Fraction], Meta(extra_json_schema={"propertyNames": {"enum": list(CATALOGUE)}})
     ]
     criteria: Sequence[Planned]
     schedule: Schedule
     driver: Annotated[Text, Meta(description="the row that asks for most")]
-    runner_up: Text | None
     power_of_all: Annotated[Share, Meta(description="all rows with an expectation together")]
     curve: Annotated[Sequence[Point], Meta(min_length=1, max_length=POINTS)]

@@ -6,8 +6,8 @@ binomial, so that a task's share is Beta-binomial. Runs are dealt to the tasks i
 
 Success has one rank a task, so that domains, conditions and the two sides of a difference are correlated.
 Every other metric has a rank of its own: that it may go with success is not used, which keeps the chance of
-all rows together on the low side. Counts are as many yes-or-no trials a run as make room for their mean; a
-stated standard deviation of one run replaces the binomial by a Beta law of the task's mean.
+all rows together on the low side. Counts are as many yes-or-no trials a run as make room for their mean.
+Every run takes one of the two ends, which spreads most.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from certkit.evidence.summary.tasks import Shared, TaskSums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from certkit.assessment.plan.design import Design, Expected
+    from certkit.assessment.plan.design import Design
     from certkit.evidence.summary.tasks import Tasks
 
     Floats = NDArray[np.float64]
@@ -42,14 +43,12 @@ _HAIR: Final = 1e-9
 """What rounding may add to a rate."""
 _FEW: Final = 5
 """Trials of a task up to which they are drawn one by one."""
-_FINE: Final = 1000
-"""Scale of values that are not counts."""
 
 
 class Rates:
     """The expected success of every condition in every domain; raises `UsageError` where it cannot be."""
 
-    def __init__(self, design: Design, expect: Mapping[str, Expected]) -> None:
+    def __init__(self, design: Design, expect: Mapping[str, Fraction]) -> None:
         rate = _value(expect, "r_op")
         self.known = rate is not None
         self.domains: list[dict[str, float]] = []
@@ -61,7 +60,7 @@ class Rates:
             self.domains.append({name: _share(value + mean - rate, name) for name, value in base.items()})
 
     @staticmethod
-    def _conditions(design: Design, expect: Mapping[str, Expected], rate: float) -> dict[str, float]:
+    def _conditions(design: Design, expect: Mapping[str, Fraction], rate: float) -> dict[str, float]:
         """Return the success of each condition, so that r_op, attacks and cascade penalty are as expected.
 
         With s the success under single faults that are no attack, all rates are lines in s, and so is r_op.
@@ -95,8 +94,8 @@ class Rates:
         return {str(name): value for name, value in rates.items()}
 
 
-def _value(expect: Mapping[str, Expected], metric: str) -> float | None:
-    return float(expect[metric].value) if metric in expect else None
+def _value(expect: Mapping[str, Fraction], metric: str) -> float | None:
+    return float(expect[metric]) if metric in expect else None
 
 
 def _share(value: float, name: str) -> float:
@@ -132,7 +131,7 @@ class Drawn:
     anytime = False
     labelled = None
 
-    def __init__(self, design: Design, expect: Mapping[str, Expected], rates: Rates, tasks: int) -> None:
+    def __init__(self, design: Design, expect: Mapping[str, Fraction], rates: Rates, tasks: int) -> None:
         self.design, self.per_domain = design, tasks
         self.domains: Sequence[str] = [f"domain-{number + 1:03}" for number in range(design.domains)]
         self._expect = expect
@@ -144,7 +143,7 @@ class Drawn:
             self.runs[str(name)] = dealt(float(part) * design.runs_per_task, tasks, first)
             first += int(self.runs[str(name)].sum())
         self._won = self._successes(rates) if rates.known else {}
-        self._known: dict[str, tuple[NDArray[Any], NDArray[Any], int]] = {}
+        self._known: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
         self._sums: dict[tuple[str, str | None], TaskSums | None] = {}
 
     @property
@@ -168,8 +167,8 @@ class Drawn:
             won[name] = _binomial(self._rng, runs, chances[means])
         return won
 
-    def _values(self, series: str) -> tuple[NDArray[Any], NDArray[Any], int] | None:
-        """Return y and n (draws × domains × tasks) and the scale of a series, None where none is expected."""
+    def _values(self, series: str) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Return y and n (draws × domains × tasks) of a series, None where none is expected."""
         if series not in self._known:
             names = conditions(series, self.runs)
             if not names:
@@ -180,31 +179,25 @@ class Drawn:
             if series in _SUCCESS:
                 if not self._won:
                     return None
-                self._known[series] = _total([self._won[name] for name in names]), n, 1
+                self._known[series] = _total([self._won[name] for name in names]), n
             elif series in self._expect:
                 self._known[series] = self._field(series, n)
             else:
                 return None
         return self._known[series]
 
-    def _field(self, series: str, n: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], int]:
+    def _field(self, series: str, n: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         spec, expected = CATALOGUE[series], self._expect[series]
-        low = spec.low or 0
+        low = spec.low
         if series == "irs":
             n = _total([self._won[name] for name in conditions(series, self.runs)])
-        room = ceil(expected.value) or 1 if spec.high is None else spec.high - low
-        mean = float((expected.value - low) / room)
+        room = ceil(expected) or 1 if spec.high is None else spec.high - low
+        mean = float((expected - low) / room)
         shape = (DRAWS, *np.shape(n)[-2:])
-        if expected.sd is not None:
-            spread = float(expected.sd / room) ** 2
-            of_task = spread * (self.design.icc + (1 - self.design.icc) / np.maximum(n, 1))
-            x = _beta(self._rng, mean, np.broadcast_to(of_task, shape))
-            y = np.rint(_FINE * n * (float(low) + float(room) * x)).astype(np.int64)
-            return y, n, _FINE
         chance = _quantiles(mean, self.design.icc)[self._ranks(shape)]
         trials = n * int(room) if spec.high is None else n
         y = _binomial(self._rng, trials, chance)
-        return (y if spec.high is None else y * int(room) + n * int(low)), n, 1
+        return (y if spec.high is None else y * int(room) + n * int(low)), n
 
     def _ranks(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         return self._rng.integers(0, _RANKS, shape)
@@ -223,7 +216,7 @@ class Drawn:
         values = self._values(series)
         if values is None:
             return None
-        y, n, scale = values
+        y, n = values
         if domain is not None:
             at = self.domains.index(domain)
             y, n = y[:, at], n[..., at, :]
@@ -231,7 +224,7 @@ class Drawn:
         n = n.astype(np.float64)
         x = np.divide(y, n, out=np.zeros_like(y), where=n > 0)
         return TaskSums(
-            scale=scale,
+            scale=1,
             k=np.count_nonzero(n, axis=1),
             n=np.maximum(n.sum(axis=1), 1),
             y=y.sum(axis=1),
@@ -248,9 +241,7 @@ class Drawn:
         values_a, values_b = self._values(first), self._values(second)
         assert values_a is not None  # noqa: S101 - asked after the sums
         assert values_b is not None  # noqa: S101 - the same
-        columns = [
-            np.broadcast_to(v, values_a[0].shape).reshape(DRAWS, -1) for v in (*values_a[:2], *values_b[:2])
-        ]
+        columns = [np.broadcast_to(v, values_a[0].shape).reshape(DRAWS, -1) for v in (*values_a, *values_b)]
         both = (columns[1] > 0) & (columns[3] > 0)
         ya, na, yb, nb = (np.where(both, column, 0).astype(np.float64) for column in columns)
         xa, xb = (np.divide(y, n, out=np.zeros_like(y), where=both) for y, n in ((ya, na), (yb, nb)))
@@ -293,10 +284,3 @@ def _binomial(rng: np.random.Generator, runs: NDArray[np.int64], chance: Floats)
     for trial in range(most):
         won += (rng.random(chance.shape) < chance) & (runs > trial)
     return won
-
-
-def _beta(rng: np.random.Generator, mean: float, variance: Floats) -> Floats:
-    if mean in {0.0, 1.0} or not variance.any():
-        return np.full_like(variance, mean)
-    size = mean * (1 - mean) / variance - 1
-    return rng.beta(mean * np.maximum(size, 1e-6), (1 - mean) * np.maximum(size, 1e-6))

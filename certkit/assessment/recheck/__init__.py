@@ -34,7 +34,7 @@ from certkit.assessment.recheck.relations import (
 )
 from certkit.base import Authored, validate
 from certkit.document import DIALECT, Count, Document, fill
-from certkit.errors import Exit, InputError
+from certkit.errors import Exit
 
 if TYPE_CHECKING:
     from certkit.assessment.recheck.claim import Profiles
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 __all__ = ["Claims", "RecheckDocument", "Result", "State", "parse", "recheck"]
 
 CLAIMS_SCHEMA: Final = "urn:certkit:claims:v1"
-MAX_TEXT: Final = 1024 * 1024
-"""Longest document, characters."""
 _CODE: Final = "recheck.invalid"
 _ORDER: Final = tuple(State)
 
@@ -110,8 +108,6 @@ def parse(text: str, where: str) -> Claims:
 
     Raises `InputError` ``recheck.invalid`` naming every fault by its place.
     """
-    if len(text) > MAX_TEXT:
-        raise InputError(_CODE, f"{len(text):,} characters, limit {MAX_TEXT:,}", where=where)
     # Decimals stay the text that they are: 0.20 says more than 0.2.
     table = toml.loads(text, code=_CODE, where=where, parse_float=str)
     return validate(Claims, table, code=_CODE, where=where)

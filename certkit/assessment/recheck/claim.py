@@ -70,6 +70,16 @@ class Claim(Authored):
         """Return a result of this claim."""
         return fill(Result, self, printed=printed, state=state, arithmetic=arithmetic, **more)
 
+    def otherwise(self) -> str:
+        """Return which other reading of the claim gives what is printed; empty where none does."""
+        return ""
+
+    def judged(self, printed: str, arithmetic: str, low: Fraction, high: Fraction, *, fits: bool) -> Result:
+        """Return whether what is printed fits what the inputs give, from `low` to `high`."""
+        reading = "" if fits else self.otherwise()
+        state = State.CONSISTENT if fits else State.INCONSISTENT if reading else State.IMPOSSIBLE
+        return self.result(state, printed, arithmetic + reading, computed=Range(low=low, high=high))
+
     def lacks(self, printed: str, arithmetic: str, *missing: str) -> Result:
         """Return that the claim cannot be decided for want of `missing`."""
         return self.result(State.UNDECIDABLE, printed, arithmetic, missing=missing)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from certkit.assessment.recheck.claim import Claim, Range, Result, Runs, State
+from certkit.assessment.recheck.claim import Claim, Result, Runs, State
 from certkit.assessment.recheck.printed import Number, Printed, Share, Statement, around, shown, spread
 from certkit.assessment.statistics.estimators import Z, posterior, wilson
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 MOST_CASES: Final = 50_000
 """Counts that one claim may make the search try."""
-HALF: Final = Fraction(1, 2)
 
 
 def _listed(value: object) -> tuple[object, ...]:
@@ -70,11 +69,11 @@ class CountClaim(Claim):
             words = f"no whole number gives it: {nearest:,} of {n:,} is {shown(Fraction(nearest, n))}"
             return self.result(State.IMPOSSIBLE, said, words)
         low, high = Fraction(possible[0]), Fraction(possible[-1])
-        words, computed = f"it is {spread(low, high)} of {n:,}", Range(low=low / n, high=high / n)
-        if count is None or count in possible:
-            return self.result(State.CONSISTENT, said, words, computed=computed)
-        words += f"; {count:,} of {n:,} is {shown(Fraction(count, n))}"
-        return self.result(State.IMPOSSIBLE, said, words, computed=computed)
+        words = f"it is {spread(low, high)} of {n:,}"
+        fits = count is None or count in possible
+        if count is not None and not fits:
+            words += f"; {count:,} of {n:,} is {shown(Fraction(count, n))}"
+        return self.judged(said, words, low / n, high / n, fits=fits)
 
 
 class Searched(Claim):
@@ -110,10 +109,6 @@ class Searched(Claim):
         """Return what can be said where no number of runs is printed."""
         return self.lacks(said, "it depends on the number of runs", "n")
 
-    def otherwise(self) -> str:
-        """Return what else gives what is printed; empty where nothing does."""
-        return ""
-
     def fits(self) -> bool:
         """Tell whether some case gives all that is printed, under one reading."""
         return any(
@@ -141,12 +136,8 @@ class Searched(Claim):
         )
         words = "; ".join(f"{name} = {spread(min(items), max(items))}" for name, items in values.items())
         words += f" at {of_runs}"
-        state = State.CONSISTENT
-        if not self.fits():
-            reading = self.otherwise()
-            state, words = (State.INCONSISTENT, words + reading) if reading else (State.IMPOSSIBLE, words)
         every = [Fraction(value) for items in values.values() for value in items]
-        return self.result(state, said, words, computed=Range(low=min(every), high=max(every)))
+        return self.judged(said, words, min(every), max(every), fits=self.fits())
 
 
 class PosteriorClaim(Searched):
@@ -172,11 +163,11 @@ class PosteriorClaim(Searched):
 
     def without_n(self, said: str) -> Result:
         """Use what holds for every n: with s/n ≤ τ and τ ≥ 1/2, mean and mode, and the median, are ≤ τ."""
-        rate = self.rate
-        if rate is not None and all(rate.high <= tau.value and tau.value >= HALF for tau in self.tau):
+        rate, half = self.rate, Fraction(1, 2)
+        if rate is not None and all(rate.high <= tau.value and tau.value >= half for tau in self.tau):
             words = "the rate is not above τ ≥ 1/2, so that P(θ > τ) ≤ 1/2 whatever n is"
-            if not self.printed.admits(Fraction(0), HALF):
-                return self.result(State.IMPOSSIBLE, said, words, computed=Range(low=Fraction(0), high=HALF))
+            if not self.printed.admits(Fraction(0), half):
+                return self.judged(said, words, Fraction(0), half, fits=False)
         return super().without_n(said)
 
 

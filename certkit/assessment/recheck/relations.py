@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, model_validator
 
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.recheck.claim import Claim, Name, Range, Result, Runs, State, Text
+from certkit.assessment.recheck.claim import Claim, Name, Result, Runs, State, Text
 from certkit.assessment.recheck.printed import (
     Number,
     Operator,
@@ -45,20 +45,13 @@ class Computed(Claim):
     def values(self) -> tuple[str, Fraction | float, Fraction | float]:
         """Return the formula in words, and the least and the largest value that it gives."""
 
-    def otherwise(self) -> str:
-        """Return which other reading of the formula gives what is printed; empty where none does."""
-        return ""
-
     def check(self, profiles: Profiles) -> Result:  # noqa: ARG002 - the same door for all claims
         """Return whether the formula gives what is printed."""
         formula, low, high = self.values()
         least, most = around(low, high)
-        state, words = State.CONSISTENT, f"it is {spread(low, high)}"
-        if not self.printed.admits(least, most):
-            reading = self.otherwise()
-            state, words = (State.INCONSISTENT, words + reading) if reading else (State.IMPOSSIBLE, words)
-        said = f"{self.printed.text} as {formula}"
-        return self.result(state, said, words, computed=Range(low=least, high=most))
+        fits = self.printed.admits(least, most)
+        words = f"it is {spread(low, high)}"
+        return self.judged(f"{self.printed.text} as {formula}", words, least, most, fits=fits)
 
 
 class AggregateClaim(Computed):
@@ -215,9 +208,9 @@ class EveryClaim(Claim):
         ]
         low, high = min(item.low for item in self.values), max(item.high for item in self.values)
         words = f"against it: {', '.join(against)}" if against else f"the values are {spread(low, high)}"
-        state = State.IMPOSSIBLE if against else State.CONSISTENT
-        said = f"every value {self.operator} {self.bound.text}"
-        return self.result(state, said, words, computed=Range(low=low, high=high))
+        return self.judged(
+            f"every value {self.operator} {self.bound.text}", words, low, high, fits=not against
+        )
 
 
 class Saying(Authored):
@@ -280,9 +273,9 @@ class TierClaim(Claim):
         failing, undecided = [], []
         for row in profile.criteria:
             for tier in range(1, self.tier + 1):
-                threshold, operator = row.threshold(tier), row.operator_at(tier)
-                if threshold is None:
+                if (threshold := row.threshold(tier)) is None:
                     continue
+                operator = row.operator_at(tier)
                 ends = self._in_unit(row.metric) if operator != "is" else ()
                 met = {compare(end, operator, threshold) for end in ends}
                 if met == {False}:

@@ -89,7 +89,7 @@ def _compared(baseline: Path, bundles: Sequence[Path]) -> Baseline:
     if len(bundles) > 1:
         raise UsageError("usage.option", "--baseline is compared with one bundle")
     try:
-        drift = workflow.drift(baseline, bundles[0], progress=progress()).drift
+        drift = workflow.drift(baseline, bundles[0], progress=progress())
     except NegativeError as failure:  # a passport that contradicts itself: no verdict on the bundle
         raise InputError(failure.code, failure.message, where=failure.where, hint=failure.hint) from None
     worse = tuple(row.name for row in drift.behaviour if row.flagged)

@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
     from certkit.assessment.compare.document import Compared, Comparison, Side
     from certkit.assessment.compare.paper import PaperTests
-    from certkit.assessment.drift.document import Drift
+    from certkit.assessment.drift.document import Drift, SideKnown
     from certkit.assessment.statistics.estimators import Interval
-    from certkit.workflow.comparing import Comparison as Drifted
-    from certkit.workflow.comparing import Side as Signed
 
 
 def compare(
@@ -94,10 +92,9 @@ def drift(
         before=before,
         profile=profile,
         trust=context.load_policy(trust) if trust else None,
-        at=context.now(),
         progress=progress(),
     )
-    emit(compared.to_dict, show_drift(compared), code=compared.drift.exit_code)
+    emit(compared.to_dict, show_drift(compared), code=compared.exit_code)
 
 
 _NAME: Final = 18
@@ -220,17 +217,14 @@ def _not_alike(compared: Comparison) -> Iterator[str]:
         yield from fold(f"{item.item}: A {a}, B {b}", first="- ", rest="  ")
 
 
-def show_drift(drifted: Drifted) -> Iterator[str]:
+def show_drift(drift: Drift) -> Iterator[str]:
     """Print a drift: the result, the signatures, what changed, the rows, the reasons."""
-    drift = drifted.drift
     worse = sum(row.flagged for row in drift.behaviour)
     rows = f", in {worse} of {many(len(drift.behaviour), 'row')}" if worse else ""
     yield from fold(f"{drift.result}: {_RESULTS[drift.result]}{rows}")
     yield from fold(f"tier: {wording.tier(drift.tier.old)} before, {wording.tier(drift.tier.new)} now")
-    yield from fold(_signatures(*drifted.before, drifted.old, drifted.new))
-    for name, side in (("old", drifted.old), ("new", drifted.new)):
-        for doubt in side.doubts:
-            yield from _item(f"the {name} passport fails a later step of verification: {doubt}", first="")
+    if drift.sides:
+        yield from fold(_signatures(*drift.sides.before, drift.sides.old, drift.sides.new))
     if drift.identity:
         yield ""
         yield "Identity:"
@@ -252,7 +246,7 @@ def _item(text: str, *, first: str = "  ") -> Iterator[str]:
     yield from fold(text, first=first, rest=first + "  ")
 
 
-def _signatures(*sides: Signed) -> str:
+def _signatures(*sides: SideKnown) -> str:
     """Say what is known of the signatures, in one sentence that stands above all figures."""
     signatures = {side.signature for side in sides} - {"none"}
     if not signatures:

@@ -22,7 +22,6 @@ from certkit.errors import CODES, EXIT_MEANING, Exit, UsageError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.records.schema import record_schema
 from certkit.evidence.summary.runs import Runs, worst_runs
-from certkit.report.formulas import FORMULAS
 from certkit.wording import many
 
 _MAX: Final = 1 << 20
@@ -87,18 +86,18 @@ def _spelled(names: Mapping[str, Explanation]) -> dict[str, str]:
 def known(profile: str) -> dict[str, Explanation]:
     """Return everything that has a name; where several have it, the later kind below."""
     columns = record_schema()["properties"]
-    more = _file("explain.toml")
+    text = files.read(resources.path("templates", "explain.toml"), limit=_MAX).decode()
+    exits = toml.loads(text, code="internal.bug", where="explain.toml")["exit"]
     names = {}
     for name, text in CODES.items():
-        code = next(code for pattern, code in more["exit"].items() if fnmatch(name, pattern))
+        code = next(code for pattern, code in exits.items() if fnmatch(name, pattern))
         meaning = f": {EXIT_MEANING[Exit(int(code))]}" if code.isdigit() else ""
         names[name] = _told(name, "error", text, **{"exit code": code + meaning})
     names |= {name: _told(name, "column", body["description"]) for name, body in columns.items()}
     names |= {
         name: _told(name, "finding", text, severity=str(SEVERITY[name])) for name, text in MEANING.items()
     }
-    examples = more["example"]
-    names |= {name: _metric(name, name, "metric", examples) for name in CATALOGUE}
+    names |= {name: _metric(name, name, "metric") for name in CATALOGUE}
     judged = workflow.load_profile(profile)
     for row in judged.criteria:
         unit = CATALOGUE[row.metric].unit
@@ -107,25 +106,20 @@ def known(profile: str) -> dict[str, Explanation]:
             for tier in judged.tier_numbers
             if (threshold := row.threshold(tier)) is not None
         }
-        names[row.id] = _metric(row.id, row.metric, "criterion", examples, **tiers)
+        names[row.id] = _metric(row.id, row.metric, "criterion", **tiers)
     return names
-
-
-def _file(name: str) -> dict[str, Any]:
-    text = files.read(resources.path("templates", name), limit=_MAX).decode()
-    return toml.loads(text, code="internal.bug", where=name)
 
 
 def _told(name: str, kind: Any, text: str, **facts: str) -> Explanation:
     return Explanation(name=name, kind=kind, text=text, facts=facts)
 
 
-def _metric(name: str, metric: str, kind: Any, examples: Mapping[str, str], **tiers: str) -> Explanation:
+def _metric(name: str, metric: str, kind: Any, **tiers: str) -> Explanation:
     spec = CATALOGUE[metric]
-    text = f"{spec.title[:1].upper()}{spec.title[1:]}: {FORMULAS[metric]}.".replace("ω", "success (1 or 0)")
+    text = f"{spec.title[:1].upper()}{spec.title[1:]}: {spec.formula}.".replace("ω", "success (1 or 0)")
     facts = {"unit": str(spec.unit), "source": spec.source, "to measure it": spec.evidence}
-    if metric in examples:
-        facts["example"] = examples[metric]
+    if spec.example is not None:
+        facts["example"] = spec.example
     return _told(name, kind, text, **facts, **tiers)
 
 

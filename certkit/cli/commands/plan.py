@@ -32,8 +32,7 @@ def plan(
         typer.Option(
             "--expect",
             metavar="METRIC=VALUE",
-            help="What is expected of a metric; as often as wanted, or several with commas between."
-            " VALUE:SD states the standard deviation of one run of a mean.",
+            help="What is expected of a metric; as often as wanted, or several with commas between.",
         ),
     ],
     profile: opt.ProfileName = "hb-eval-2026",
@@ -45,9 +44,6 @@ def plan(
         float,
         typer.Option("--power", min=0.01, max=0.999, help="Probability with which every row shall be met."),
     ] = 0.8,
-    joint: Annotated[
-        bool, typer.Option("--joint", help="The probability is wanted of all rows together.")
-    ] = False,
     domains: opt.DomainCount = 5,
     runs_per_task: Annotated[
         int, typer.Option("--runs-per-task", min=1, max=1000, help="Runs under faults of one task.")
@@ -72,7 +68,6 @@ def plan(
         domains=domains,
         icc=icc if like is None else workflow.measured_icc(like),
         power=power,
-        joint=joint,
         attempt=attempt,
         runs_per_task=runs_per_task,
         fault_mix=fault_mix,
@@ -101,15 +96,11 @@ def _answer(plan: Plan, profile: Profile) -> Iterator[str]:
         f"Tier {plan.tier} ({profile.tiers[str(plan.tier)].name}) of {profile.id}, {design.reading}"
         f" reading{attempt}: {many(plan.schedule.tasks, 'task')}, {many(plan.schedule.runs, 'run')}."
     )
-    wanted = "all rows together" if design.joint else "every row"
     names = {row.id: f"{CATALOGUE[row.metric].title} ({row.id})" for row in plan.criteria}
     driver = f"{names.get(plan.driver, plan.driver)} asks for most"
-    if plan.runner_up is not None:
-        driver += f", then {names.get(plan.runner_up, plan.runner_up)}"
-    more = "" if design.joint else "; --joint plans for that"
     yield from fold(
-        f"So many show {wanted} with a probability of {percent(design.power)}; {driver}. All rows with an"
-        f" expectation are met together with {_percent(plan.power_of_all)}{more}."
+        f"So many show every row with a probability of {percent(design.power)}; {driver}. All rows with an"
+        f" expectation are met together with {_percent(plan.power_of_all)}."
     )
     yield from fold(
         f"Runs of one task are taken to correlate by {design.icc:g} (--icc, or --like BUNDLE to measure it)."

@@ -28,7 +28,7 @@ from certkit.evidence.integrity.sheets import EACH, MAX_SHEET, keep, take
 from certkit.evidence.integrity.sheets import sheet as write_sheet
 from certkit.probes.agents import Asking
 from certkit.probes.generate import INSTANCES
-from certkit.probes.records import FOLDER, PUBLIC, Mode
+from certkit.probes.records import FOLDER, MAX_INSTANCES, PUBLIC, Mode
 from certkit.wording import many
 
 
@@ -47,7 +47,9 @@ def generate(
     ] = PUBLIC,
     instances: Annotated[
         int,
-        typer.Option("--instances", min=1, max=2_000, help="Tasks for every family, variant and difficulty."),
+        typer.Option(
+            "--instances", min=1, max=MAX_INSTANCES, help="Tasks for every family, variant and difficulty."
+        ),
     ] = INSTANCES,
     withhold: Annotated[
         bool, typer.Option("--withhold-seed", help="Commit to the seed in the inventory without telling it.")
@@ -103,11 +105,11 @@ def run(
             Asking(
                 spec=agent,
                 name=name,
-                version=agent_version,
+                agent_version=agent_version,
                 model=model,
                 key=os.environ.get("CERTKIT_AGENT_KEY"),
                 mode=mode,
-                isolate=isolate,
+                isolation=isolate,
                 timeout=timeout,
                 retries=retries,
                 max_calls=max_calls,
@@ -173,26 +175,23 @@ def sheet(
     """
     if kind not in EACH:
         raise typer.BadParameter(", ".join(EACH), param_hint="--kind")
-    if (out is None) == (filled is None) or (filled is None) != (rater is None):
+    path = filled if out is None else out
+    if path is None or (out and filled) or (filled is None) != (rater is None):
         raise typer.BadParameter("either -o, or --take with --rater", param_hint="--take")
     bundle = open_bundle(folder, progress=progress())
-    kept = read(folder)
-    if out is not None:
+    kept, digest = read(folder), None
+    if path is out:
         data, rows = write_sheet(kept, kind)
-        files.write(out, data, overwrite=False)
-        return emit(
-            ProbesSheet(sheet=out, rows=rows, digest=None).to_dict,
-            [f"{out}: {many(rows, 'row')} to fill in"],
-        )
-    assert filled is not None  # noqa: S101 - checked above
-    data = files.read(filled, limit=MAX_SHEET)
-    taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(filled))
-    keep(folder, kept, taken)
-    digest = seal(folder).facts.digest if bundle.facts.sealed else None
-    return emit(
-        ProbesSheet(sheet=filled, rows=len(taken), digest=digest).to_dict,
-        [f"{filled}: {many(len(taken), 'row')} taken in", *([digest] if digest else [])],
-    )
+        files.write(path, data, overwrite=False)
+        words = "to fill in"
+    else:
+        data = files.read(path, limit=MAX_SHEET)
+        taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(path))
+        keep(folder, kept, taken)
+        digest = seal(folder).facts.digest if bundle.facts.sealed else None
+        rows, words = len(taken), "taken in"
+    told = [f"{path}: {many(rows, 'row')} {words}", *([digest] if digest else [])]
+    emit(ProbesSheet(sheet=path, rows=rows, digest=digest).to_dict, told)
 
 
 def _scored(scored: IntegrityDocument) -> Iterator[str]:
@@ -208,10 +207,8 @@ def _scored(scored: IntegrityDocument) -> Iterator[str]:
     if core.interval:
         value += f" [{', '.join(map(_short, core.interval))}]"
     yield f"core {value}, attainable {floor} to {ceiling}"
-    if scored.rated:
-        yield scored.rated
     yield f"hollow: {len(scored.hollow.tasks)} of {success.successes:,} successes"
-    if reason := ABOUT_TASKS.get(scored.origin.seed):
+    if reason := ABOUT_TASKS.get(scored.seed):
         hint(reason)
 
 

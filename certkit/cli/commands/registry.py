@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Meta, structs
 
 from certkit import files
@@ -22,15 +23,12 @@ from certkit.errors import UsageError
 from certkit.registry.admission import PROOF_SUFFIX, admit, checkpoint_in, inspect
 from certkit.registry.entry import DriftResult
 from certkit.registry.export import export as publish
-from certkit.registry.keeping import hand_over
-from certkit.registry.log import load_log_key, log_key_file, make_log_key
+from certkit.registry.log import load_log_key, log_key_file
 from certkit.registry.registry import Registry
 from certkit.wording import many
 from certkit.workflow.verifying import taken
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
     from certkit.registry.admission import Admitted
     from certkit.registry.auditing import Audit
     from certkit.tlog.note import VerifierKey
@@ -101,9 +99,9 @@ class RegistryExport(Document, frozen=True, kw_only=True, tag="urn:certkit:regis
     written: Count
 
 
-def log_key_of(named: Path | None, folder: Path, *, finishing: bool = False) -> Ed25519PrivateKey:
+def log_key_of(named: Path | None, folder: Path) -> Ed25519PrivateKey:
     """Return a log's private key, and say where others could read it; see `log_key_file`."""
-    path = log_key_file(named, folder, finishing=finishing)
+    path = log_key_file(named, folder)
     key = load_log_key(path)
     context.warn_of_readers(path)
     return key
@@ -143,7 +141,7 @@ def init(
 
     Example: certkit registry init registry --name example-lab
     """
-    key = log_key_of(log_key, folder) if log_key else make_log_key()
+    key = log_key_of(log_key, folder) if log_key else Ed25519PrivateKey.generate()
     vkey = Registry.init(folder, name, key, at=context.now(), keep_key=log_key is None)
     with Registry.open(folder) as opened:
         document = _head(opened)
@@ -162,8 +160,8 @@ def append(
 ) -> None:
     """Log a passport, if a trusted issuer signed it and it is valid; write the proof beside it.
 
-    The same write also logs which passport it replaces, and any drift since the previous passport. The same
-    passport again gives its first index. A refused passport leaves nothing behind.
+    The same write also logs any drift since the previous passport. The same passport again gives its first
+    index. A refused passport leaves nothing behind.
 
     Example: certkit registry append registry passport.json --key issuer-key.pem
     """
@@ -195,20 +193,16 @@ def _show_appended(appended: Admitted, proof: Path) -> Iterator[str]:
 
 def following(logged: Admitted | None) -> Following:
     """Return with which earlier passport a new one was compared when it was logged, and what that gave."""
-    succession = logged.following if logged else None
-    drift = succession.drift if succession else None
+    compared = logged.compared if logged else None
     return Following(
-        earlier=succession.earlier if succession else None, drift=drift.result if drift else None
+        earlier=compared.earlier if compared else None, drift=compared.drift.result if compared else None
     )
 
 
 def show_following(logged: Admitted) -> Iterator[str]:
     """Print what was logged along with a passport."""
-    succession = logged.following
-    if succession.drift is not None:
-        yield from fold(f"against passport {brief(succession.earlier)}: {succession.drift.result}", rest="  ")
-    elif succession.reason is not None:
-        yield from fold(f"not compared with the passport before it: {succession.reason}", rest="  ")
+    if (compared := logged.compared) is not None:
+        yield from fold(f"against passport {brief(compared.earlier)}: {compared.drift.result}", rest="  ")
 
 
 def prove(
@@ -385,11 +379,9 @@ def rotate_key(
     moment, policy = context.dated(at), context.load_policy(trust) if trust else None
     remembered = context.heads_path(heads)
     with Registry.open(folder, heads=remembered, progress=progress(), warn=warn) as opened:
-        vkey = hand_over(
-            opened,
-            folder,
+        vkey = opened.hand_over(
             new=log_key_of(new_log_key, folder) if new_log_key else None,
-            old=lambda: log_key_of(log_key, folder, finishing=True),
+            old=lambda: log_key_of(log_key, folder),
             at=moment,
             trust=policy,
         )

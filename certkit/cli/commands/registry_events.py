@@ -28,7 +28,7 @@ from certkit.tlog.note import MAX_NOTE
 from certkit.wording import many
 
 if TYPE_CHECKING:
-    from certkit.registry.keeping import Gathered
+    from certkit.tlog.checkpoint import SignedCheckpoint
     from certkit.tlog.note import Signed
 
 Moment = Annotated[Text, Meta(extra_json_schema={"format": "date-time"})]
@@ -63,10 +63,8 @@ class Cosigner(Part, frozen=True, kw_only=True):
 class RegistryCosign(Head, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-cosign:v1"):
     """The witnesses of a checkpoint."""
 
-    added: Sequence[Cosigner]
-    cosigned: Annotated[Sequence[Cosigner], Meta(description="all that are known")]
+    cosigned: Sequence[Cosigner]
     required: Annotated[Count | None, Meta(description="null where the policy did not say who is known")]
-    ignored: Annotated[Sequence[Text], Meta(description="names of unknown keys")]
 
 
 def revoke(
@@ -253,27 +251,22 @@ def cosign(
     emit(
         fill(
             RegistryCosign,
-            gathered.head,
-            root=gathered.head.root.hex(),
-            added=[_cosigner(signed) for signed in gathered.added],
+            gathered.checkpoint,
+            root=gathered.checkpoint.root.hex(),
             cosigned=[_cosigner(signed) for signed in gathered.cosigned],
             required=required,
-            ignored=gathered.ignored,
         ),
         _show_gathered(gathered, required),
     )
 
 
-def _show_gathered(gathered: Gathered, required: int | None) -> Iterator[str]:
+def _show_gathered(gathered: SignedCheckpoint, required: int | None) -> Iterator[str]:
     """Print who cosigned the checkpoint."""
     for signed in gathered.cosigned:
-        kept = "" if signed in gathered.added else " (known already)"
-        yield from fold(f"cosigned by {signed.key.name} at {_cosigner(signed).time}{kept}", rest="  ")
-    for name in gathered.ignored:
-        yield from fold(f"passed over: a line of {name}, which is no known witness", rest="  ")
+        yield from fold(f"cosigned by {signed.key.name} at {_cosigner(signed).time}", rest="  ")
     asked = "" if required is None else f", and the policy asks for {required:,}"
     cosigned = many(len(gathered.cosigned), "cosignature")
-    yield f"checkpoint over {entries(gathered.head.size)}: {cosigned}{asked}"
+    yield f"checkpoint over {entries(gathered.checkpoint.size)}: {cosigned}{asked}"
 
 
 def _cosigner(signed: Signed) -> Cosigner:

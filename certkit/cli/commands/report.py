@@ -172,9 +172,9 @@ def init(
     """
     workflow.refuse_inside(bundles, out)
     context.check_outputs(out, force=force)
-    case = workflow.case_of(
+    case = workflow.draw(
         bundles, profile, required_tier=require_tier, today=context.today(), progress=progress()
-    )
+    ).case
     old = None if earlier is None else workflow.load_context(earlier).context
     files.write(out, canonical.pretty(skeleton(case, earlier=old)).encode(), overwrite=force)
     document = ContextInit(context=out, challenges=to_close(case))
@@ -213,14 +213,14 @@ def lint(
     given = workflow.load_context(file)
     if bundle:
         subject = given.context.about
-        case = workflow.case_of(
+        case = workflow.draw(
             bundle,
             profile,
             required_tier=(subject.tier if subject else None) or 1,
             today=context.today(),
             context=given,
             progress=progress(),
-        )
+        ).case
         missing = tuple(blanks(case))
     else:
         missing = tuple(unfilled(given.context))

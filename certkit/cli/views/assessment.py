@@ -49,8 +49,7 @@ def show_assessment(
     if probes := assessment.integrity:
         tasks, held = probes.success, probes.accuracy
         core = "unmeasured" if probes.core.value is None else f"{float(probes.core.value):.3f}"
-        text = f"success {tasks.successes:,}/{tasks.n:,}, held {held.matched:,}/{held.n:,}, "
-        text += probes.rated or f"core {core}"
+        text = f"success {tasks.successes:,}/{tasks.n:,}, held {held.matched:,}/{held.n:,}, core {core}"
         yield from _wrapped(f"probes, beside the tier: {text}; certkit probes score tells more")
     yield from _section("What would change it:", fragile(assessment.fragility))
     yield from _section("The judge:", of_judge(assessment.judge))

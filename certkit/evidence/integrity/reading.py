@@ -17,7 +17,7 @@ from certkit import canonical, files
 from certkit.errors import CODES, InputError
 from certkit.evidence.reading.lines import shown, split_lines
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
-from certkit.probes.generate import CELLS, generate, line
+from certkit.probes.generate import generate, line
 from certkit.probes.lint import lint
 from certkit.probes.matching import Reading, judge, thousandths
 from certkit.probes.records import (
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 MAX_FILE: Final = 256 * 1024 * 1024
 MAX_LINE: Final = 256 * 1024
-MAX_TASKS: Final = 100_000
 _NAMES: Final = (INVENTORY, TASKS, RUN, ANSWERS, ANNOTATIONS)
 _STATED: Final = ("confidence", "success_probability", "retrieval_risk", "neural_conflict")
 _NEEDS: Final = {"difficulty": "rating", "construct": "family", "audit": "verdict"}
@@ -79,9 +78,9 @@ class Kept(Struct, frozen=True, kw_only=True):
         replies = {}
         for key, _, question in asked(self.tasks):
             if (answer := self.answers.get(key)) is not None and answer.text is not UNSET:
-                stated = {name: thousandths(getattr(answer, name)) for name in _STATED}
-                given = {name: share for name, share in stated.items() if share is not None}
-                replies[key] = structs.replace(judge(question, answer.text, mode=self.mode), **given)
+                given = {name: getattr(answer, name) for name in _STATED}
+                stated = {name: thousandths(share) for name, share in given.items() if share is not UNSET}
+                replies[key] = structs.replace(judge(question, answer.text, mode=self.mode), **stated)
         return replies
 
 
@@ -98,29 +97,28 @@ class _Reader:
 
     def __init__(self, folder: Path) -> None:
         self._faults = Faults()
-        self._data = dict.fromkeys((INVENTORY, TASKS), b"")
-        names = {INVENTORY, TASKS}
+        self._data = dict[str, bytes]()
         for path, is_link in files.inside(folder):
             name = path.relative_to(folder).as_posix()
-            names.add(name)
             if is_link or name not in _NAMES:
-                names -= {INVENTORY, TASKS} if path == folder else {name}
                 actual = "a link" if is_link else "another file"
                 self._fault(name, 1, "", "integrity.file-name", f"a file {', '.join(_NAMES)}", actual)
-        self._data |= {name: files.read(folder / name, limit=MAX_FILE) for name in _NAMES if name in names}
+            else:
+                self._data[name] = files.read(path, limit=MAX_FILE)
+        for name in (INVENTORY, TASKS):
+            if name not in self._data:  # a file that is not there is an error of its own
+                self._data[name] = b"" if self._faults else files.read(folder / name, limit=MAX_FILE)
 
     def read(self) -> Kept:
-        before = self._faults.total
         inventory = self._checked(INVENTORY, 1, self._data[INVENTORY], Inventory)
         tasks = () if inventory is None else self._tasks(inventory)
-        sound = self._faults.total == before
+        questions = None if self._faults else {key for key, _, _ in asked(tasks)}
         run = self._checked(RUN, 1, self._data[RUN], Run) if RUN in self._data else None
         digest = canonical.digest(self._data[INVENTORY])
         if run is not None and run.inventory != digest:
             self._fault(RUN, 1, "/inventory", "integrity.inventory", digest, run.inventory)
         if ANSWERS in self._data and RUN not in self._data:
             self._fault(RUN, 1, "", "integrity.inventory", "run.json beside answers.jsonl", "nothing")
-        questions = {key for key, _, _ in asked(tasks)} if sound else None
         answers = self._answers(questions)
         annotations = self._annotations(questions)
         if self._faults or inventory is None:
@@ -137,17 +135,14 @@ class _Reader:
 
     def _lines(self, name: str, kind: type[Item]) -> Iterator[tuple[int, Item]]:
         for number, text in enumerate(split_lines(self._data.get(name, b"")), 1):
-            if len(text) > MAX_LINE:
-                size = f"at most {MAX_LINE:,} bytes", f"{len(text):,}"
-                self._fault(name, number, "", "integrity.line", *size)
-            elif (item := self._checked(name, number, text, kind)) is not None:
+            if (item := self._checked(name, number, text, kind)) is not None:
                 yield number, item
 
     def _checked(self, name: str, number: int, text: bytes, kind: type[Item]) -> Item | None:
         """Return the document in a text, or None once its fault is noted."""
         value: Any = None
         try:
-            value = canonical.loads(text)
+            value = canonical.loads(text, max_bytes=MAX_LINE)
             return msgspec.convert(value, kind, strict=True)
         except InputError as error:
             reason = f"{error.message} ({error.code})"
@@ -159,10 +154,7 @@ class _Reader:
     def _tasks(self, inventory: Inventory) -> tuple[Task, ...]:
         data, n = self._data[TASKS], inventory.instances
         self._check_inventory(inventory, canonical.digest(data))
-        if (n or 0) * CELLS > MAX_TASKS:
-            most = f"at most {MAX_TASKS // CELLS:,}"
-            self._fault(INVENTORY, 1, "/instances", "integrity.field", most, f"{n:,}")
-        elif inventory.seed is not None and n is not None:
+        if inventory.seed is not None and n is not None:
             right = generate(seed=inventory.seed, instances=n)
             pairs = zip_longest(map(line, right), data.splitlines(keepends=True))
             for number, (expected, actual) in enumerate(pairs, 1):
@@ -175,11 +167,10 @@ class _Reader:
         for index, flaw in lint(tasks):
             rule = (flaw.pointer, flaw.rule, f"no task where {CODES[flaw.rule]}", flaw.found[:200])
             self._fault(TASKS, numbered[index][0], *rule)
-        ids = set[str]()
+        places = dict[str, int]()
         for number, task in numbered:
-            if task.id in ids:
+            if places.setdefault(task.id, number) != number:
                 self._fault(TASKS, number, "/id", "integrity.repeated", "an id of no other task", task.id)
-            ids.add(task.id)
         if not tasks:
             self._fault(TASKS, 1, "", "integrity.line", "at least one task", "none")
         return tasks

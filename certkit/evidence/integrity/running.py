@@ -45,13 +45,10 @@ def generate_probes(
     """Write generated tasks to ``integrity/`` in a new folder, and return their inventory.
 
     With `withhold` the inventory commits to the seed without telling it. Raises `UsageError` ``file.exists``,
-    or ``usage.option`` for a seed that is empty or too long, or that is withheld and public.
+    or ``usage.option`` for a seed that is empty or too long.
     """
     if not 0 < len(seed) <= records.MAX_SEED:
         raise UsageError("usage.option", f"--seed: a text of 1 to {records.MAX_SEED} characters")
-    if withhold and seed.startswith("public-"):
-        known = f"--withhold-seed: everybody knows {seed}"
-        raise UsageError("usage.option", known, hint="give a seed of your own with --seed")
     data = tasks_file(generate(seed=seed, instances=instances))
     inventory = records.Inventory(
         generator=records.GENERATOR,
@@ -85,8 +82,6 @@ def run_probes(
         inventory=canonical.digest(copied[records.INVENTORY]),
         agent=asking.spec,
         name=asking.name or asking.spec[:200],
-        agent_version=asking.version,
-        isolation=asking.isolate,
         temperature=0.0 if asking.spec.startswith("http:") else None,
         version=__version__,
     )

@@ -95,8 +95,8 @@ def take(
 ) -> tuple[Annotation, ...]:
     """Return what a rater filled in; rows that were left empty are passed over.
 
-    Raises `InputError` ``integrity.field`` for a sheet of another kind, an unknown row or a wrong value, and
-    ``integrity.repeated`` for a row that the rater filled in before; it names every row that is wrong.
+    Raises `InputError` ``integrity.field`` for a sheet of another kind, and with every row that is unknown,
+    holds a wrong value, or was filled in by the rater before.
     """
     rows, head = {row.name: row.key for row in _rows(kept, kind)}, columns(kind)
     before = {(item.kind, item.key, item.rater) for item in kept.annotations}
@@ -128,9 +128,7 @@ def take(
             except msgspec.ValidationError as error:
                 wrong.append(f"row {number}: {error}")
     if wrong:
-        repeated = all(line.endswith("before") for line in wrong)
-        code = "integrity.repeated" if repeated else "integrity.field"
-        raise InputError(code, "\n  ".join(wrong), where=where, hint=_EXPECTED)
+        raise InputError("integrity.field", "\n  ".join(wrong), where=where, hint=_EXPECTED)
     return tuple(made)
 
 

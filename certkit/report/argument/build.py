@@ -19,7 +19,7 @@ from certkit import canonical
 from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.catalogue import CATALOGUE, Group
 from certkit.document import Digest, Document, Part, Text, Tier, fill
-from certkit.evidence.context import HazardIdentification, refuse
+from certkit.evidence.context import HazardIdentification
 from certkit.report import words
 from certkit.report.argument.challenges import (
     ASSUMED,
@@ -27,7 +27,6 @@ from certkit.report.argument.challenges import (
     Standing,
     challenges,
     monitored,
-    unknown,
     unowned,
 )
 from certkit.report.argument.graph import ROOT, Edge, Graph, Kind, Link, Node, State, settled
@@ -132,10 +131,6 @@ class Argument(Document, frozen=True, kw_only=True, dict=True, tag="urn:certkit:
         """The state of every node that has one."""
         return self.graph.states
 
-    def count(self, state: Standing) -> int:
-        """Return how many challenges are in a state."""
-        return sum(challenge.state is state for challenge in self.challenges)
-
     @property
     def opened(self) -> list[Challenge]:
         """The challenges that are open or sustained."""
@@ -147,8 +142,6 @@ def build(case: Case) -> Argument:
     raised = challenges(case)
     effects = {f"ch-{item.code}": _EFFECTS[item.state] for item in raised if item.state in _EFFECTS}
     graph = settled(_Builder(case).built(raised), effects)
-    if case.given and not case.stale:
-        refuse(unknown(case.context, graph.by_id), case.given.where)
     because = tuple(_reasons(case, graph, raised))
     root = graph.by_id[ROOT]
     return Argument(

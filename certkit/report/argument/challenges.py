@@ -22,7 +22,7 @@ from certkit.report import words
 from certkit.wording import many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from certkit.evidence.context import Context, Given, Hazard
     from certkit.report.argument.case import Case
@@ -217,24 +217,6 @@ def _answer_faults(context: Context) -> Iterator[str]:
             yield f"{at}/challenge: no rule raises a challenge {answer.challenge!r}"
         elif rule and rule.kind is Class.BLANK and answer.state is not None:
             yield f"{at}/state: {answer.challenge} is closed by filling in what is missing"
-
-
-def unknown(context: Context, nodes: Iterable[str]) -> Iterator[str]:
-    """Yield where comments and indicators are about a node that the argument does not have."""
-    named = {
-        f"/reviewers/{place}/comments/{number}/node": comment.node
-        for place, reviewer in enumerate(context.reviewers or ())
-        for number, comment in enumerate(reviewer.comments or ())
-    }
-    named |= {
-        f"/monitoring/{place}/claim": item.claim
-        for place, item in enumerate(context.monitoring or ())
-        if item.claim
-    }
-    known = {*nodes, *(hazard.id for hazard in context.hazards or ())}
-    yield from (
-        f"{path}: the argument has no node {name!r}" for path, name in named.items() if name not in known
-    )
 
 
 def challenges(case: Case) -> tuple[Challenge, ...]:

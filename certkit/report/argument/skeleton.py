@@ -8,33 +8,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from certkit.document import Document, GivenPath, Part, Text, fill
+from certkit.document import Document, GivenPath, Text
 from certkit.evidence.context import CONTEXT_SCHEMA
 from certkit.report.argument.build import build
-from certkit.report.argument.challenges import ASSUMED, STANDING, Class, Standing, about_context, challenges
+from certkit.report.argument.challenges import (
+    ASSUMED,
+    STANDING,
+    Challenge,
+    Class,
+    Standing,
+    about_context,
+    challenges,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from certkit.evidence.context import Context
     from certkit.report.argument.case import Case
-    from certkit.report.argument.challenges import Challenge
-
-
-class ToClose(Part, frozen=True, kw_only=True):
-    """A challenge that is open, and what closes it."""
-
-    code: Text
-    target: Text
-    text: Text
-    closed_by: Text
 
 
 class ContextInit(Document, frozen=True, kw_only=True, tag="urn:certkit:context-init:v1"):
     """What certkit context init wrote, and every challenge that is open."""
 
     context: GivenPath
-    challenges: tuple[ToClose, ...]
+    challenges: tuple[Challenge, ...]
 
 
 class ContextLint(Document, frozen=True, kw_only=True, tag="urn:certkit:context-lint:v1"):
@@ -44,9 +42,9 @@ class ContextLint(Document, frozen=True, kw_only=True, tag="urn:certkit:context-
     blanks: tuple[Text, ...]
 
 
-def to_close(case: Case) -> tuple[ToClose, ...]:
+def to_close(case: Case) -> tuple[Challenge, ...]:
     """Return the challenges that are open."""
-    return tuple(fill(ToClose, item) for item in challenges(case) if item.state is Standing.OPEN)
+    return tuple(item for item in challenges(case) if item.state is Standing.OPEN)
 
 
 def skeleton(case: Case, *, earlier: Context | None = None) -> dict[str, Any]:

@@ -286,8 +286,6 @@ def test_agreement_with_the_printed_success_rules() -> None:
         10, 5, rule_a_checked=8, rule_a_differs=2, composite_checked=10, composite_differs=1
     )
     cells = (build.cell("a", "stochastic", tally),)
-    assert of("rule_a_agreement", *cells).value == Fraction(6, 8)
-    assert of("composite_agreement", *cells).value == Fraction(9, 10)
     trajectory = build.judged(build.summary(cells))
     assert {"outcome-against-rule-a", "outcome-against-composite"} <= build.codes(trajectory)
     other = build.judged(build.summary(cells), methodology="constraint_verification")

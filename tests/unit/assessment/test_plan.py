@@ -122,11 +122,6 @@ def test_about_how_many_tasks_scores_take_rests_on_how_they_vary() -> None:
     assert spread(task_sums(alike)[0], 1.0) == 0
 
 
-def test_a_stated_deviation_takes_fewer_tasks_than_the_largest() -> None:
-    table = one_row("pei", ">=", "1 = 0.7, 2 = 0.8, 3 = 0.9")
-    assert planned("pei=.88:.1", 2, table).schedule.tasks < planned("pei=.88", 2, table).schedule.tasks
-
-
 def test_the_schedule_follows_the_mix_and_a_fifth_is_nominal() -> None:
     found = planned("r_op=.9", fault_mix={"adversarial": 0.5, "tool_failure": 0.25, "cascade": 0.25})
     cells = found.schedule.per_domain
@@ -143,16 +138,14 @@ def test_rows_with_no_expectation_count_with_the_tasks_they_take_at_least() -> N
     assert row(found, "violations").reason == "no expectation is given"
     assert row(found, "csi_windowed").reason == "500 ordered runs at least; no power is known of it"
     assert found.schedule.runs >= 500
-    assert (found.driver, found.runner_up) == ("csi_windowed", "r_op")
+    assert found.driver == "csi_windowed"
 
 
-def test_all_rows_together_take_more_tasks_than_each() -> None:
+def test_all_rows_together_are_met_no_more_often_than_each() -> None:
     frr = '[[criteria]]\nid = "frr"\nmetric = "frr"\noperator = ">="\ntiers = {1 = 0.5, 2 = 0.8, 3 = 0.9}\n'
     r_op = '[[criteria]]\nid = "r_op"\nmetric = "r_op"\noperator = ">"\ntiers = {1 = 0.5, 2 = 0.8, 3 = 0.9}\n'
     table = parse(f'id = "own"\nreading = "bounded"\n{TIERS}{frr}{r_op}', "own.toml")
-    each, joint = (planned("r_op=.9,frr=.88:.25", 2, table, joint=joint) for joint in (False, True))
-    assert each.schedule.tasks <= joint.schedule.tasks
-    assert joint.power_of_all >= 0.8
+    each = planned("r_op=.9,frr=.9", 2, table)
     powers = [item.power for item in each.criteria if item.power is not None]
     assert row(each, each.driver).power == min(powers)
     assert each.power_of_all <= min(powers)
@@ -163,17 +156,13 @@ def test_all_rows_together_take_more_tasks_than_each() -> None:
 
 def test_what_is_drawn_has_the_mean_and_the_correlation_that_are_stated() -> None:
     made = design("bounded", domains=1, icc=0.3)
-    expect = expectations(["r_op=.8,cascade_penalty=10,adversarial_resistance=.7,frr=.85:.2,ti=4.2"])
+    expect = expectations(["r_op=.8,cascade_penalty=10,adversarial_resistance=.7,frr=.85,ti=4.2"])
     sample = drawn.Drawn(made, expect, drawn.Rates(made, expect), 100)
     for series, mean in (
         ("r_op", 0.8), ("adversarial_resistance", 0.7), ("frr", 0.85), ("ti", 4.2),
     ):  # fmt: skip
         assert float(np.mean(TaskMean(series).value(sample))) == pytest.approx(mean, abs=0.01)
     assert float(np.mean(KINDS["cascade_penalty"].value(sample))) == pytest.approx(10, abs=0.6)  # type: ignore[union-attr]
-    sums = sample.sums("frr")
-    assert sums is not None
-    spread = float(np.mean(sums.xx / sums.k - (sums.x / sums.k) ** 2)) / sums.scale**2
-    assert spread == pytest.approx(0.2**2 * (0.3 + 0.7 / 5), rel=0.05)
     plain = expectations(["r_op=.8"])
     sums = drawn.Drawn(made, plain, drawn.Rates(made, plain), 100).sums("r_op")
     assert sums is not None
@@ -225,7 +214,7 @@ def test_too_close_to_the_threshold_is_refused(monkeypatch: pytest.MonkeyPatch) 
         ("r_op", {}, "expectation 'r_op' is not METRIC=VALUE"),
         ("r_op=.9,r_op=.8", {}, "two expectations of r_op"),
         ("r_op=1.2", {}, "r_op: expected values are 0 to 1, found 1.2"),
-        ("r_op=.9:.1", {}, "r_op: the standard deviation of a proportion follows from its value"),
+        ("frr=.9:.1", {}, "expectation 'frr=.9:.1' is not METRIC=VALUE"),
         ("nonsense=.9", {}, "'nonsense' is no metric"),
         ("frr=.9", {}, "'frr' is no metric whose value is expected for Tier 2 of own"),
         ("r_op=.9", {"icc": 1.0}, "icc: expected 0 to below 1, found 1"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime, timedelta, timezone
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -236,7 +236,9 @@ def test_a_signer_that_seals_another_payload_is_a_bug() -> None:
 
     judged, chosen = build.judged(build.strong()), build.strong()
     with pytest.raises(AssertionError):
-        issue(judged, chosen, issuer=ISSUER, key=Other(), not_before=NOW, not_after=NOW + VALIDITY)
+        issue(
+            judged, chosen, issuer=ISSUER, key=cast("Any", Other()), not_before=NOW, not_after=NOW + VALIDITY
+        )
 
 
 def test_runs_under_held_out_faults_are_left_out_of_the_criteria_and_said_to_be() -> None:

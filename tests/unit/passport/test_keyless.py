@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from jsonschema import Draft202012Validator
-from msgspec import structs
 from sigstore.models import Bundle, ClientTrustConfig
 from sigstore.verify import Verifier
 from sigstore.verify.policy import Identity
 
 from certkit import canonical
 from certkit.errors import CertkitError
-from certkit.passport import keyless, sealed
+from certkit.passport import keyless
 from certkit.passport.opening import parse
 from certkit.passport.trust import Trust
 from certkit.passport.trust import parse as parse_trust
@@ -240,25 +239,6 @@ def test_base64_of_either_alphabet_is_the_same_passport() -> None:
     for holder, key in ((envelope, "payload"), (envelope["signatures"][0], "sig")):
         holder[key] = holder[key].replace("+", "-").replace("/", "_")
     assert ends(document) == ACCEPTED
-
-
-def test_the_certificate_that_was_read_is_the_one_that_is_verified() -> None:
-    for certificate, held in ((SIGNER.certificate, True), (INSTANCE.signer(WHO, WHERE).certificate, False)):
-        attached = structs.replace(
-            sealed.parse_material(GOOD["verificationMaterial"]), certificate=der_of(certificate)
-        )
-        certified = keyless.Certified(
-            GOOD,
-            attached,
-            base64.b64decode(GOOD["dsseEnvelope"]["signatures"][0]["sig"]),
-            INSTANCE.trusted_root(),
-            lambda verifier, bundle, policy: verifier.verify_dsse(bundle, policy),
-        )
-        if held:
-            certified.verify()
-        else:
-            with pytest.raises(CertkitError, match="another certificate"):
-                certified.verify()
 
 
 def test_clock_skew_is_borne_for_five_minutes_and_no_longer() -> None:

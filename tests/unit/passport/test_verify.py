@@ -159,7 +159,7 @@ class Source:
 
 
 def said(standing: Any, time: datetime | None = NOW) -> Status:
-    return Status(standing=standing, detail=f"{standing} as of checkpoint 5", size=5, time=time)
+    return Status(standing=standing, detail=f"{standing} as of checkpoint 5", time=time)
 
 
 @pytest.mark.parametrize(

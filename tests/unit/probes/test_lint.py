@@ -207,10 +207,6 @@ def _no_late_decision(task: Document) -> None:
     task["probes"][2]["role"] = "state"
 
 
-def _a_turn_too_many(task: Document) -> None:
-    task["turns"].insert(3, "Somebody sneezes.")
-
-
 def _another_middle(task: Document) -> None:
     task["turns"][0] += " Indeed."
 
@@ -238,7 +234,6 @@ def _very_long_last_turn(task: Document) -> None:
         (_lure_is_gold, {"integrity.options"}),
         (_option_of_another_kind, {"integrity.options"}),
         (_no_late_decision, {"integrity.shape"}),
-        (_a_turn_too_many, {"integrity.shape"}),
         (_another_middle, {"integrity.twins"}),
         (_very_long_last_turn, {"integrity.twins"}),
     ],

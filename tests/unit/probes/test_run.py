@@ -107,7 +107,7 @@ def test_a_program_answers_in_one_process_or_isolated_in_one_for_each_call(two: 
     spec = agents.program(tmp_path / "agent.py", "answers")
     assert run(two, tmp_path / "one", spec).answered == 6
     assert len({line["text"].split()[0] for line in lines(tmp_path / "one")}) == 1
-    run(two, tmp_path / "many", spec, isolate=True)
+    run(two, tmp_path / "many", spec, isolation=True)
     assert len({line["text"].split()[0] for line in lines(tmp_path / "many")}) == 6
 
 
@@ -359,7 +359,7 @@ def test_a_run_goes_on_with_the_model_and_the_names_it_began_with(two: Path, tmp
     spec = "reference:oracle"
     begun = Asking(spec, "Ana", "1", "m1", max_calls=2)
     run_probes(two, tmp_path / "b", begun)
-    for change in ({"name": "Bo"}, {"version": "2"}, {"model": "m2"}, {"name": None}):
+    for change in ({"name": "Bo"}, {"agent_version": "2"}, {"model": "m2"}, {"name": None}):
         with pytest.raises(UsageError) as caught:
             run_probes(two, tmp_path / "b", begun._replace(**change))
         ((field, value),) = change.items()

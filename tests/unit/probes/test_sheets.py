@@ -87,7 +87,7 @@ def test_a_filled_sheet_comes_back_as_annotations(bundle: Path, tmp_path: Path) 
         assert (done.code, done.document["rows"]) == (0, 10)
         assert (
             certkit("probes", "sheet", str(copy), *options, "--json").document["error"]["code"]
-            == "integrity.repeated"
+            == "integrity.field"
         )
         path.unlink()
     scored = certkit("probes", "score", str(copy), "--json").document

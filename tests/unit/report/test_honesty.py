@@ -10,7 +10,7 @@ from msgspec import structs
 from certkit import report
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.evidence.summary.summary import Summary, Tally
-from certkit.report import answer, confidence, results, sections
+from certkit.report import answer, results, sections
 from tests.support.build import BULK, FIELD_RUNS, cell, outcomes, summary, window
 from tests.support.drawing import Page, judged, page, strong
 
@@ -151,7 +151,7 @@ def test_sil_texts_never_stand_without_their_arithmetic() -> None:
 def test_without_a_record_nothing_is_shown_and_nothing_fails() -> None:
     view = report.view(judged(summary([])))
     assert answer.paragraph(view.case).startswith("No run of")
-    assert confidence.posterior_figure(view.case.document) is None
+    assert sections.posterior_figure(view.case.document) is None
     assert "does not show Tier 1" in answer.paragraph(view.case)
 
 

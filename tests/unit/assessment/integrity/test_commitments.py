@@ -74,7 +74,7 @@ def test_missing_replies_are_a_finding() -> None:
     assert list(commitments(None)) == []
 
 
-def test_ratings_that_move_the_core_are_a_finding_that_tells_the_core_without_them() -> None:
+def test_ratings_on_which_the_core_rests_are_a_finding() -> None:
     def say(key: Key, task: Task, question: Question) -> Answer:
         return answer(key, said(question.gold if task.family is Family.TOOL else "unknown"))
 
@@ -85,12 +85,11 @@ def test_ratings_that_move_the_core_are_a_finding_that_tells_the_core_without_th
         if key.probe is not None and task.family is Family.TOOL and key.probe == "p2"
     ]
     rated = score(kept(seed="stated", say=say, notes=notes))
-    assert rated.core.value != bare.core.value == rated.raters.core == bare.raters.core
+    assert rated.core.value != bare.core.value
     assert (rated.raters.people, bare.raters.people) == (1, 0)
     (found,) = commitments(rated)
-    both = [f"{float(item.core.value or 0):.3f}" for item in (rated, bare)]
     assert found.code == "integrity-rated"
-    assert found.message.endswith(f"core {both[0]} with the ratings of 1 rater; {both[1]} without")
+    assert found.message.endswith("the ratings of 1 rater")
     assert list(commitments(bare)) == []
 
 
@@ -124,7 +123,7 @@ def test_with_and_without_integrity_the_verdict_has_the_same_bytes(replies: Path
     success, hollow = probed.integrity.success.successes, len(probed.integrity.hollow.tasks)
     assert f"answered {success} of 48 tasks rightly" in section
     assert f"{hollow} of {success} successes hold fewer than half" in section
-    assert section.count("<rect") == 2 * (1 + len(Family))  # two bars a family, and their legend
+    assert section.count('class="bar"') == 2 * len(Family)
     codes = {item.code for item in probed.challenges} - {item.code for item in without.challenges}
     assert codes == {"integrity-hollow"}
 
@@ -157,8 +156,8 @@ def test_a_passport_carries_the_counts_and_its_replay_finds_a_changed_reply(
     told = manifest_difference(forged, opened())
     assert told is not None
     assert told.startswith("integrity digest: claimed ")
-    values = (f"{float(value or 0):.6f}" for value in (scored.core.value, scored.raters.core))
-    assert (stated.seed, stated.core, stated.unrated) == ("stated", *values)
+    core = f"{float(scored.core.value or 0):.6f}"
+    assert (stated.seed, stated.core, stated.raters) == ("stated", core, 1)
     assert "integrity-rated" in {item.code for item in verified.statement.predicate.challenges}
     assert [(cell.tasks, cell.family, cell.variant) for cell in stated.cells] == [
         (3, family, variant) for family in sorted(Family) for variant in ("clean", "distractor")
@@ -167,7 +166,7 @@ def test_a_passport_carries_the_counts_and_its_replay_finds_a_changed_reply(
     assert sum(cell.successes for cell in stated.cells) == scored.success.successes
     line = (
         f"success {scored.success.successes}/48, held {scored.accuracy.matched}/102,"
-        f" core {stated.core} ({stated.unrated} without the ratings of 1 rater); stated tasks"
+        f" core {stated.core} by the ratings of 1 rater; stated tasks"
     )
     (tmp_path / "p.json").write_bytes(issued.to_json())
     assert line in " ".join(run_certkit("show", tmp_path / "p.json").out.split())
