@@ -68,7 +68,7 @@ def test_an_export_over_something_else_is_refused(logged: Path, out: str, code: 
     assert contents(logged) == before
 
 
-def test_a_remembered_checkpoint_shows_a_rollback(logged: Path) -> None:
+def test_a_remembered_checkpoint_shows_a_rollback(logged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry, remembered = logged / "registry", logged / "remembered"
     shutil.copytree(registry, logged / "backup")
     printed = certkit("registry", "checkpoint", registry)
@@ -87,11 +87,15 @@ def test_a_remembered_checkpoint_shows_a_rollback(logged: Path) -> None:
         connection.execute("DELETE FROM leaf")
         connection.commit()
     proof = logged / "passport.json.tlog-proof"
-    assert audit(logged, "registry", "--since", proof, "--heads", logged / "none").code == 0
+    monkeypatch.setenv("CERTKIT_HEADS", str(logged / "none"))
+    assert audit(logged, "registry", "--since", proof).code == 0
     assert audit(logged, "registry", "--since", logged / "public.pem", "--json").code == 3
 
 
-def test_a_restored_backup_is_neither_signed_on_nor_sound(place: Path) -> None:  # noqa: F811 - the same
+def test_a_restored_backup_is_neither_signed_on_nor_sound(
+    place: Path,  # noqa: F811 - the same
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     shutil.copytree(place / "registry", place / "backup")
     assert certkit(*append(place)).code == 0
     shutil.rmtree(place / "registry")
@@ -100,8 +104,9 @@ def test_a_restored_backup_is_neither_signed_on_nor_sound(place: Path) -> None: 
     assert (refused.code, refused.document["error"]["code"]) == (7, "registry.rollback")
     found = audit(place, "registry", "--json").document["findings"]
     assert [one["code"] for one in found] == ["registry.rollback"]
-    assert audit(place, "registry", "-q", "--heads", place / "others.db").code == 0
-    assert certkit(*append(place, "-q", "--heads", place / "others.db")).code == 0
+    monkeypatch.setenv("CERTKIT_HEADS", str(place / "others.db"))
+    assert audit(place, "registry", "-q").code == 0
+    assert certkit(*append(place, "-q")).code == 0
 
 
 def test_where_heads_are_kept(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811 - the same

@@ -63,7 +63,7 @@ def test_a_verifier_asks_the_registry_or_the_exported_tree() -> None:
     assert status(verify("second.json", "--registry", "registry"))["status"] == "passed"
     superseded = verify("first.json", "--registry", "registry")
     assert (superseded.code, status(superseded)["code"]) == (6, "passport.superseded")
-    done = ending("revoke", "registry", 1, "--reason", "key-compromise", "--detail", "lost")
+    done = ending("revoke", "registry", 1, "--reason", "key-compromise")
     assert done.out.endswith(" revoked, by entry 3\n")
     again = ending("revoke", "registry", 1, "--reason", "key-compromise")
     assert again.out.endswith(" revoked already, by entry 3\n")
@@ -78,7 +78,7 @@ def test_a_verifier_asks_the_registry_or_the_exported_tree() -> None:
 
 def test_a_status_file_is_found_beside_the_passport(place: Path) -> None:
     done = certkit("registry", "status", "registry", 1, "-o", "second.json.status", "--at", DAY)
-    assert done.out == "status of entry 1 written to second.json.status\n"
+    assert done.out == "written: second.json.status\n"
     assert status(verify("second.json"))["status"] == "passed"
     old = verify("second.json", at="2026-04-01")
     assert (old.code, status(old)["status"]) == (0, "skipped")

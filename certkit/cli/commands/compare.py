@@ -99,18 +99,6 @@ def drift(
 
 _NAME: Final = 18
 _LABEL: Final = 36
-_TESTS: Final = {
-    "z": "two-proportion z",
-    "welch": "Welch's t",
-    "cohen_d": "Cohen's d",
-    "hedges_g": "Hedges' g",
-    "agent": "agent",
-    "domain": "domain",
-    "interaction": "agent × domain",
-    "spearman": "Spearman's ρ",
-    "kendall": "Kendall's τ-b",
-}
-
 _RESULTS: Final = {
     "STABLE": f"a loss of the margin in {named('r_op')} is excluded, and no row shows that it got worse",
     "DRIFTED": "it behaves worse",
@@ -136,7 +124,12 @@ def show_comparison(compared: Comparison) -> Iterator[str]:
     beside = {name: row for name, row in compared.metrics.items() if row.matched and name != main}
     if beside:
         yield from _table("metric", beside)
-    yield from _not_alike(compared)
+    if compared.not_alike:
+        yield ""
+        yield "Not alike, which can make a difference by itself:"
+    for item in compared.not_alike:
+        a, b = (text or "not stated" for text in (item.a, item.b))
+        yield from fold(f"{item.item}: A {a}, B {b}", first="- ", rest="  ")
     if compared.caveats:
         yield ""
         yield "To bear in mind:"
@@ -185,36 +178,16 @@ def _paper_tests(tests: PaperTests, main: str) -> Iterator[str]:
     yield ""
     yield "Tests as papers print them"
     yield from fold(f"To bear in mind: {tests.warning}.")
-    groups = {"": tests.metrics.get(main), "ANOVA: ": tests.anova, "domain orders, ": tests}
-    for group, part in groups.items():
-        for name, label in _TESTS.items():
-            figures = to_builtins(getattr(part, name, None))
-            named = figures if isinstance(figures, dict) else {"": figures}
-            told = [
-                f"{key} {value:.4g}".strip() for key, value in named.items() if isinstance(value, float | int)
-            ]
-            if told:
-                yield from _row(f"{group}{label}", ", ".join(told))
-    if tests.anova is not None and tests.anova.reason:
-        yield from _row("ANOVA of the clusters' rates", tests.anova.reason)
-    if tests.anova is not None and tests.anova.pairs:
+    parts = {"": tests.metrics.get(main), "ANOVA, ": tests.anova, "domain orders, ": tests}
+    for group, part in parts.items():
+        for name, figures in (to_builtins(part) or {}).items():
+            pairs = figures.items() if isinstance(figures, dict) else [("", figures)]
+            if told := [f"{key} {value:.4g}" for key, value in pairs if isinstance(value, float | int)]:
+                yield from entry(f"  {group}{name.replace('_', ' ')}", ", ".join(told), _LABEL)
+    if tests.anova is not None:
         apart = sum(pair.p < ALPHA for pair in tests.anova.pairs)
         text = f"{apart} of {len(tests.anova.pairs)} pairs differ; --json lists them"
-        yield from _row("Tukey HSD, agent × domain", text)
-
-
-def _row(label: str, text: str) -> Iterator[str]:
-    yield from entry(f"  {label}", text, _LABEL)
-
-
-def _not_alike(compared: Comparison) -> Iterator[str]:
-    if not compared.not_alike:
-        return
-    yield ""
-    yield "Not alike, which can make a difference by itself:"
-    for item in compared.not_alike:
-        a, b = (text or "not stated" for text in (item.a, item.b))
-        yield from fold(f"{item.item}: A {a}, B {b}", first="- ", rest="  ")
+        yield from entry("  Tukey HSD, agent × domain", tests.anova.reason or text, _LABEL)
 
 
 def show_drift(drift: Drift) -> Iterator[str]:
