@@ -188,7 +188,7 @@ class Ledger:
         entries are not the head's.
         """
         if (self.origin, self.trust) != (head.origin, trust):
-            self.trust, self._policy = trust, Policy(head.origin, trust, self._load, strict=False)
+            self.trust, self._policy = trust, Policy(head.origin, trust, self._load)
             self._begin(head, kept())
         if self._reaches(head):
             return

@@ -61,10 +61,7 @@ class History(Struct, frozen=True, kw_only=True):
 
 
 def history(lineage: str, entries: Iterable[Logged], policy: Policy) -> History:
-    """Return the history that the entries about a lineage tell, in their order, under a policy.
-
-    Raises `MismatchError` ``registry.entry-signature`` where a key of the policy is named and did not sign.
-    """
+    """Return the history that the entries about a lineage tell, in their order, under a policy."""
     passports, about = Passports(policy), list(entries)
     counted = [(logged, passports.follow(logged)) for logged in about]
     kept = tuple(logged for logged, counts in counted if counts and passports.ends(logged))
@@ -125,9 +122,8 @@ class Reader:
     def history(self, name: str, trust: Trust | None = None) -> History:
         """Return the history of a lineage, by its whole name or, where no provider is stated, by the agent's.
 
-        With a trust policy only what counts under it is told. Raises as `entries` and
-        `certkit.registry.state.history`, `InputError` ``registry.entry``, and `UsageError`
-        ``registry.unknown``.
+        With a trust policy only what counts under it is told. Raises as `entries`, `InputError`
+        ``registry.entry``, and `UsageError` ``registry.unknown``.
         """
         lineage = name if "/" in name else f"-/{name}"
         about = [logged for logged in self.logged() if logged.found.entry.subject == lineage]

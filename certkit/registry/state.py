@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
-from certkit.errors import CertkitError, MismatchError
+from certkit.errors import CertkitError
 from certkit.passport import opening
 from certkit.passport.checks import CLOCK_SKEW, shown
 from certkit.registry.entry import (
@@ -90,8 +90,7 @@ class Policy:
 
     With a trust policy those of its keys, under the names of their issuers; without one everybody's. `load`
     returns the file of a passport by its digest, or None if the registry does not hold it. Without the file,
-    whoever submitted the entry is taken as the issuer. A false signature in the name of a key of the policy
-    is refused if `strict`, and else counts for nothing.
+    whoever submitted the entry is taken as the issuer. A false signature counts for nothing.
     """
 
     def __init__(
@@ -99,11 +98,9 @@ class Policy:
         origin: str,
         trust: Trust | None = None,
         load: Callable[[str], bytes | None] = lambda _: None,
-        *,
-        strict: bool = True,
     ) -> None:
         candidates = () if trust is None else trust.candidates()
-        self.origin, self._trust, self._load, self._strict = origin, trust, load, strict
+        self.origin, self._trust, self._load = origin, trust, load
         self.keys: dict[str, PublicKey] = {candidate.id: candidate.key for candidate in candidates}
         self._names: dict[str, str] = {candidate.id: candidate.issuer for candidate in candidates}
 
@@ -112,19 +109,13 @@ class Policy:
         return {self._names[known] for known in ids if known in self._names}
 
     def signed(self, logged: Logged) -> bool:
-        """Tell whether one of the policy's keys signed an entry; without a policy, anybody may have.
-
-        Raises `MismatchError` ``registry.entry-signature`` where one is named and did not sign, if `strict`.
-        """
+        """Tell whether one of the policy's keys signed an entry; without a policy, anybody may have."""
         key = self.keys.get(logged.found.entry.submitter)
         if self._trust is None or key is None:
             return self._trust is None
         try:
             logged.found.verify(key)
-        except CertkitError as error:
-            if self._strict:
-                message = f"entry {logged.index}: {error.message}"
-                raise MismatchError("registry.entry-signature", message, hint=error.hint) from None
+        except CertkitError:
             return False
         return True
 

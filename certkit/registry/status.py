@@ -89,7 +89,7 @@ class _Events:
         return self._passports.ending(self._id) is not None
 
     def take(self, logged: Logged) -> None:
-        """Take an entry into account; raise `MismatchError` where it bears a false signature."""
+        """Take an entry into account."""
         claims = logged.found.passport
         if not self._passports.follow(logged):
             self._ignored.append(logged.index)

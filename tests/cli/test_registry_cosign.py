@@ -8,10 +8,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit import canonical
-from certkit.tlog.note import Signer
 from tests.support.one_passport import append, place  # noqa: F401 - a fixture is used by its name
 from tests.support.registries import contents
 from tests.support.running import certkit
+from tests.support.signers import Signer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from certkit.registry.auditing import audit
 from certkit.registry.export import export
 from certkit.registry.registry import Registry
 from certkit.tlog.checkpoint import Quorum
-from certkit.tlog.note import Signer
 from tests.support.registries import AT, append, check, filled, opened, passport, poison, submitters
+from tests.support.signers import Signer
 from tests.support.witnesses import KEYS, TIME, A, B, line, note, taken, text
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from certkit.registry.registry import Registry
 from certkit.registry.status import FileStatus
 from certkit.registry.writing import note, supersede
 from certkit.tlog.checkpoint import Checkpoint, with_signatures
-from certkit.tlog.note import Signer
 from certkit.tlog.tree import leaf_hash
 from tests.support.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, contents, held
+from tests.support.signers import Signer
 from tests.support.standings import DAY, ended, file, head_of, offline, rows, standing, unseen
 
 if TYPE_CHECKING:

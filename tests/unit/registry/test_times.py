@@ -14,9 +14,9 @@ from certkit.registry.drifts import Compared, logged
 from certkit.registry.entry import LIMIT, ROW_LENGTH
 from certkit.registry.registry import Registry
 from certkit.tlog.checkpoint import with_signatures
-from certkit.tlog.note import Signer
 from tests.support.lineages import NOW, clustered, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY
+from tests.support.signers import Signer
 from tests.support.standings import DAY, drafted, file, offline, rows, standing
 
 if TYPE_CHECKING:
