@@ -21,7 +21,6 @@ from certkit.assessment.findings.provenance import commitments, provenance
 from certkit.assessment.rater_error import judge_findings, judge_report
 from certkit.assessment.result import Assessment, Counts
 from certkit.assessment.statistics.variation import variation
-from certkit.document import fill
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -145,9 +144,7 @@ def contested(judged: Assessment, answered: Mapping[str, tuple[str, ...]]) -> As
         verdict=structs.replace(
             judged.verdict,
             status=criteria.contested(judged.verdict.status, contests=contests),
-            challenges=tuple(
-                fill(criteria.ChallengePart, item) for item in challenges if item.code not in COMMITMENTS
-            ),
+            challenges=tuple(item for item in challenges if item.code not in COMMITMENTS),
         ),
     )
 

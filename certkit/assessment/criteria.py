@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from msgspec import Meta, Struct, structs
 
 from certkit import wording
-from certkit.assessment.findings.findings import Code, Severity
-from certkit.assessment.findings.findings import State as Answered
+from certkit.assessment.findings.findings import Challenge
 from certkit.assessment.metrics.catalogue import ATTESTED
 from certkit.assessment.metrics.metric import Metric, State, Value
 from certkit.assessment.profile import Criterion, Operator, Reading, exact
@@ -160,15 +159,6 @@ class Readings(Part, frozen=True, kw_only=True):
     bounded: Count
 
 
-class ChallengePart(Part, frozen=True, kw_only=True):
-    """What all findings of one code ask; `answered_by` names the authors of the answers that count."""
-
-    code: Code
-    severity: Severity
-    state: Answered
-    answered_by: tuple[str, ...]
-
-
 class Verdict(Part, frozen=True, kw_only=True):
     """The tier whose criteria are met by the deciding reading, the status of the tier asked for, and why.
 
@@ -182,7 +172,7 @@ class Verdict(Part, frozen=True, kw_only=True):
     readings: Readings
     decides: Reading
     challenges: Annotated[
-        tuple[ChallengePart, ...],
+        tuple[Challenge, ...],
         Meta(description="the serious ones contest the verdict while they are open"),
     ] = ()
     table: Attained

@@ -5,8 +5,7 @@ It does not repeat what `parse` refuses (form, unknown metrics, repeated rows, t
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from certkit.assessment.criteria import passes
 from certkit.assessment.metrics.catalogue import CATALOGUE
@@ -16,15 +15,12 @@ from certkit.evidence.summary.summary import WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from fractions import Fraction
 
     from certkit.assessment.profile import Criterion, Operator, Profile
 
 _UP = (">", ">=")
 _STRICT = (">", "<")
-
-LEAST_CONFIDENCE: Final = Fraction(9, 10)
-LEAST_COVERAGE: Final = 0.5
-"""Share of eligible runs below which a row would rest on the smaller part of the evidence."""
 
 
 def lint(profile: Profile, declared_runs: int | None = None) -> tuple[str, ...]:
@@ -33,7 +29,7 @@ def lint(profile: Profile, declared_runs: int | None = None) -> tuple[str, ...]:
     With `declared_runs`, rows that no evidence of that many runs can meet are faults too. The count is
     generous: every declared run is taken as a run under a fault that succeeds.
     """
-    faults: list[str] = [*_bounds(profile)]
+    faults: list[str] = []
     for row in profile.criteria:
         faults.extend(_direction(row))
         faults.extend(_falling(row, profile.tier_numbers))
@@ -41,13 +37,6 @@ def lint(profile: Profile, declared_runs: int | None = None) -> tuple[str, ...]:
         if declared_runs is not None:
             faults.extend(_attainable(row, profile, declared_runs))
     return tuple(faults)
-
-
-def _bounds(profile: Profile) -> Iterator[str]:
-    for tier in profile.tier_numbers:
-        if profile.confidence(tier) < LEAST_CONFIDENCE:
-            confidence = float(profile.confidence(tier))
-            yield f"tier {tier}: confidence {confidence:g} lets a bound be wrong more than one time in ten"
 
 
 def _specified(row: Criterion, tiers: tuple[int, ...]) -> Iterator[tuple[int, Fraction, Operator]]:
@@ -82,18 +71,12 @@ def _falling(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
 
 
 def _range(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
-    """Tell of thresholds that every value of the metric meets, and of those that none does."""
+    """Tell of thresholds that no value of the metric meets."""
     spec = CATALOGUE[row.metric]
     for tier, threshold, operator in _specified(row, tiers):
-        up = operator in _UP
-        worst, best = (spec.low, spec.high) if up else (spec.high, spec.low)
-        asks = f"{operator} {float(threshold):g}"
-        if worst is not None and passes(worst, operator, threshold):
-            yield f"{row.id}: tier {tier}: every value of {row.metric} is {asks}"
+        best = spec.high if operator in _UP else spec.low
         if best is not None and not passes(best, operator, threshold):
-            yield f"{row.id}: tier {tier}: no value of {row.metric} is {asks}"
-    if row.min_coverage < LEAST_COVERAGE:
-        yield f"{row.id}: min_coverage {row.min_coverage:g} lets most of the evidence be missing"
+            yield f"{row.id}: tier {tier}: no value of {row.metric} is {operator} {float(threshold):g}"
 
 
 def _attainable(row: Criterion, profile: Profile, declared: int) -> Iterator[str]:

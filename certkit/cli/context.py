@@ -1,16 +1,12 @@
 """What surrounds a command: the clock, the user's own files, private keys and the trust policy.
 
-Clock and environment are read here and nowhere below; what is found is passed down as values. A key that
-others on the machine could read is used, and that is said: who keeps it so may have a reason, such as a
-secret that a container is given, and a refusal would only teach people to copy it.
+Clock and environment are read here and nowhere below; what is found is passed down as values.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 import sys
-from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,12 +16,11 @@ import typer
 import certkit
 from certkit import files, workflow
 from certkit.canonical import is_digest
-from certkit.cli.emit import hint, note, warn
-from certkit.errors import CertkitError, InputError, UsageError
+from certkit.cli.emit import warn
+from certkit.errors import InputError, UsageError
 from certkit.passport import keys
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.passport.trust import parse
-from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
     from certkit.passport.keys import PrivateKey, PublicKey
@@ -33,27 +28,18 @@ if TYPE_CHECKING:
 
 MAX_POLICY: Final = 4 * 1024 * 1024
 MAX_PASSPHRASE: Final = 4096
-_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def moment(text: str) -> datetime:
     """Return an RFC 3339 time with offset, or the beginning (UTC) of a date; 1970 to 9998 alone."""
     try:
-        time = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text if "T" in text else f"{text}T00:00:00Z")
     except ValueError:
         time = None
-    if time is not None and time.tzinfo is None and len(text) == len("2026-01-31"):
-        time = time.replace(tzinfo=UTC)
-    if time is None or time.tzinfo is None:
-        raise UsageError(
-            "usage.option",
-            f"{text!r} is not a time",
-            hint="a date, 2026-01-31, or a time with its offset, 2026-01-31T12:00:00Z",
-        )
-    if not 1970 <= time.year < 9999:  # noqa: PLR2004 - beyond, an offset or a tolerance leaves the calendar
-        raise UsageError(
-            "usage.option", f"{text!r} is out of range", hint="a time from 1970 to the end of 9998"
-        )
+    # Beyond these years an offset or a tolerance leaves the calendar.
+    if time is None or time.tzinfo is None or not 1970 <= time.year < 9999:  # noqa: PLR2004
+        hint = "a date, 2026-01-31, or a time with its offset, 2026-01-31T12:00:00Z"
+        raise UsageError("usage.option", f"{text!r} is not a time from 1970 to 9998", hint=hint)
     return time.astimezone(UTC)
 
 
@@ -70,10 +56,10 @@ def profile_digest(name: str) -> str:
 
 
 def salt_of(old: Path) -> str | None:
-    """Return the task salt of an earlier bundle; hint where it has none."""
+    """Return the task salt of an earlier bundle; warn where it has none."""
     salt = certkit.open_bundle(old).manifest.protocol.task_salt
     if salt is None:
-        hint(f"{old} has no task salt to keep: drift will not pair tasks")
+        warn(f"{old} has no task salt to keep: drift will not pair tasks")
     return salt
 
 
@@ -108,20 +94,15 @@ def document_date() -> datetime | None:
     return datetime.fromtimestamp(int(text), tz=UTC) if text else None
 
 
-def heads_path(given: Path | None = None) -> Path:
-    """Return the file that remembers what was signed: the one that was named, or the user's own."""
-    given = given or (Path(named) if (named := os.environ.get("CERTKIT_HEADS")) else None)
-    if given is not None:
-        files.check_source(given)
-        return given
+def heads_path() -> Path:
+    """Return the file that remembers what was signed: CERTKIT_HEADS, or that of the user's state folder."""
+    if named := os.environ.get("CERTKIT_HEADS"):
+        files.check_source(Path(named))
+        return Path(named)
     state = os.environ.get("XDG_STATE_HOME", "")
     # A relative path there is to be ignored, by the XDG base directory specification.
-    folder = state if state.startswith("/") else os.path.expanduser("~/.local/state")  # noqa: PTH111 - see below
-    if not folder.startswith("/"):  # where there is no home, pathlib would raise RuntimeError
-        raise UsageError(
-            "usage.option", "there is no home folder to remember signed heads in", hint="--heads FILE"
-        )
-    return Path(folder) / "certkit" / "heads.db"
+    folder = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
+    return folder / "certkit" / "heads.db"
 
 
 def policy_path(given: Path | None) -> Path:
@@ -140,16 +121,6 @@ def load_policy(given: Path | None) -> Trust:
             hint="certkit trust add --issuer NAME --key PUBLIC.pem\nor name a policy with --trust FILE",
         )
     return parse(files.read(path, limit=MAX_POLICY), str(path))
-
-
-def vkeys(texts: Iterable[str] | None, option: str) -> tuple[str, ...]:
-    """Return verifier keys as they were given; raise `UsageError` for what is none."""
-    for text in texts or ():
-        try:
-            VerifierKey.parse(text)
-        except CertkitError as error:
-            raise UsageError("usage.option", f"{option}: {error.message}", hint=error.hint) from None
-    return tuple(texts or ())
 
 
 def passphrase(path: Path | None) -> bytes | None:
@@ -174,9 +145,7 @@ def signing_key(path: Path, passphrase_file: Path | None) -> PrivateKey:
     words = passphrase(passphrase_file)
     if words is None and sys.stdin.isatty() and keys.is_encrypted(path):
         words = str(typer.prompt(f"Passphrase of {path}", hide_input=True, err=True)).encode()
-    key = keys.load_private(path, passphrase=words)
-    warn_of_readers(path)
-    return key
+    return keys.load_private(path, passphrase=words)
 
 
 def public_key(path: Path, passphrase_file: Path | None) -> PublicKey:
@@ -184,11 +153,3 @@ def public_key(path: Path, passphrase_file: Path | None) -> PublicKey:
     if keys.is_private(path):
         return signing_key(path, passphrase_file).public_key()
     return keys.load_public(path)
-
-
-def warn_of_readers(path: Path) -> None:
-    """Say where others on the machine could read a private key."""
-    mode = stat.S_IMODE(path.stat().st_mode)
-    if stat.S_ISREG(path.stat().st_mode) and mode & _OTHERS and not keys.is_encrypted(path):
-        warn(f"{path}: not encrypted, and open to others (mode {mode:04o})")
-        note(f"hint: chmod 600 {path}")

@@ -1,6 +1,6 @@
 """The one way out: a result leaves as its document, as its screen or silently, and with its exit code.
 
-    emit(document, screen, code=result.exit_code)
+    emit(result, screen, hints=["certkit assess BUNDLE"])
 
 With ``--json`` there is exactly one document on standard output, for errors too; with ``-q`` nothing but what
 was asked for as a document, and serious findings on standard error. A screen is made of lines, and only where
@@ -13,26 +13,32 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from traceback import print_exception
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import typer
 
-from certkit import canonical
-from certkit.errors import CertkitError, Exit, UsageError
+from certkit import canonical, files
+from certkit.errors import CertkitError, Exit
 from certkit.progress import SILENT, Progress
 from certkit.text import visible
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console, RenderableType
     from rich.progress import Progress as RichProgress
 
-    from certkit.document import Document
+    class Result(Protocol):
+        """A document; where it has an ``exit_code``, the command exits with that."""
 
-    Printed = Document | Callable[[], Mapping[str, Any]] | bytes
-    """What ``--json`` prints: a document, a function that returns its members, or the final bytes."""
+        def to_dict(self) -> Mapping[str, Any]:
+            """Return its members."""
+
+    Printed = Result | Mapping[str, Any] | bytes
+    """What ``--json`` prints: a document, its members, or the final bytes."""
 
     Line = str | RenderableType
     """A line of a screen; what is more than text is drawn by rich, such as a coloured line or a table."""
@@ -55,10 +61,18 @@ wanted: Final = ContextVar("wanted", default=_PLAIN)
 """Set for each command before it runs."""
 
 
-def emit(document: Printed, screen: Screen, *, code: int = Exit.OK, serious: Iterable[str] = ()) -> None:
-    """Print a result once, as the user wants it, and exit with its code.
+def emit(
+    document: Printed,
+    screen: Screen,
+    *,
+    code: int | None = None,
+    serious: Iterable[str] = (),
+    hints: Iterable[str] = (),
+) -> None:
+    """Print a result once, as the user wants it, and exit with its code, or with another `code`.
 
-    `serious` are the serious findings of the screen: ``-q`` leaves only them, on standard error.
+    `serious` are the serious findings of the screen: ``-q`` leaves only them, on standard error. `hints` say
+    below a screen what to do next.
     """
     if wanted.get().json:
         raw(_bytes(document))
@@ -67,17 +81,26 @@ def emit(document: Printed, screen: Screen, *, code: int = Exit.OK, serious: Ite
     elif not wanted.get().quiet:
         for line in screen:
             _print(line)
+        for text in hints:
+            hint(text)
     else:
         for text in serious:
             note(text)
-    if code:
+    if code := getattr(document, "exit_code", Exit.OK) if code is None else code:
         raise typer.Exit(code)
+
+
+def emit_file(document: Printed, data: bytes, out: Path | None, *, force: bool = False) -> None:
+    """Write what was made to the file `out` and say so, or print it where no file is named."""
+    if out is not None:
+        files.write(out, data, overwrite=force)
+    emit(document, data if out is None else [f"written: {out}"])
 
 
 def _bytes(document: Printed) -> bytes:
     if isinstance(document, bytes):
         return document
-    return canonical.pretty(document() if callable(document) else document.to_dict()).encode()
+    return canonical.pretty(document if isinstance(document, Mapping) else document.to_dict()).encode()
 
 
 def _print(line: Line) -> None:
@@ -101,19 +124,9 @@ def console(*, error: bool = False) -> Console:
     return Console(stderr=error, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def unicode() -> bool:
-    """Tell whether standard output can show more than letters."""
-    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-
-
-def dash() -> str:
-    """Return what stands where there is no value."""
-    return "–" if unicode() else "-"
-
-
 def cut(text: str, width: int) -> str:
     """Return text that fits a column, its end left out where it is too long."""
-    return text if len(text) <= width else text[: width - 1] + ("…" if unicode() else "~")
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def brief(passport_id: str | None) -> str:
@@ -156,28 +169,21 @@ def _fitting(line: str) -> list[str]:
 
 
 def hint(text: str) -> None:
-    """Print in words what to do next, which is no result; a command to copy is a `note` of one line."""
-    note("\n".join(fold(text, first="hint: ", rest="      ")))
+    """Print what to do next, which is no result."""
+    note(f"hint: {text}")
 
 
 def note(text: str) -> None:
-    """Print what is not a result; the one text that may have several lines.
-
-    They are folded on a terminal alone: in a log, one message is one line to search for.
-    """
+    """Print what is not a result, folded on a terminal alone: in a log, a message is one line to find."""
     lines = text.split("\n")
     if sys.stderr.isatty():
-        lines = [part for line in lines for part in fold(line, rest=_hanging(line)) or [""]]
+        lines = [part for line in lines for part in fold(line, rest="      ") or [""]]
     sys.stderr.write("\n".join(map(visible, lines)) + "\n")
 
 
 def warn(text: str) -> None:
     """Print in one line what is wrong and was passed over."""
     note(f"warning: {text}")
-
-
-def _hanging(line: str) -> str:
-    return " " * (len(line) - len(line.lstrip(" ")) + 2)
 
 
 def error(failure: CertkitError, *, json: bool) -> None:
@@ -190,13 +196,7 @@ def error(failure: CertkitError, *, json: bool) -> None:
         return
     note(f"error: {failure}")
     for line in (failure.hint or "").splitlines():
-        note(f"hint: {line}")
-
-
-def usage(message: str, *, command: str, example: str, json: bool) -> None:
-    """Print what is wrong with a command line, and a right one."""
-    advice = f"{command} --help" + (f"\nfor example: {example}" if example else "")
-    error(UsageError("usage.option", message, hint=advice), json=json)
+        hint(line)
 
 
 def bug(failure: BaseException, *, json: bool, traceback: bool) -> Exit:

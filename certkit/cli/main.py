@@ -14,6 +14,7 @@ failure is its error's, anything unexpected is 70 and the only thing that may sh
 
 from __future__ import annotations
 
+import codecs
 import gc
 import os
 import re
@@ -107,7 +108,7 @@ GROUPS: Final = {
 
 
 class Setting(NamedTuple):
-    """A setting: its type, default and variable, and the options of commands that it sets."""
+    """A setting: its type, default and variable, and the commands whose option of its name it sets."""
 
     kind: type
     default: Any
@@ -121,10 +122,9 @@ SETTINGS: Final = {
     "seed": Setting(int, 1, "CERTKIT_SEED", ("simulate", "demo")),
 }
 
+LETTERS: Final = {"✓": "+", "✗": "x", "–": "-", "≥": ">=", "≤": "<=", "≠": "!=", "…": "~", "█": "#", "░": "."}
+"""What stands for a sign where standard output cannot show it; for any other character a question mark."""
 HELP: Final = {"help_option_names": ["-h", "--help"]}
-ABOUT: Final = (
-    "Certification evidence and agent passports: evidence in, a verdict that can be recomputed out."
-)
 _EXAMPLE: Final = "Example: "
 
 
@@ -150,15 +150,6 @@ class Command(TyperCommand):
         self.help = whole.replace(_EXAMPLE, f"\b\n{_EXAMPLE}")  # what stands after \b is printed as it is
         super().format_help_text(ctx, formatter)
         self.help = whole
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take a word such as -/name for a lineage without a provider, never for options."""
-        taking = {name for item in self.params if not getattr(item, "is_flag", True) for name in item.opts}
-        pairs = zip(["", *args], args, strict=False)
-        lineages = [word for last, word in pairs if word.startswith("-/") and last not in taking]
-        if lineages and "--" not in args:
-            args = [*(word for word in args if word not in lineages), "--", *lineages]
-        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, answering as the user wants."""
@@ -214,7 +205,7 @@ def tree() -> Lazy:
     )
     return Lazy(
         name="certkit",
-        help=ABOUT,
+        help="Certification evidence and agent passports: evidence in, a verdict that can be recomputed out.",
         epilog="Start with 'certkit demo', then 'certkit assess BUNDLE'.",
         params=[version, *get_install_completion_arguments()],
         rows=TABLE,
@@ -261,23 +252,17 @@ def _checked(table: Any, name: str) -> dict[str, Any]:
     return table
 
 
-def _default_map(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return settings as defaults of the command tree."""
-    tree: dict[str, Any] = {}
-    for key, value in chosen.items():
-        for words in SETTINGS[key].sets:
-            place = tree
-            for word in words.split():
-                place = place.setdefault(word, {})
-            place[key] = value
-    return tree
+def _letters(error: Any) -> tuple[str, int]:
+    lost = error.object[error.start : error.end]
+    return "".join(LETTERS.get(character, "?") for character in lost), error.end
 
 
 def run(arguments: list[str] | None = None) -> None:
     """Run the program and exit with its code."""
+    codecs.register_error("letters", _letters)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="letters")
     code = main(sys.argv[1:] if arguments is None else arguments)
     gc.freeze()  # else Python looks for garbage once more at exit: a fifth of a short command's time
     sys.exit(code)
@@ -307,27 +292,22 @@ def main(arguments: list[str]) -> int:
     return code
 
 
-def _check_epoch() -> None:
-    """Refuse a SOURCE_DATE_EPOCH that is no time before a library trips over it."""
+def _check_words(arguments: list[str]) -> None:
+    """Refuse bytes that are no text, and a SOURCE_DATE_EPOCH that is no time before a library trips on it."""
+    try:
+        for word in arguments:
+            os.fsencode(word).decode()
+    except UnicodeDecodeError:
+        raise UsageError("usage.option", f"an argument is not text in UTF-8: {word}") from None
     text = os.environ.get("SOURCE_DATE_EPOCH", "")
     if text and not re.fullmatch("[0-9]{1,11}", text):
         raise UsageError("usage.option", f"SOURCE_DATE_EPOCH is {text[:40]!r}, not seconds since 1970")
 
 
-def _check_text(arguments: list[str]) -> None:
-    """Refuse bytes that are no text, which nothing that is written could repeat."""
-    for word in arguments:
-        try:
-            os.fsencode(word).decode()
-        except UnicodeDecodeError:
-            raise UsageError("usage.option", f"an argument is not text in UTF-8: {word}") from None
-
-
 def _command(arguments: list[str]) -> int:
     json = "--json" in arguments
     try:
-        _check_text(arguments)
-        _check_epoch()
+        _check_words(arguments)
         asks = {"-h", "--help", "--version"} & set(arguments)
         chosen, source = ({}, None) if asks else from_file(Path.cwd())
         if chosen and not {"-q", "--quiet"} & set(arguments):
@@ -336,7 +316,10 @@ def _command(arguments: list[str]) -> int:
             args=arguments,
             prog_name="certkit",
             standalone_mode=False,
-            default_map=_default_map(chosen),
+            default_map={
+                command: {key: value for key, value in chosen.items() if command in SETTINGS[key].sets}
+                for command in ("assess", "plan", "simulate", "demo")
+            },
         )
     except CertkitError as failure:
         emit.error(failure, json=json)
@@ -348,7 +331,9 @@ def _command(arguments: list[str]) -> int:
         ctx = getattr(failure, "ctx", None)
         path, about = (ctx.command_path, ctx.command.help or "") if ctx else ("certkit", "")
         told = getattr(failure, "format_message", failure.__str__)()
-        emit.usage(told, command=path, example=about.partition(_EXAMPLE)[2], json=json)
+        example = about.partition(_EXAMPLE)[2]
+        hint = f"{path} --help" + (f"\nfor example: {example}" if example else "")
+        emit.error(UsageError("usage.option", told, hint=hint), json=json)
         return Exit.USAGE
     except (typer.Abort, KeyboardInterrupt):
         emit.note("interrupted")

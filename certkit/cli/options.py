@@ -23,15 +23,12 @@ def packaged(incomplete: str) -> list[str]:
 
 def mix(text: str) -> dict[str, float]:
     """Return what ``--fault-mix`` says: the share of each condition."""
-    shares: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, share = part.partition("=")
-        try:
-            shares[name.strip()] = float(share)
-        except ValueError:
-            message = f"{part!r} is not CONDITION=SHARE"
-            raise typer.BadParameter(message, param_hint="--fault-mix") from None
-    return shares
+    try:
+        shares = (part.split("=") for part in text.split(","))
+        return {name.strip(): float(share) for name, share in shares}
+    except ValueError:
+        message = f"{text!r} is not CONDITION=SHARE, with commas between"
+        raise typer.BadParameter(message, param_hint="--fault-mix") from None
 
 
 AGENT: Final = partial(typer.Option, "--agent", help="The name of the agent.")
@@ -164,15 +161,6 @@ PassphraseFile = Annotated[
         "--passphrase-file",
         envvar="CERTKIT_PASSPHRASE_FILE",
         help="A file whose first line is the key's passphrase.",
-    ),
-]
-HeadsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--heads",
-        metavar="FILE",
-        envvar="CERTKIT_HEADS",
-        help="Remembers, outside the registry, what was signed. Default: in your state folder.",
     ),
 ]
 Since = Annotated[

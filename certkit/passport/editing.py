@@ -2,7 +2,7 @@
 
     removed(policy, issuer=["Example Lab"], key=[public_key_id], ...)
     rotated(policy, old.public_key(), new.public_key(), at=moment)
-    oddities(policy, at=moment), cautions(policy)
+    cautions(policy)
 
 Whatever is removed must be there; an issuer who is left with no key and no identity goes too. In a rotation
 the old key's window ends where the new key's begins; one that already ends sooner is left as it is. Windows
@@ -99,36 +99,8 @@ def rotated(trust: Trust, old: PublicKey, new: PublicKey, *, at: datetime) -> Tr
     )
 
 
-def ended(trust: Trust, old: PublicKey, *, at: datetime) -> datetime | None:
-    """Return when the window of a key of the policy ended, None where it is open at the aware time `at`."""
-    key = key_files.key_id(old)
-    ends = [item.not_after for item in trust.candidates() if item.id == key]
-    return next((end for end in ends if end is not None and end <= at), None)
-
-
 def _id(item: TrustedKey) -> str:
     return key_files.key_id(key_files.parse_public(item.pem.encode(), where="trust policy"))
-
-
-def oddities(policy: Trust, *, at: datetime) -> Iterator[str]:
-    """Yield what a policy holds that does nothing at the aware time `at`, or that nothing can fulfil."""
-    for key in policy.candidates():
-        if key.not_after is not None and key.not_after < at:
-            yield f"key {key.id} of {key.issuer} has ended, at {key.not_after:%Y-%m-%dT%H:%M:%SZ}"
-        if key.not_before is not None and key.not_before > at:
-            yield f"key {key.id} of {key.issuer} counts only from {key.not_before:%Y-%m-%dT%H:%M:%SZ} on"
-    rootless, signers = policy.trusted_root is None, [(item.keys, item.identities) for item in policy.issuers]
-    faults = {
-        "no issuer has a key or an identity: every passport is refused": not any(map(any, signers)),
-        "no identity counts without a trusted root": rootless and any(names for _, names in signers),
-        "a timestamp is required, and none counts without a trusted root": rootless
-        and "timestamp" in policy.require,
-        "a registry or status is required, and no log is trusted": not policy.logs
-        and bool({"registry", "status"} & {*policy.require}),
-        "witnesses are named, and none of them is required": bool(policy.witnesses.keys)
-        and not policy.witnesses.k,
-    }
-    yield from (text for text, holds in faults.items() if holds)
 
 
 def cautions(policy: Trust) -> Iterator[str]:

@@ -97,12 +97,12 @@ def write_private(path: Path, key: PrivateKey, *, passphrase: bytes | None) -> N
 
 def is_encrypted(path: Path) -> bool:
     """Tell whether a private key file asks for a passphrase."""
-    return re.search(_ENCRYPTED, _read(path)) is not None
+    return re.search(_ENCRYPTED, files.read(path, limit=MAX_PEM)) is not None
 
 
 def is_private(path: Path) -> bool:
     """Tell whether a key file says that it holds a private key."""
-    return b"PRIVATE KEY-----" in _read(path)
+    return b"PRIVATE KEY-----" in files.read(path, limit=MAX_PEM)
 
 
 def load_private(path: Path, *, passphrase: bytes | None = None) -> PrivateKey:
@@ -111,7 +111,7 @@ def load_private(path: Path, *, passphrase: bytes | None = None) -> PrivateKey:
     Raises `InputError` ``file.missing`` or ``key.unreadable``, `UsageError` ``key.passphrase`` or
     ``key.unsupported``.
     """
-    data, where = _read(path), str(path)
+    data, where = files.read(path, limit=MAX_PEM), str(path)
     if data.count(_BEGIN) != 1:
         raise _unreadable(where, "private")
     try:
@@ -134,7 +134,7 @@ def load_private(path: Path, *, passphrase: bytes | None = None) -> PrivateKey:
 
 def load_public(path: Path) -> PublicKey:
     """Return the public key in a PEM file; see `parse_public`."""
-    return parse_public(_read(path), where=str(path))
+    return parse_public(files.read(path, limit=MAX_PEM), where=str(path))
 
 
 def parse_public(pem: bytes, *, where: str) -> PublicKey:
@@ -156,10 +156,6 @@ def parse_public(pem: bytes, *, where: str) -> PublicKey:
     if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name in _CURVES:
         return key
     raise _unsupported(where, "Ed25519, ECDSA P-256 and P-384 verify")
-
-
-def _read(path: Path) -> bytes:
-    return files.read(path, limit=MAX_PEM)
 
 
 def _unreadable(where: str, kind: str) -> InputError:

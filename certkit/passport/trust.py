@@ -204,10 +204,6 @@ def _check(trust: Trust, candidates: tuple[Candidate, ...], where: str) -> None:
     for what, names in (("key", [str(candidate.id) for candidate in candidates]), ("identity", who)):
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise InputError("trust.invalid", f"the same {what} twice: {repeated[0]}", where=where)
-    for candidate in candidates:
-        start, end = candidate.not_before, candidate.not_after
-        if start is not None and end is not None and end < start:
-            raise InputError("trust.invalid", f"key {candidate.id}: ends before it begins", where=where)
     if (k := trust.witnesses.k) > (count := len(trust.witnesses.keys)):
         raise InputError("trust.invalid", f"witnesses: {k} of {count} cannot be had", where=where)
     if trust.max_status_age <= timedelta(0):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hmac
 from functools import cache
 from itertools import count
-from math import ceil, perm
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -64,13 +64,8 @@ class Draw:
 
     def some(self, name: str, items: Sequence[Item], k: int) -> list[Item]:
         """Return k different items in drawn order, each order equally likely."""
-        number, places = self.below(name, perm(len(items), k)), list[int]()
-        for left in range(len(items), len(items) - k, -1):
-            number, place = divmod(number, left)
-            for taken in sorted(places):
-                place += place >= taken
-            places.append(place)
-        return [items[place] for place in places]
+        left = list(items)
+        return [left.pop(self.below(f"{name}.{place}", len(left))) for place in range(k)]
 
 
 class Sentence(NamedTuple):

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from certkit import files
+from certkit.document import fill
 from certkit.errors import CertkitError, InputError, MismatchError, NegativeError, UntrustedError
 from certkit.passport import checks
 from certkit.passport.opening import RefusedPassportError, open_signed
 from certkit.progress import SILENT, Progress
 from certkit.registry.auditing import audit
-from certkit.registry.drifts import Consequences
+from certkit.registry.drifts import compared
 from certkit.registry.entry import Check, PassportFacts, timestamp
 from certkit.registry.heads import Heads, read, remembered
 from certkit.registry.registry import Registry
@@ -47,17 +48,16 @@ if TYPE_CHECKING:
     from certkit.registry.ledger import Warn
     from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
+    from certkit.tlog.proof import LogProof
 
 PROOF_SUFFIX: Final = ".tlog-proof"
 """What is appended to a passport's file name to name the proof beside it."""
 
 
-class Admitted(Appended):
-    """What became of a passport that was admitted, and what followed from it."""
+class Admitted(Appended, frozen=True, kw_only=True):
+    """What became of a passport that was admitted, with the proof of its entry."""
 
-    def __init__(self, appended: Appended, following: Consequences) -> None:
-        super().__init__(appended.index, new=appended.new, prove=appended.prove)
-        self.following = following
+    proof: LogProof
 
 
 def admit(
@@ -74,12 +74,11 @@ def admit(
 ) -> Admitted:
     """Append a passport to the registry in `folder`, if it is valid at `at` and its issuer is trusted.
 
-    The same write also logs which passport it replaces, and any drift since the previous one. `heads` is the
-    file that remembers what was signed, outside the registry. Raises `RefusedPassportError`,
+    The same write also logs any drift since the previous one. `heads` is the file that remembers what was
+    signed, outside the registry. Raises `RefusedPassportError`,
     `UntrustedError` ``registry.submitter``, and what `Registry.append` does.
     """
     refuse_stranger(submitter, trust, at)
-    following = Consequences(passport)
     with Registry.open(folder, heads=heads, progress=progress, warn=warn) as registry:
         appended = registry.append(
             passport,
@@ -87,10 +86,10 @@ def admit(
             submitter=submitter,
             log_key=log_key,
             at=at,
-            follow=following.of,
+            compare=compared,
             trust=trust,
         )
-    return Admitted(appended, following)
+        return fill(Admitted, appended, proof=registry.prove(appended.index))
 
 
 def inspect(
@@ -196,7 +195,6 @@ def checker(trust: Trust) -> Check:
             not_before=timestamp(predicate.validity.not_before),
             not_after=timestamp(predicate.validity.not_after),
             supersedes=predicate.supersedes,
-            bundles=tuple(bundle.digest for bundle in predicate.evidence.bundles or ()),
         )
 
     return check

@@ -50,7 +50,7 @@ from certkit.tlog.checkpoint import NOBODY, Quorum, counted, open_checkpoint
 from certkit.tlog.tiles import Rebuild
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from certkit.passport.trust import Candidate
@@ -208,8 +208,6 @@ class _Work:
         self._dates = Dates(at)
         self._policy = _Verified(log.name, submitters)
         self._endings = Passports(self._policy)
-        self._blobs: set[str] = set()
-        self._pooled: dict[str, tuple[str, ...]] = {}
         self._structure = Rebuild(lambda _level, _n: b"", lambda _level, _n, _row: None)
         self._passports = True
 
@@ -223,19 +221,21 @@ class _Work:
         """Go through everything."""
         self._source, self._passports = source, source.passports
         self._structure = Rebuild(source.tile, self._differs)
-        grow, size = self._structure.add, source.count()
         try:
-            for index, data, leaf in walk(source, grow, progress=progress, label="auditing", size=size):
-                self._entry(index, data, leaf)
+            for batch in walk(source, progress, "auditing", source.count()):
+                self._structure.add([leaf for _, _, leaf in batch])
+                for index, data, leaf in batch:
+                    self._entry(index, data, leaf)
         except InputError as error:
             self.found("registry.leaf", f"entry {self._size}", error.message)
         for where, message in self._drifts.left_out():
             self.found("registry.drift", where, message)
         self._structure.finish()
         self._checkpoint(remembered)
-        for fault in source.faults(self._structure.size, self._key):
+        for fault in source.faults(self._key):
             self.found(*fault)
-        self._notes += (*self._notes_on_lineages(), *source.notes(self._blobs))
+        for names in self._lineages.alike():
+            self._notes.append(f"the lineages {', '.join(map(repr, names))} differ in spelling alone")
 
     def report(self) -> Audit:
         """Return what was found."""
@@ -309,7 +309,7 @@ class _Work:
         signed = self._signature(where, logged)
         for message in self._dates.follow(index, logged.found, signed=signed):
             self.found("registry.time", where, message)
-        for message in self._lineages.follow(logged):
+        for message in self._lineages.follow(logged, signed=signed):
             self.found("registry.chain", where, message)
         claims = logged.found.claims
         if isinstance(claims, Claims) and self._passports:
@@ -350,7 +350,6 @@ class _Work:
         if stored is None or (data := store.load_blob(self._folder, stored.sha256)) is None:
             self.found("registry.blob-missing", where, "the passport's file is not in blobs/")
             return None
-        self._blobs.add(stored.sha256)
         if hashlib.sha256(data).hexdigest() != stored.sha256 or len(data) != stored.size:
             self.found("registry.blob-changed", where, f"blobs/{stored.sha256[:2]}/{stored.sha256} differs")
             return None
@@ -362,7 +361,6 @@ class _Work:
             self.found(code, where, f"{error.message} [{error.code}]")
             return None
         self._policy.issuers[facts.passport_id] = facts.issuer
-        self._pooled[facts.passport_id] = facts.bundles
         if (facts.attempt or 1) < claims.attempt:
             message = f"declares attempt {facts.attempt or 1}, and is attempt {claims.attempt} in this log"
             self.found("registry.attempt", where, message)
@@ -374,27 +372,10 @@ class _Work:
         """Hold an entry against what ended passports before it."""
         self._endings.follow(logged)
         claims = logged.found.claims
-        if isinstance(claims, Claims):
-            if by := self._refuted(logged.found.entry.subject, claims):
-                message = f"rests on evidence that entry {by[0]} revoked as false"
-                self.found("registry.evidence-false", where, message)
-        elif (
+        if (
             isinstance(claims, Revocation | Supersession)
             and claims.passport_id in self._policy.issuers
             and not self._endings.ends(logged)
         ):
             name, issuer = self._policy.name(logged), self._policy.issuers[claims.passport_id]
             self.found("registry.not-issuer", where, f"{name} ends a passport that {issuer} issued")
-
-    def _refuted(self, lineage: str, claims: Claims) -> list[int]:
-        """Return the entries so far that revoked what a passport rests on as false."""
-        evidence = {claims.evidence, *self._pooled.get(claims.passport_id, ())}
-        return [by for by, false in self._endings.refuted(lineage) if false in evidence]
-
-    def _notes_on_lineages(self) -> Iterator[str]:
-        for names in self._lineages.alike():
-            yield f"the lineages {', '.join(map(repr, names))} differ in spelling alone"
-        for issued in self._endings.issued():
-            if issued.ending is None and (by := self._refuted(issued.lineage, issued.claims)):
-                logs = f"entry {issued.index} logs a passport"
-                yield f"{logs} on evidence that entry {by[0]} revoked as false; it stands"

@@ -4,25 +4,24 @@
     exported.size, exported.written
 
 Written in this order: whatever the new checkpoint needs, all of it on the disk; then the checkpoint, by
-renaming; then narrower forms of tiles that are full by now are removed. So at any instant, and after a power
-cut at any instant, the checkpoint in the folder is one whose tiles and bundles are all there. Nothing is
-exported that does not lead to the signed root, and what is there already is read, compared and not touched: a
-folder with a file that is not this log's, with another log, or with a later state of this one, is refused.
+renaming. So at any instant, and after a power cut at any instant, the checkpoint in the folder is one whose
+tiles and bundles are all there. Nothing is exported that does not lead to the signed root, and what is there
+already is read, compared and not touched: a folder with a file that is not this log's, with another log, or
+with a later state of this one, is refused. Narrower forms of a tile stay where they are.
 """
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING, NamedTuple
 
 from certkit import files
-from certkit.errors import CertkitError, MismatchError, UsageError
+from certkit.errors import CertkitError, MismatchError
 from certkit.registry import store
 from certkit.registry.entry import read as parse
 from certkit.registry.heads import BRING_BACK, read, refuse_fork
 from certkit.registry.registry import Registry
 from certkit.registry.source import CHECKPOINT, Published
-from certkit.tlog import bundle, tiles
+from certkit.tlog import tiles
 from certkit.tlog.tree import leaf_hash
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ def export(folder: Path, out: Path, *, passports: bool, progress: Progress) -> E
     ``registry.inconsistent`` where the registry contradicts its checkpoint, `UsageError` ``registry.busy`` or
     ``file.unwritable``, and as `Registry.open`.
     """
-    _refuse_inside(folder, out)
     with Registry.open(folder) as registry:
         files.make_folder(out)
         with files.locked(out), registry.reading() as log:
@@ -60,12 +58,6 @@ def export(folder: Path, out: Path, *, passports: bool, progress: Progress) -> E
             before = work.before()
             written = work.write(before, passports=passports, progress=progress)
     return Exported(work.head.origin, work.head.size, before.size if before else None, written)
-
-
-def _refuse_inside(folder: Path, out: Path) -> None:
-    inner, outer = out.resolve(), folder.resolve()
-    if inner == outer or outer in inner.parents:
-        raise UsageError("usage.option", "would be written into the registry", where=str(out))
 
 
 class _Export:
@@ -142,7 +134,6 @@ class _Export:
         if before is None or self._tree.note() != self._note:
             files.write(self._out / CHECKPOINT, self._note)
             written += 1
-        self._prune(places)
         return written
 
     def _files(self, tile: Tile) -> Iterator[tuple[Tile, bytes]]:
@@ -153,13 +144,13 @@ class _Export:
             if b"".join(map(leaf_hash, entries)) != hashes:
                 message = f"the entries of tile 0/{tile.n} do not lead to the root that was signed"
                 raise MismatchError("registry.inconsistent", message)
-            yield tile._replace(level=tiles.BUNDLES), bundle.encode(entries)
+            yield tile._replace(level=tiles.BUNDLES), tiles.encode_bundle(entries)
         yield tile, hashes
 
     def _is_there(self, tile: Tile, data: bytes) -> bool:
         """Tell whether the folder has a file already; raise `MismatchError` where it is another."""
         path = self._out / tile.path
-        if path.exists() and files.read(path, limit=bundle.MAX_BUNDLE) != data:
+        if path.exists() and files.read(path, limit=tiles.MAX_BUNDLE) != data:
             raise self._damaged(tile.path)
         return path.exists()
 
@@ -185,12 +176,3 @@ class _Export:
                     files.flush(target, self._out)  # as above
                 elif (data := self._registry.passport(stored.sha256)) is not None:
                     yield name, data  # else it was withdrawn, which the entry survives
-
-    def _prune(self, places: list[Tile]) -> None:
-        """Remove the narrower forms of the tiles that became full; readers find them in the full one."""
-        for tile in places:
-            if tile.width == tiles.WIDTH:
-                levels = (tile.level, tiles.BUNDLES) if tile.level == 0 else (tile.level,)
-                for level in levels:
-                    path = self._out / tile._replace(level=level).path
-                    shutil.rmtree(path.with_name(f"{path.name}.p"), ignore_errors=True)

@@ -11,8 +11,8 @@ keeper. A log that is not in the file is believed once.
         …                                      # the new checkpoint is on the registry's disk
         head.advance(newer, root_at)           # and is remembered when the block has ended
 
-Beside the file may stand a snapshot of what the log's entries say (`certkit.registry.ledger`); its digest is
-in this file, so it is believed as the head is.
+Beside the head may stand a snapshot of what the log's entries say (`certkit.registry.ledger`), believed as
+the head is.
 
 The order is: registry, then this file, then the proof is handed out. A crash in between leaves a head that
 is older than the registry, which is no contradiction and is caught up with.
@@ -43,13 +43,9 @@ if TYPE_CHECKING:
 
 DDL: Final = (
     "CREATE TABLE head (vkey TEXT PRIMARY KEY, note BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE snapshot (vkey TEXT PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE snapshot (vkey TEXT PRIMARY KEY, digest BLOB NOT NULL, data BLOB NOT NULL)",
 )
-"""By the log's verifier key: the newest signed checkpoint, and the digest of the snapshot kept beside it."""
-
-
-MAX_SNAPSHOT: Final = 1 << 30
-"""The most bytes of a snapshot: 25 for each entry of the log."""
+"""By the log's verifier key: the newest signed checkpoint, and the snapshot kept beside it."""
 
 ASK: Final = "ask whoever keeps the log for it as it is now; it had more, or other, entries before"
 BRING_BACK: Final = (
@@ -61,9 +57,8 @@ BRING_BACK: Final = (
 class Head:
     """The newest head of one log that one of its keys signed, while nobody else may change it."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, keys: Sequence[VerifierKey]) -> None:
-        self._path, self._connection = path, connection
-        self._keys = keys
+    def __init__(self, connection: sqlite3.Connection, keys: Sequence[VerifierKey]) -> None:
+        self._connection, self._keys = connection, keys
         self._note = _note(connection, keys)
 
     def advance(self, note: bytes, root_at: RootAt) -> None:
@@ -86,30 +81,15 @@ class Head:
         """Keep a snapshot for the next one who writes; raise `UsageError` ``file.unwritable``."""
         digest = hashlib.sha256(snapshot).digest()
         for key in self._keys:
-            files.write(_beside(self._path, key), snapshot)
-            self._connection.execute("REPLACE INTO snapshot VALUES (?, ?)", (str(key), digest))
+            self._connection.execute("REPLACE INTO snapshot VALUES (?, ?, ?)", (str(key), digest, snapshot))
 
-    def kept(self, warn: Callable[[str], None]) -> bytes | None:
-        """Return the snapshot that was kept for the log, None where there is none to believe.
-
-        `warn` is told where there is one that is not the one that was kept: altered, older or another log's.
-        """
-        key = self._keys[0]
-        row = self._connection.execute("SELECT digest FROM snapshot WHERE vkey = ?", (str(key),)).fetchone()
-        path = _beside(self._path, key)
-        if not path.exists():
+    def kept(self) -> bytes | None:
+        """Return the snapshot that was kept for the log, no bytes of an altered one; None for none."""
+        query = "SELECT digest, data FROM snapshot WHERE vkey = ?"
+        row = self._connection.execute(query, (str(self._keys[0]),)).fetchone()
+        if row is None:
             return None
-        with suppress(CertkitError):
-            data = files.read(path, limit=MAX_SNAPSHOT)
-            if row is not None and hashlib.sha256(data).digest() == row[0]:
-                return data
-        warn(f"{path} is not the snapshot that was kept for this log; all entries are read instead")
-        return None
-
-
-def _beside(path: Path, key: VerifierKey) -> Path:
-    digest = hashlib.sha256(str(key).encode()).hexdigest()
-    return path.with_name(f"{path.name}.{digest[:16]}.snapshot")
+        return row[1] if hashlib.sha256(row[1]).digest() == row[0] else b""
 
 
 def read(note: bytes) -> Checkpoint:
@@ -137,7 +117,7 @@ class Heads:
         self._connection = connection
 
     @classmethod
-    def open(cls, path: Path, *, patience: float = store.PATIENCE) -> Heads:
+    def open(cls, path: Path) -> Heads:
         """Open the file, or make it.
 
         Raises `UsageError` ``registry.busy`` or ``file.unwritable``, `InputError` ``registry.heads`` where
@@ -146,7 +126,7 @@ class Heads:
         _is_there(path)
         files.make_folder(path.parent)
         with store.translated(path, damaged=_unreadable), ExitStack() as undo:
-            connection = store.open_file(path, "rwc", patience)
+            connection = store.open_file(path, "rwc")
             undo.callback(connection.close)
             # Where another writer is in the way, the file stays in its slower and equally safe mode.
             with suppress(sqlite3.OperationalError):
@@ -154,7 +134,6 @@ class Heads:
             with store.Writing(connection):
                 for statement in DDL:
                     connection.execute(statement.replace("TABLE", "TABLE IF NOT EXISTS"))
-            _check(connection, path)
             undo.pop_all()
         return cls(path, connection)
 
@@ -169,7 +148,7 @@ class Heads:
         Nothing is remembered if the block raises. Raises as `open` does.
         """
         with store.translated(self._path, damaged=_unreadable), store.Writing(self._connection):
-            yield Head(self._path, self._connection, keys)
+            yield Head(self._connection, keys)
 
 
 def remembered(path: Path, *keys: VerifierKey) -> Checkpoint | None:
@@ -180,7 +159,6 @@ def remembered(path: Path, *keys: VerifierKey) -> Checkpoint | None:
     if not _is_there(path):
         return None
     with store.translated(path, damaged=_unreadable), closing(store.open_reading(path)) as connection:
-        _check(connection, path)
         note = _note(connection, keys)
     return None if note is None else read(note)
 
@@ -196,11 +174,6 @@ def _is_there(path: Path) -> bool:
     if not path.is_file():
         raise _unreadable("is no file", str(path))
     return True
-
-
-def _check(connection: sqlite3.Connection, path: Path) -> None:
-    if not store.has_schema(connection, DDL):
-        raise _unreadable("holds other tables than it should", str(path))
 
 
 def _note(connection: sqlite3.Connection, keys: Sequence[VerifierKey]) -> bytes | None:

@@ -31,7 +31,6 @@ from certkit.registry.entry import (
     KeyChange,
     Logged,
     Previous,
-    Revocation,
     Type,
     begins,
     chosen,
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.passport.trust import Trust
-    from certkit.registry.entry import Stored, UnverifiedEntry
+    from certkit.registry.entry import UnverifiedEntry
     from certkit.registry.log import Log
     from certkit.tlog.checkpoint import Checkpoint
 
@@ -63,39 +62,36 @@ _FOLLOWED: Final = {_LETTERS[name] for name in ("passport", "supersede", "revoke
 _KEY: Final = 8
 """The bytes of a value in a column."""
 _NOTHING: Final = bytes(_KEY)
-_NO_MARKS: Final = str.maketrans("", "", "-:TZ")
 
 
 class Columns(Struct, kw_only=True):
     """Where to look for each entry of a log, in columns of fixed width; small, and loaded in one piece.
 
-    They hold 8 bytes an entry: a short hash of how its lineage is spelt, the beginning of the id of the
-    passport that it logs, its date; and a letter for its type. So they may name an entry too many, and
-    whoever asks reads the entry.
+    They hold 8 bytes an entry: a short hash of how its lineage is spelt, and the beginning of the id of the
+    passport that it logs; and a letter for its type. So they may name an entry too many, and whoever asks
+    reads the entry. `newest` is the latest date that each submitter wrote, with its entry.
     """
 
     origin: str = ""
     root: bytes = b""
-    newest: str = ""
+    newest: dict[str, tuple[str, int]] = field(default_factory=dict)
     spellings: bytearray = field(default_factory=bytearray)
     passports: bytearray = field(default_factory=bytearray)
-    dates: bytearray = field(default_factory=bytearray)
     types: bytearray = field(default_factory=bytearray)
 
     @property
     def is_whole(self) -> bool:
         """Whether every column is about as many entries."""
-        widths = {len(column) for column in (self.spellings, self.passports, self.dates)}
-        return widths == {len(self.types) * _KEY}
+        return len(self.spellings) == len(self.passports) == len(self.types) * _KEY
 
     def add(self, entry: UnverifiedEntry | None) -> None:
         """Take the next entry; None stands for what is no entry, as an audit tells."""
         said, claims = (entry.entry, entry.passport) if entry else (None, None)
         self.spellings += _short(said.subject) if said else _NOTHING
         self.passports += bytes.fromhex(claims.passport_id[7 : 7 + 2 * _KEY]) if claims else _NOTHING
-        self.dates += _number(said.issued_at) if said else _NOTHING
+        if said and said.issued_at > self.newest.get(said.submitter, ("", 0))[0]:
+            self.newest[said.submitter] = said.issued_at, len(self.types)
         self.types.append(_LETTERS[said.type] if said else ord("-"))
-        self.newest = max(self.newest, said.issued_at) if said else self.newest
 
     def of_lineage(self, lineage: str) -> Iterator[int]:
         """Yield the places of entries that may be about a lineage, however it is spelt, in order."""
@@ -117,12 +113,6 @@ class Columns(Struct, kw_only=True):
             index for index in _places(self.passports, start) if self.types[index] == _LETTERS["passport"]
         )
 
-    def later(self, date: str) -> list[int]:
-        """Return the places of entries that are dated later, the latest date first."""
-        after, dates = _number(date), self.dates
-        dated = ((bytes(dates[at : at + _KEY]), at // _KEY) for at in range(0, len(dates), _KEY))
-        return [index for number, index in sorted(dated, reverse=True) if number > after]
-
 
 def _places(column: bytearray, value: bytes, *, width: int = _KEY) -> Iterator[int]:
     at = column.find(value)
@@ -136,15 +126,10 @@ def _short(lineage: str) -> bytes:
     return blake2b(spelling(lineage).encode(), digest_size=_KEY).digest()
 
 
-def _number(date: str) -> bytes:
-    """Return a date as entries write it as a number whose bytes have its order."""
-    return int(date.translate(_NO_MARKS)).to_bytes(_KEY)
-
-
 class Ledger:
     """The entries of the log in an open database, by lineage and by passport; `where` names it in errors.
 
-    `kept` returns a snapshot that may be believed, `load` a passport's file; `warn` takes a false snapshot.
+    `load` returns a passport's file; `warn` reports a false snapshot.
     """
 
     def __init__(
@@ -153,12 +138,11 @@ class Ledger:
         *,
         where: str,
         progress: Progress = SILENT,
-        kept: Callable[[], bytes | None] = lambda: None,
         warn: Warn = lambda _: None,
-        load: Callable[[Stored], bytes | None] = lambda _: None,
+        load: Callable[[str], bytes | None] = lambda _: None,
     ) -> None:
         self._log, self._where, self._progress = log, where, progress
-        self._load, self._kept, self._warn = load, kept, warn
+        self._load, self._warn = load, warn
         self.trust: Trust | None = None
         """Whose entries count; None where everybody's do."""
         self._policy = Policy("")
@@ -173,7 +157,6 @@ class Ledger:
         self.log_keys = LogKeys(self.origin)
         self._lineages = Lineages()
         self._followed: set[str] = set()
-        self._false: dict[str, set[str]] = {}
         for index in _places(columns.types, bytes([_LETTERS["key"]]), width=1):
             if logged := self._logged(index):
                 self._change_keys(index, logged.found)
@@ -193,18 +176,24 @@ class Ledger:
         self._columns.origin, self._columns.root = self.origin, self._frontier.root
         return msgspec.msgpack.encode(self._columns)
 
-    def follow(self, head: Checkpoint, trust: Trust | None = None) -> None:
+    def follow(
+        self,
+        head: Checkpoint,
+        trust: Trust | None = None,
+        kept: Callable[[], bytes | None] = lambda: None,
+    ) -> None:
         """Read on, up to a head that was verified; entries that keys of a policy signed for this log count.
 
-        Raises `MismatchError` ``registry.inconsistent`` where the entries are not the head's.
+        `kept` returns a snapshot to begin with. Raises `MismatchError` ``registry.inconsistent`` where the
+        entries are not the head's.
         """
         if (self.origin, self.trust) != (head.origin, trust):
-            self.trust, self._policy = trust, Policy(head.origin, trust, self._load, strict=False)
-            self._begin(head)
+            self.trust, self._policy = trust, Policy(head.origin, trust, self._load)
+            self._begin(head, kept())
         if self._reaches(head):
             return
         # Entries read in an aborted transaction may be gone; then start again from the snapshot.
-        self._begin(head)
+        self._begin(head, kept())
         if not self._reaches(head):
             raise MismatchError(
                 "registry.inconsistent",
@@ -212,10 +201,10 @@ class Ledger:
                 hint="'certkit registry audit' tells what is wrong",
             )
 
-    def _begin(self, head: Checkpoint) -> None:
+    def _begin(self, head: Checkpoint, data: bytes | None) -> None:
         """Begin with the snapshot, where it is about the beginning of this log, or else with nothing."""
         self._forget(Columns(), Frontier())
-        if (data := self._kept()) is None:
+        if data is None:
             return
         # What is no snapshot, or tiles that are damaged and cannot show that it is this log's.
         with suppress(msgspec.DecodeError, UnicodeDecodeError, MismatchError):
@@ -283,11 +272,10 @@ class Ledger:
     def newest(self, since: str) -> str:
         """Return the latest date of an entry that counts, where that is later than `since`; or nothing.
 
-        Raises `MismatchError` ``registry.inconsistent``.
+        Of each submitter the latest entry alone is asked. Raises `MismatchError` ``registry.inconsistent``.
         """
-        later = self._columns.later(since) if self._columns.newest > since else []
-        dates = (self.entry(index).entry.issued_at for index in later if self._counts(index))
-        return next(dates, "")
+        later = (newest for newest in self._columns.newest.values() if newest[0] > since)
+        return max((date for date, index in later if self._counts(index)), default="")
 
     def _counts(self, index: int) -> bool:
         logged = self._logged(index)
@@ -325,31 +313,27 @@ class Ledger:
         names = (logged.found.entry.subject for logged in counting)
         return next((name for name in names if name != lineage), None)
 
-    def passports(self, lineage: str) -> Iterator[tuple[int, Stored]]:
-        """Yield the entries of a lineage's passports, with the files that they name, in their order."""
-        for logged in self._about(lineage):
-            if (stored := logged.found.entry.passport) is not None:
-                yield logged.index, stored
+    def is_false(self, lineage: str, evidence: str) -> bool:
+        """See `Lineages`."""
+        return self._of(lineage).is_false(lineage, evidence)
+
+    def passports(self, lineage: str) -> Iterator[Logged]:
+        """Return the entries of a lineage's passports, in their order."""
+        return (logged for logged in self._about(lineage) if logged.found.passport)
 
     def attempt(self, lineage: str, profile: str, evidence: str) -> int:
         """See `Lineages`."""
         return self._of(lineage).attempt(lineage, profile, evidence)
 
-    def ended(self, lineage: str, passport_ids: set[str]) -> Passports:
-        """Return what the entries of a lineage say of some passports and of those that take their place."""
+    def ended(self, lineage: str, passport_id: str) -> Passports:
+        """Return what the entries of a lineage say of a passport and of those that take its place."""
         passports = Passports(self._policy)
         for logged in self._about(lineage):
             claims = logged.found.claims
             named = {logged.found.passport_id, claims.supersedes if isinstance(claims, Claims) else None}
-            if named & passport_ids and logged.found.entry.log == self.origin:
+            if passport_id in named and logged.found.entry.log == self.origin:
                 passports.follow(logged)
         return passports
-
-    def refuted(self, lineage: str) -> Iterator[tuple[int, str]]:
-        """Yield the entries by which issuers revoked evidence of a lineage as false, with its digest."""
-        self._of(lineage)
-        if (false := self._false.get(lineage)) and self.trust is not None:
-            yield from self.ended(lineage, false).refuted(lineage)
 
     def _about(self, lineage: str) -> Iterator[Logged]:
         """Return the passports of a lineage and the entries that end some, in their order."""
@@ -367,10 +351,8 @@ class Ledger:
         return self._lineages
 
     def _take(self, logged: Logged) -> None:
-        self._lineages.follow(logged)
-        claims = logged.found.claims
-        if isinstance(claims, Revocation) and claims.reason == "evidence-false":
-            self._false.setdefault(logged.found.entry.subject, set()).add(claims.passport_id)
+        is_passport = logged.found.passport is not None
+        self._lineages.follow(logged, signed=is_passport or self._counts(logged.index))
 
     def _logged(self, index: int) -> Logged | None:
         data = self._bytes(index)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 KEY_FILE: Final = "log-key.pem"
 NEXT_KEY: Final = "next-log-key.pem"
 """The key that takes over, while it does."""
+_TELLS: Final = "'certkit registry audit' tells what is wrong"
 
 
 @dataclass(slots=True)
@@ -182,12 +183,9 @@ class Log:
         if (made.size, made.root) != (head.size, head.root):
             message = f"the entries are not those of the checkpoint over {head.size:,}, nothing was repaired"
             raise MismatchError("registry.inconsistent", message)
-        due = {(tile.level, tile.n) for tile in tiles.tiles(head.size)}
-        strays = set(self._connection.execute("SELECT level, n FROM tile")) - due
-        self._connection.executemany("DELETE FROM tile WHERE level = ? AND n = ?", strays)
         self._connection.executemany("REPLACE INTO tile VALUES (?, ?, ?)", right)
         self._state = self._checked = None
-        return [f"tile {level}/{n}" for level, n in sorted({*strays, *((level, n) for level, n, _ in right)})]
+        return [f"tile {level}/{n}" for level, n, _ in sorted(right)]
 
     def root_at(self, size: int) -> Hash:
         """Return the root that the tree had at a size up to its own, every hash proven by the checkpoint.
@@ -246,11 +244,8 @@ class Log:
             raise MismatchError("registry.inconsistent", error.message) from None
         (last,) = self._connection.execute("SELECT max(idx) FROM leaf").fetchone()
         if (-1 if last is None else last) != size - 1:
-            raise MismatchError(
-                "registry.inconsistent",
-                f"the checkpoint speaks of {size:,} entries, the last one stored is {last}",
-                hint="'certkit registry audit' tells what is wrong",
-            )
+            message = f"the checkpoint speaks of {size:,} entries, the last one stored is {last}"
+            raise MismatchError("registry.inconsistent", message, hint=_TELLS)
         try:
             head = open_checkpoint(note, key).checkpoint
         except MismatchError:
@@ -265,11 +260,8 @@ class Log:
         except CertkitError as error:
             raise MismatchError("registry.inconsistent", error.message) from None
         if frontier.root != head.root:
-            raise MismatchError(
-                "registry.inconsistent",
-                "the stored tree does not have the root that was signed",
-                hint="'certkit registry audit' tells what is wrong",
-            )
+            message = "the stored tree does not have the root that was signed"
+            raise MismatchError("registry.inconsistent", message, hint=_TELLS)
         return _State(key, note, head, frontier, edge)
 
 
@@ -318,20 +310,12 @@ class LogKeys:
         return "it hands over to a key that the log had before" if again else None
 
 
-def log_key_file(named: Path | None, registry: Path, *, finishing: bool = False) -> Path:
+def log_key_file(named: Path | None, registry: Path) -> Path:
     """Return the file of a log's private key: the named one, or that in the registry's folder.
 
-    Where a change of keys was interrupted, nothing is signed with either key until `finishing` it.
-    Raises `UsageError` ``registry.log-key``, `InputError` ``file.missing``.
+    Raises `InputError` ``file.missing``.
     """
     path = named or registry / KEY_FILE
-    if named is None and not finishing and (registry / NEXT_KEY).exists():
-        raise UsageError(
-            "registry.log-key",
-            "a change of the log's key was interrupted",
-            where=str(registry / NEXT_KEY),
-            hint=f"finish it: certkit registry rotate-key {registry}",
-        )
     if named is None and not path.exists():
         store.located(registry)
         raise InputError(
@@ -351,8 +335,3 @@ def load_log_key(path: Path) -> Ed25519PrivateKey:
             hint="logs are signed with Ed25519; 'certkit keys generate' makes such a key",
         )
     return key
-
-
-def make_log_key() -> Ed25519PrivateKey:
-    """Return a new key to sign a log with, from the operating system's randomness."""
-    return Ed25519PrivateKey.generate()

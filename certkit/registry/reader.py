@@ -12,21 +12,22 @@ revoked has to read all entries, and the answer is "as of checkpoint N". What th
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from certkit.errors import MismatchError, UnavailableError, UntrustedError, UsageError
+from certkit.errors import MismatchError, UntrustedError, UsageError
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress
 from certkit.registry import store
-from certkit.registry.entry import Logged, Stored, begins, chosen, is_index, read
+from certkit.registry.entry import Logged, begins, chosen, is_index, read
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
 from certkit.registry.source import keys_of_log, log_key, opened, walk
 from certkit.registry.state import Issued, Passports, Policy
 from certkit.tlog.checkpoint import NOBODY, Quorum, SignedCheckpoint, counted, open_checkpoint
-from certkit.tlog.tree import Frontier, Hash
+from certkit.tlog.tree import EMPTY_ROOT, Frontier, Hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -55,24 +56,12 @@ class History(Struct, frozen=True, kw_only=True):
 
     @property
     def drifted(self) -> bool:
-        """Whether the log says that the latest passport drifted.
-
-        A passport on the same evidence about the same agent shows nothing new: the one before it decides.
-        """
-        later = None
-        for issued in reversed(self.passports):
-            same = (issued.claims.evidence, issued.claims.agent)
-            if later not in {None, same} or issued.drift is not None:
-                return later in {None, same}
-            later = same
-        return False
+        """Whether the log says that the latest passport drifted."""
+        return self.passports[-1].drift is not None
 
 
 def history(lineage: str, entries: Iterable[Logged], policy: Policy) -> History:
-    """Return the history that the entries about a lineage tell, in their order, under a policy.
-
-    Raises `MismatchError` ``registry.entry-signature`` where a key of the policy is named and did not sign.
-    """
+    """Return the history that the entries about a lineage tell, in their order, under a policy."""
     passports, about = Passports(policy), list(entries)
     counted = [(logged, passports.follow(logged)) for logged in about]
     kept = tuple(logged for logged, counts in counted if counts and passports.ends(logged))
@@ -111,19 +100,14 @@ class Reader:
         ``registry.rollback`` where they do not go on from what is remembered.
         """
         frontier, head, earlier = Frontier(), self.head.checkpoint, self._earlier
-        roots: dict[int, Hash] = {}
-
-        def grow(leaves: list[Hash]) -> None:
-            if earlier and frontier.size <= earlier.size < frontier.size + len(leaves):
-                then = frontier.copy()
-                then.extend(leaves[: earlier.size - frontier.size])
-                roots[earlier.size] = then.root
-            frontier.extend(leaves)
-
-        rows = walk(self._source, grow, progress=self._progress, label="reading the log", size=head.size)
-        for number, (index, data, leaf) in enumerate(rows):
-            if index != number or not isinstance(data, bytes):
-                raise MismatchError("registry.inconsistent", f"entry {number} is missing")
+        roots = {0: EMPTY_ROOT}
+        rows = chain.from_iterable(walk(self._source, self._progress, "reading the log", head.size))
+        for index, data, leaf in rows:
+            if index != frontier.size or not isinstance(data, bytes):
+                raise MismatchError("registry.inconsistent", f"entry {frontier.size} is missing")
+            frontier.add(leaf)
+            if earlier and frontier.size == earlier.size:
+                roots[earlier.size] = frontier.root
             yield index, data, leaf
         if (frontier.size, frontier.root) != (head.size, head.root):
             raise MismatchError(
@@ -138,9 +122,8 @@ class Reader:
     def history(self, name: str, trust: Trust | None = None) -> History:
         """Return the history of a lineage, by its whole name or, where no provider is stated, by the agent's.
 
-        With a trust policy only what counts under it is told. Raises as `entries` and
-        `certkit.registry.state.history`, `InputError` ``registry.entry``, and `UsageError`
-        ``registry.unknown``.
+        With a trust policy only what counts under it is told. Raises as `entries`, `InputError`
+        ``registry.entry``, and `UsageError` ``registry.unknown``.
         """
         lineage = name if "/" in name else f"-/{name}"
         about = [logged for logged in self.logged() if logged.found.entry.subject == lineage]
@@ -163,36 +146,21 @@ class Reader:
         for index, data, leaf in self.entries():
             yield Logged(index, leaf, read(data))
 
-    def passports(self) -> list[Issued]:
-        """Return all passports of the log with what ended them, whoever signed the entries, oldest first.
-
-        Raises as `logged`.
-        """
-        passports = Passports(self.policy())
-        for logged in self.logged():
-            passports.follow(logged)
-        return list(passports.issued())
-
     def find(self, ident: str) -> tuple[Logged, Issued | None]:
         """Return an entry by its index, or that of a passport by its id or the beginning of it.
 
         With it comes the passport that it logs. Raises as `logged`, and `UsageError` ``registry.unknown``.
         """
-        number = int(ident) if is_index(ident, self.head.checkpoint.size) else None
-        passports, entries, firsts = Passports(self.policy()), dict[int, Logged](), dict[str, int]()
-        for logged in self.logged():
-            passports.follow(logged)
-            claims = logged.found.passport
-            if logged.index == number or (number is None and claims and begins(claims.passport_id, ident)):
-                entries[logged.index] = logged
-                firsts.setdefault(str(logged.found.passport_id), logged.index)
-        logged = entries[chosen(ident, firsts, where=str(self._folder)) if number is None else number]
-        claims = logged.found.passport
-        issued = (issued for issued in passports.issued() if claims and issued.claims == claims)
-        return logged, next(issued, None)
+        entries, passports = self.listed()
+        firsts = {name: issued.index for name, issued in passports.items() if begins(name, ident)}
+        index = (
+            int(ident) if is_index(ident, len(entries)) else chosen(ident, firsts, where=str(self._folder))
+        )
+        claims = entries[index].found.passport
+        return entries[index], passports.get(claims.passport_id) if claims else None
 
     def listed(self) -> tuple[list[Logged], dict[str, Issued]]:
-        """Return every entry of the log, and what `passports` does, by id; raise as that does."""
+        """Return every entry, and all passports by id, whoever signed the entries; raise as `logged`."""
         entries, passports = list(self.logged()), Passports(self.policy())
         for logged in entries:
             passports.follow(logged)
@@ -202,9 +170,9 @@ class Reader:
         """Return whose entries count: everybody's, or those that a trust policy's keys signed."""
         return Policy(self.head.checkpoint.origin, trust, self.passport)
 
-    def passport(self, file: Stored) -> bytes | None:
-        """Return a logged passport's bytes, None where they are not here or have changed."""
-        return store.intact_blob(self._folder, file.sha256)
+    def passport(self, sha256: str) -> bytes | None:
+        """Return a logged passport by the digest of its file, None where it is not here or has changed."""
+        return store.intact_blob(self._folder, sha256)
 
 
 @contextmanager
@@ -228,10 +196,7 @@ def reading(
         if trust is None:
             key, quorum = source.vkey(), NOBODY
         else:
-            try:
-                key = log_key(source.note(), trust)
-            except UnavailableError as error:
-                raise UntrustedError(error.code, error.message, where=str(folder), hint=error.hint) from None
+            key = log_key(source.note(), trust, UntrustedError)
             quorum = Quorum.of(trust.witnesses.k, trust.witnesses.keys)
 
         def seen(origin: str) -> Checkpoint | None:

@@ -10,21 +10,24 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Self
 from uuid import NAMESPACE_URL, uuid5
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit import files
 from certkit.errors import CertkitError, UsageError
 from certkit.passport import keys
 from certkit.progress import SILENT, Progress
 from certkit.registry import store
+from certkit.registry.drifts import Line, logged
 from certkit.registry.entry import KeyChange, Logged, Stored, is_index, read
 from certkit.registry.heads import Heads, refuse_fork, remembered
 from certkit.registry.ledger import Ledger, Warn
-from certkit.registry.log import KEY_FILE, Log
+from certkit.registry.log import KEY_FILE, NEXT_KEY, Log, load_log_key
 from certkit.registry.writing import Appended, Turn
 from certkit.tlog.note import Signer, VerifierKey
 from certkit.tlog.tree import leaf_hash
@@ -35,17 +38,16 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
     from certkit.passport.keys import PrivateKey
     from certkit.passport.trust import Trust
-    from certkit.registry.entry import AnyClaims, Check, PassportFacts
+    from certkit.registry.drifts import Compared
+    from certkit.registry.entry import Check, PassportFacts
     from certkit.registry.heads import Head
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.proof import LogProof
 
-Follow = Callable[["PassportFacts", Iterable[bytes]], Sequence["AnyClaims"]]
-"""Returns what is logged along with a passport, given its facts and those before it in its lineage."""
+Compare = Callable[[Iterable[bytes | None]], "Compared | None"]
+"""Compares the last of some passports with those before it; see `certkit.registry.drifts.compared`."""
 
 SPARED: Final = 5_000
 """How many entries the next one who writes would have to read before a snapshot of them is kept."""
@@ -65,20 +67,15 @@ class Registry:
         progress: Progress = SILENT,
         warn: Warn = lambda _: None,
     ) -> None:
-        self._folder, self._warn = folder, warn
-        self._connection = connection
-        self._heads = heads
+        self._folder, self._connection, self._heads = folder, connection, heads
         self._log = Log(connection)
-        self._held: Head | None = None
         self._saved = 0
-        self._closed = False
         self._known = Ledger(
             self._log,
             where=str(folder),
             progress=progress,
-            kept=self._kept,
             warn=warn,
-            load=lambda file: self.passport(file.sha256),
+            load=self.passport,
         )
 
     @classmethod
@@ -114,21 +111,20 @@ class Registry:
         folder: Path,
         *,
         heads: Path | None = None,
-        patience: float = store.PATIENCE,
         progress: Progress = SILENT,
         warn: Warn = lambda _: None,
     ) -> Self:
         """Open a registry, for writing if it is said where the signed heads are remembered.
 
-        `patience` is how many seconds to wait for another writer. `progress` is told how far the entries are
-        read, which the first to write does, and `warn` receives the complaint about a snapshot of them that
-        is false. Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError`
-        ``registry.damaged``, `UsageError` ``file.unwritable``, and what `Heads.open` does.
+        `progress` is told how far the entries are read, which the first to write does, and `warn` receives
+        the complaint about a snapshot of them that is false. Raises `InputError` ``registry.missing`` or
+        ``registry.format``, `MismatchError` ``registry.damaged``, `UsageError` ``file.unwritable``, and what
+        `Heads.open` does.
         """
         with ExitStack() as undo:
-            connection = store.connect(folder, writable=heads is not None, patience=patience)
+            connection = store.connect(folder, writable=heads is not None)
             undo.callback(connection.close)
-            remembered = Heads.open(heads, patience=patience) if heads else None
+            remembered = Heads.open(heads) if heads else None
             opened = cls(folder, connection, remembered, progress=progress, warn=warn)
             undo.pop_all()
         return opened
@@ -140,7 +136,6 @@ class Registry:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
-        self._closed = True
         if self._heads:
             self._heads.close()
 
@@ -189,34 +184,34 @@ class Registry:
         submitter: PrivateKey,
         log_key: Ed25519PrivateKey,
         at: datetime,
-        follow: Follow = lambda _facts, _earlier: (),
+        compare: Compare = lambda _: None,
         trust: Trust | None = None,
     ) -> Appended:
         """Log a passport that `check` accepts; the same passport again is its first index.
 
-        With a policy, nothing but what its keys signed for this log dates it, or has logged it already. What
-        `follow` makes of its facts and of the passports before it in its lineage is logged after it, in one
-        with it. `submitter` signs the entries, `log_key` the checkpoint; `at` is their time, with a zone.
-        When this returns, all is on the disk and the checkpoint remembered; when it raises, no entry was
-        added, unless it is the remembering that failed. A failure of the disk may leave the passport's file,
-        which an audit notes. Raises whatever `check` raises; `MismatchError` ``registry.evidence-false``,
-        ``registry.supersedes``, ``registry.attempt``, ``registry.time``, ``registry.inconsistent`` or
-        ``registry.rollback``; `UsageError` ``registry.log-key``, ``registry.busy`` or ``file.unwritable``.
+        With a policy, nothing but what its keys signed for this log dates it, or has logged it already. A
+        drift that `compare` finds is logged after it, in one with it. `submitter` signs the entries,
+        `log_key` the checkpoint; `at` is their time. When this returns, all is on the disk and the
+        checkpoint is remembered; when it raises, no entry was added, unless it is the remembering that
+        failed. A failure of the disk may leave the passport's file. Raises whatever `check` raises;
+        `MismatchError` ``registry.evidence-false``, ``registry.lineage``, ``registry.supersedes``,
+        ``registry.attempt``, ``registry.time``, ``registry.inconsistent`` or ``registry.rollback``;
+        `UsageError` ``registry.log-key``, ``registry.busy`` or ``file.unwritable``.
         """
         facts = check(passport, at)
         with self.turn(log_key, trust) as turn:
-            index = self._known.first(facts.passport_id)
+            index, compared = self._known.first(facts.passport_id), None
             new = index is None
             if index is None:
                 claims = turn.claims(facts)
                 file = Stored(sha256=hashlib.sha256(passport).hexdigest(), size=len(passport))
-                more = follow(facts, self._files(facts.lineage))
+                compared = compare(self._line(facts, passport))
                 entry = turn.draft(facts.lineage, claims, submitter=submitter, at=at, passport=file)
                 index = turn.add(entry)
-                for further in more:
-                    turn.add(turn.draft(facts.lineage, further, submitter=submitter, at=at))
+                if compared and (drift := logged(facts.passport_id, compared)):
+                    turn.log(facts.lineage, drift, submitter=submitter, at=at)
                 store.keep_blob(self._folder, passport)  # on the disk before its entry is committed
-        return Appended(index, new=new, prove=self.prove)
+        return Appended(index=index, new=new, compared=compared)
 
     @contextmanager
     def turn(
@@ -241,10 +236,9 @@ class Registry:
                     )
                 before = self._log.trust(signer)
                 remembered.advance(self._log.note(), self._log.root_at)
-                self._held = remembered
-                self._known.follow(before, trust)
+                self._known.follow(before, trust, remembered.kept)
                 self._saved = max(self._saved, self._known.began)
-                yield Turn(self._log, self._known, signer, self.prove)
+                yield Turn(self._log, self._known, signer)
                 note = self._log.note()
             # Only what is on the disk is remembered, and only what is remembered is handed out.
             remembered.advance(note, lambda _: before.root)
@@ -267,7 +261,33 @@ class Registry:
             change = KeyChange(old=str(turn.signer.vkey), new=str(vkey))
             index = turn.add(turn.draft(self.origin, change, submitter=old, at=at), Signer(self.origin, new))
             self._connection.execute("UPDATE meta SET value = ? WHERE key = 'vkey'", (str(vkey),))
-        return Appended(index, new=True, prove=self.prove), vkey
+        return Appended(index=index, new=True), vkey
+
+    def hand_over(
+        self,
+        *,
+        new: Ed25519PrivateKey | None,
+        old: Callable[[], Ed25519PrivateKey],
+        at: datetime,
+        trust: Trust | None,
+    ) -> VerifierKey:
+        """Hand the log over to another key, or finish what was interrupted; return the new verifier key.
+
+        Without a `new` key one is made, on the disk before it signs anything, and then takes the place of the
+        key in the registry's folder. `old` is asked only where the old key still has to sign. Raises as
+        `rotate` does.
+        """
+        kept = self._folder / NEXT_KEY
+        if new is None and not kept.exists():
+            with self.turn(old()):
+                pass  # what is refused is refused before there is a key that nothing will use
+            keys.write_private(kept, Ed25519PrivateKey.generate(), passphrase=None)
+        coming = new or load_log_key(kept)
+        if self.vkey.public != coming.public_key().public_bytes_raw():
+            self.rotate(old=old(), new=coming, at=at, trust=trust)
+        if new is None:
+            files.move(kept, self._folder / KEY_FILE)
+        return self.vkey
 
     def find(self, ident: str) -> int:
         """Return the index of an entry by its index, or a passport's by its id or the beginning of it.
@@ -324,23 +344,13 @@ class Registry:
             return log.repair()
 
     def prove(self, index: int) -> LogProof:
-        """Return the proof that an entry is in the log as its checkpoint stands now.
-
-        Once the registry is closed, it is opened again for it.
-        """
-        if self._closed:
-            with type(self).open(self._folder) as again:
-                return again.prove(index)
+        """Return the proof that an entry is in the log as its checkpoint stands now."""
         with store.translated(self._path), store.reading(self._connection):
             return self._log.prove(index)
 
     @property
     def _path(self) -> Path:
         return self._folder / store.FILE
-
-    def _kept(self) -> bytes | None:
-        """Return the snapshot of the entries that was kept beside the remembered head."""
-        return None if self._held is None else self._held.kept(self._warn)
 
     def _keep(self, remembered: Head) -> None:
         """Keep a snapshot where the next one who writes would else read many entries."""
@@ -350,7 +360,11 @@ class Registry:
                 remembered.keep(self._known.snapshot())
             self._saved = size
 
-    def _files(self, lineage: str) -> Iterator[bytes]:
-        """Yield the passports of a lineage, oldest first, but those whose file is missing or changed."""
-        passports = (self.passport(file.sha256) for _, file in self._known.passports(lineage))
-        return (data for data in passports if data is not None)
+    def _line(self, facts: PassportFacts, passport: bytes) -> Iterator[bytes | None]:
+        """Yield the passports that a new one is compared with, None for one that is not here, and itself."""
+        line = Line()
+        for earlier in self._known.passports(facts.lineage):
+            if (claims := earlier.found.passport) and (file := earlier.found.entry.passport):
+                line.add(claims.evidence, file.sha256)
+        yield from (self.passport(file) for file in line.before(facts.evidence) if file)
+        yield passport

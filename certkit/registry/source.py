@@ -18,14 +18,14 @@ from certkit.progress import Progress, shown
 from certkit.registry import store
 from certkit.registry.heads import read
 from certkit.registry.log import Log
-from certkit.tlog import bundle, tiles
+from certkit.tlog import tiles
 from certkit.tlog.note import MAX_NOTE, VerifierKey, parse_note
 from certkit.tlog.tiles import WIDTH, Tile
 from certkit.tlog.tree import HASH_SIZE, Hash, leaf_hash
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from certkit.passport.trust import Trust
@@ -37,9 +37,9 @@ CHECKPOINT: Final = "checkpoint"
 class Database:
     """The database of a registry, on one state of it."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
-        self._folder, self._connection, self._log = folder, connection, Log(connection)
-        self.entry, self.tile, self.note = self._log.entry, self._log.tile, self._log.cosigned
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection, log = connection, Log(connection)
+        self.entry, self.tile, self.note = log.entry, log.tile, log.cosigned
         self.passports = True
 
     def vkey(self) -> VerifierKey | None:
@@ -57,22 +57,14 @@ class Database:
         while rows := cursor.fetchmany(WIDTH):
             yield rows
 
-    def faults(self, size: int, log: VerifierKey) -> Iterator[tuple[str, str, str]]:
-        """Yield what else does not hold of a log of a size with this key: a code, where, in words."""
-        expected = {(tile.level, tile.n) for tile in tiles.tiles(size)}
-        for level, n in self._connection.execute("SELECT level, n FROM tile ORDER BY level, n"):
-            if (level, n) not in expected:
-                yield "registry.tile-differs", f"tile {level}/{n}", "no entries give such a tile"
+    def faults(self, log: VerifierKey) -> Iterator[tuple[str, str, str]]:
+        """Yield what else does not hold of a log with this key: a code, where, in words."""
         stated = store.meta(self._connection)
         right = {"format": store.FORMAT, "origin": log.name, "vkey": str(log)}
         for name in sorted(stated.keys() | right.keys()):
             if stated.get(name) != right.get(name):
                 message = f"expected {name} {right.get(name)}, found {stated.get(name)}"
                 yield "registry.checkpoint", "meta", message
-
-    def notes(self, expected: Container[str]) -> Iterator[str]:
-        """Yield what is unusual and harmless; `expected` are the digests of the passports."""
-        return _strays(self._folder, expected)
 
 
 class Published:
@@ -119,7 +111,7 @@ class Published:
         width, data = self._tile(tiles.BUNDLES, n)
         if data is None:
             raise InputError("tlog.tile", f"bundle {n} is missing, too long or a link")
-        return bundle.decode(data, width)[: tiles.width(tiles.BUNDLES, n, self._size)]
+        return tiles.decode_bundle(data, width)[: tiles.width(tiles.BUNDLES, n, self._size)]
 
     def tile(self, level: int, n: int) -> bytes:
         """Return the stored hashes of a tile, nothing where there is none."""
@@ -140,30 +132,12 @@ class Published:
                 return at_hand, data
         return width, None
 
-    def faults(self, _size: int, _log: VerifierKey) -> Iterator[tuple[str, str, str]]:
+    def faults(self, _log: VerifierKey) -> Iterator[tuple[str, str, str]]:
         """Yield nothing: whatever a tree is, its tiles and entries show."""
         return iter(())
 
-    def notes(self, expected: Container[str]) -> Iterator[str]:
-        """See `Database.notes`."""
-        for path, is_link in sorted(files.inside(self._folder)):
-            name = path.relative_to(self._folder).as_posix()
-            if is_link:
-                yield f"{name} is a link, and not followed"
-            elif name != CHECKPOINT and not name.startswith(f"{store.BLOBS}/") and not self._covers(name):
-                yield f"{name} is no part of the log"
-        yield from _strays(self._folder, expected) if self.passports else ()
-
-    def _covers(self, name: str) -> bool:
-        """Tell whether a file is a tile of the log as it is, or a narrower form of one."""
-        try:
-            tile = tiles.parse_path(name)
-        except CertkitError:
-            return False
-        return tile.width <= tiles.width(tile.level, tile.n, self._size)
-
     def _read(self, tile: Tile) -> bytes | None:
-        limit = bundle.MAX_BUNDLE if tile.level == tiles.BUNDLES else tiles.FULL
+        limit = tiles.MAX_BUNDLE if tile.level == tiles.BUNDLES else tiles.FULL
         path = self._folder
         for part in tile.path.split("/"):
             path /= part
@@ -179,13 +153,6 @@ Source = Database | Published
 """Bytes to read, none of them believed; `passports` tells whether the passports are part of it."""
 
 
-def _strays(folder: Path, expected: Container[str]) -> Iterator[str]:
-    for name in store.blob_names(folder):
-        sha256 = name[-64:]
-        if name != f"{sha256[:2]}/{sha256}" or sha256 not in expected:
-            yield f"{store.BLOBS}/{name} belongs to no entry"
-
-
 @contextmanager
 def opened(folder: Path) -> Iterator[Source]:
     """Open what an audit reads: a registry's database, or else an exported tree.
@@ -199,30 +166,20 @@ def opened(folder: Path) -> Iterator[Source]:
             store.translated(folder / store.FILE),
             store.reading(connection),
         ):
-            yield Database(folder, connection)
+            yield Database(connection)
     else:
         yield Published(folder)
 
 
-def walk(
-    source: Source,
-    grow: Callable[[list[Hash]], None],
-    *,
-    progress: Progress,
-    label: str,
-    size: int,
-) -> Iterator[tuple[int, Any, Hash]]:
-    """Yield the entries of a source in order, with their indices and leaf hashes; nothing is believed.
+def walk(source: Source, progress: Progress, label: str, size: int) -> Iterator[list[tuple[int, Any, Hash]]]:
+    """Yield the entries of a source in order, in batches, with indices and leaf hashes; nothing is believed.
 
-    `grow` is told the leaves of a batch before its entries are yielded. What is no bytes, as a database may
-    hold, has the leaf of an empty entry. Raises `CertkitError` where the source cannot be read.
+    What is no bytes, as a database may hold, has the leaf of an empty entry. Raises `CertkitError` where the
+    source cannot be read.
     """
     with shown(progress, label, size) as bar:
         for batch in source.batches():
-            leaves = [leaf_hash(data if isinstance(data, bytes) else b"") for _, data in batch]
-            grow(leaves)
-            for (index, data), leaf in zip(batch, leaves, strict=True):
-                yield index, data, leaf
+            yield [(n, data, leaf_hash(data if isinstance(data, bytes) else b"")) for n, data in batch]
             bar.advance(len(batch))
 
 
@@ -231,11 +188,11 @@ def keys_of_log(trust: Trust, origin: str) -> list[VerifierKey]:
     return [key for key in map(VerifierKey.parse, trust.logs) if key.name == origin]
 
 
-def log_key(note: bytes, trust: Trust) -> VerifierKey:
+def log_key(note: bytes, trust: Trust, refusal: type[CertkitError] = UnavailableError) -> VerifierKey:
     """Return the policy's present key of the log that a checkpoint names, which must have signed it.
 
     Of several keys of one log the last one in the policy is the present one: whoever came by an older key
-    could go on from the day on which it was given up. Raises `UnavailableError` ``registry.untrusted-log``.
+    could go on from the day on which it was given up. Raises `refusal` ``registry.untrusted-log``.
     """
     origin = read(note).origin
     keys = keys_of_log(trust, origin)
@@ -252,4 +209,4 @@ def log_key(note: bytes, trust: Trust) -> VerifierKey:
             "certkit trust add --log VKEY, with the key that 'certkit registry init' printed",
         )
     )
-    raise UnavailableError("registry.untrusted-log", f"{why} {origin}", hint=hint)
+    raise refusal("registry.untrusted-log", f"{why} {origin}", hint=hint)

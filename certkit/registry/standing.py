@@ -3,7 +3,7 @@
     with reading(folder, heads=heads) as log:
         standing = standing_of(log, log.history("lab/agent"), at=now)
         print(standing.sentence)
-        ranked(log, log.passports(), timestamp(now))    # those in force first, by their limit
+        ranked(log, log.listed()[1].values(), timestamp(now))    # those in force first, by their limit
 
 `Query` says which passports are looked for. There is no score: nobody can act on a digit that mixes quality
 with age. What a passport states is read from its file; who signed that is for the caller's trust policy. The
@@ -20,19 +20,16 @@ from certkit.document import Count, Digest, Hash, Part, Positive, Share, Text, T
 from certkit.errors import CertkitError
 from certkit.passport import opening
 from certkit.passport.statement import NOMINAL
-from certkit.registry import drifts
+from certkit.registry.drifts import Line, compared
 from certkit.registry.entry import Reason, begins, moment, timestamp
 from certkit.wording import many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from certkit.passport.statement import Predicate
     from certkit.registry.reader import History, Reader
     from certkit.registry.state import Issued
-
-LINE = 7
-"""How many passports before the last two the trend takes in, at most, counted from the second last."""
 
 
 class Limit(Part, frozen=True, kw_only=True):
@@ -132,20 +129,6 @@ class Standing(Part, frozen=True, kw_only=True):
             yield f"trend of r_op: lost {fall.trend_loss:.3f} (p {fall.trend_p:.2g})"
 
 
-def stated(passport: bytes) -> Stated:
-    """Return what a passport's file says; raise `CertkitError` where it cannot be read."""
-    predicate = opening.parse(passport).unverified_statement().predicate
-    judged, last = predicate.assessment, predicate.scope.dates.last_run
-    return Stated(
-        profile=judged.profile.id,
-        reading=judged.profile.reading,
-        verdict=judged.status,
-        r_op=_rate(predicate),
-        limit=_limit(predicate),
-        last_run=last,
-    )
-
-
 def _rate(predicate: Predicate) -> float | None:
     faults = [cell for cell in predicate.profile_of_reliability.cells if cell.condition != NOMINAL]
     runs = sum(cell.runs for cell in faults)
@@ -178,7 +161,7 @@ def standing_of(log: Reader, history: History, *, at: datetime) -> Standing:
         attempt=latest.claims.attempt,
         passports=len(history.passports),
         first=moment(history.passports[0].issued_at),
-        drift=_fall(log, history),
+        drift=_fall(log, history.passports),
         ended=None
         if ending is None
         else Ended(
@@ -195,33 +178,42 @@ def standing_of(log: Reader, history: History, *, at: datetime) -> Standing:
 
 def stated_in(log: Reader, issued: Issued) -> Stated | None:
     """Return what a logged passport's file says, None where it is not here or cannot be read."""
-    data = log.passport(issued.file)
-    try:
-        return None if data is None else stated(data)
-    except CertkitError:
-        return None
-
-
-def _fall(log: Reader, history: History) -> Fall | None:
-    """Return what the latest passport lost against the one before, None where they cannot be compared."""
-    from certkit.assessment.drift import drift  # noqa: PLC0415 - heavy
-
-    files = [log.passport(issued.file) for issued in history.passports[-LINE - 1 :]]
-    if len(files) < len(("before", "latest")) or None in files[-2:]:
+    data = log.passport(issued.file.sha256)
+    if data is None:
         return None
     try:
-        sides = [drifts.snapshot(data)[1] for data in files if data is not None]
-        compared = drift(sides[-2], sides[-1], before=sides[:-2])
+        predicate = opening.parse(data).unverified_statement().predicate
     except CertkitError:
         return None
-    lost = [row for row in compared.behaviour if row.difference is not None]
+    judged = predicate.assessment
+    return Stated(
+        profile=judged.profile.id,
+        reading=judged.profile.reading,
+        verdict=judged.status,
+        r_op=_rate(predicate),
+        limit=_limit(predicate),
+        last_run=predicate.scope.dates.last_run,
+    )
+
+
+def _fall(log: Reader, passports: Sequence[Issued]) -> Fall | None:
+    """Return what the last of some passports lost against the one before it, None where there is none."""
+    line, latest = Line(), passports[-1]
+    for issued in passports:
+        line.add(issued.claims.evidence, issued.file.sha256)
+    files = [*line.before(latest.claims.evidence), latest.file.sha256]
+    told = compared(log.passport(file) for file in files if file)
+    if told is None:
+        return None
+    drift = told[1]
+    lost = [row for row in drift.behaviour if row.difference is not None]
     worst = max(lost, key=lambda row: row.difference or 0.0, default=None)
     return Fall(
-        result=compared.result,
+        result=drift.result,
         row=None if worst is None else worst.name,
         loss=None if worst is None else worst.difference,
-        trend_loss=compared.trend.loss if compared.trend else None,
-        trend_p=compared.trend.probability if compared.trend else None,
+        trend_loss=drift.trend.loss if drift.trend else None,
+        trend_p=drift.trend.probability if drift.trend else None,
     )
 
 

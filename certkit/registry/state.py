@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
-from certkit.errors import CertkitError, MismatchError
+from certkit.errors import CertkitError
 from certkit.passport import opening
 from certkit.passport.checks import CLOCK_SKEW, shown
 from certkit.registry.entry import (
@@ -89,21 +89,18 @@ class Policy:
     """Whose entries count for a reader of the log named `origin`.
 
     With a trust policy those of its keys, under the names of their issuers; without one everybody's. `load`
-    returns the bytes of a passport, or None if the registry does not hold them. Without the bytes, whoever
-    submitted the entry is taken as the issuer. A false signature in the name of a key of the policy is
-    refused if `strict`, and else counts for nothing.
+    returns the file of a passport by its digest, or None if the registry does not hold it. Without the file,
+    whoever submitted the entry is taken as the issuer. A false signature counts for nothing.
     """
 
     def __init__(
         self,
         origin: str,
         trust: Trust | None = None,
-        load: Callable[[Stored], bytes | None] = lambda _: None,
-        *,
-        strict: bool = True,
+        load: Callable[[str], bytes | None] = lambda _: None,
     ) -> None:
         candidates = () if trust is None else trust.candidates()
-        self.origin, self._trust, self._load, self._strict = origin, trust, load, strict
+        self.origin, self._trust, self._load = origin, trust, load
         self.keys: dict[str, PublicKey] = {candidate.id: candidate.key for candidate in candidates}
         self._names: dict[str, str] = {candidate.id: candidate.issuer for candidate in candidates}
 
@@ -112,19 +109,13 @@ class Policy:
         return {self._names[known] for known in ids if known in self._names}
 
     def signed(self, logged: Logged) -> bool:
-        """Tell whether one of the policy's keys signed an entry; without a policy, anybody may have.
-
-        Raises `MismatchError` ``registry.entry-signature`` where one is named and did not sign, if `strict`.
-        """
+        """Tell whether one of the policy's keys signed an entry; without a policy, anybody may have."""
         key = self.keys.get(logged.found.entry.submitter)
         if self._trust is None or key is None:
             return self._trust is None
         try:
             logged.found.verify(key)
-        except CertkitError as error:
-            if self._strict:
-                message = f"entry {logged.index}: {error.message}"
-                raise MismatchError("registry.entry-signature", message, hint=error.hint) from None
+        except CertkitError:
             return False
         return True
 
@@ -140,7 +131,7 @@ class Policy:
     def issuer(self, logged: Logged) -> str | None:
         """Return the policy's name for who issued a logged passport; None for nobody that it knows."""
         submitter, file = logged.found.entry.submitter, logged.found.entry.passport
-        data = None if file is None else self._load(file)
+        data = None if file is None else self._load(file.sha256)
         if data is None:
             return self._names.get(submitter, submitter)
         if not is_of(data, logged.found):
@@ -188,8 +179,6 @@ class Passports:
         self._issued: dict[str, Issued] = {}
         self._issuers: dict[str, set[str]] = {}
         self._endings: dict[str, list[tuple[Logged, Ending]]] = {}
-        self._supersedes: dict[str, str] = {}
-        self._false: dict[str, list[Logged]] = {}
         self._drifts: dict[str, DriftResult] = {}
 
     def follow(self, logged: Logged) -> bool:
@@ -203,8 +192,6 @@ class Passports:
                 self._drifts[claims.passport_id] = claims.result
         if counts and (ended := ending_of(logged.index, logged.found)):
             self._endings.setdefault(ended[0], []).append((logged, ended[1]))
-        if isinstance(claims, Revocation) and claims.reason == "evidence-false":
-            self._false.setdefault(logged.found.entry.subject, []).append(logged)
         return counts
 
     def _logs(self, logged: Logged, claims: Claims) -> bool:
@@ -227,8 +214,6 @@ class Passports:
                 file=entry.passport,
             ),
         )
-        if claims.supersedes is not None:
-            self._supersedes[claims.passport_id] = claims.supersedes
         return True
 
     def issued_by(self, passport_id: str, issuers: Iterable[str]) -> None:
@@ -238,20 +223,9 @@ class Passports:
     def ends(self, logged: Logged) -> bool:
         """Tell whether an entry that was followed ends a passport, as only the passport's issuer can."""
         claims = logged.found.claims
-        if not isinstance(claims, Revocation | Supersession) or self._repeats(claims):
+        if not isinstance(claims, Revocation | Supersession):
             return True  # a later passport, which counts
         return self._policy.is_issuers(logged, self._issuers.get(claims.passport_id, ()))
-
-    def _repeats(self, claims: Revocation | Supersession) -> bool:
-        """Tell whether an entry repeats what a later passport says itself."""
-        return isinstance(claims, Supersession) and self._supersedes.get(claims.by) == claims.passport_id
-
-    def refuted(self, lineage: str) -> Iterator[tuple[int, str]]:
-        """Yield the entries by which issuers revoked evidence of a lineage as false, with its digest."""
-        for logged in self._false.get(lineage, ()):
-            issued = self._issued.get(str(logged.found.passport_id))
-            if issued is not None and self.ends(logged):
-                yield logged.index, issued.claims.evidence
 
     def endings(self, passport_id: str) -> Iterator[tuple[Logged, Ending]]:
         """Yield the entries that end a passport, in their order."""
@@ -348,7 +322,8 @@ class Lineages:
     """The lineages of a log, entry by entry."""
 
     def __init__(self) -> None:
-        self._submitted: set[tuple[str, str]] = set()
+        self._submitted: dict[tuple[str, str], str] = {}  # with the evidence
+        self._false: set[tuple[str, str]] = set()
         self._last: dict[str, Previous] = {}
         self._latest: dict[str, str] = {}
         self._evidence: dict[tuple[str, str], dict[str, int]] = {}
@@ -371,6 +346,10 @@ class Lineages:
         attempts = self._evidence.get((lineage, profile), {})
         return attempts.get(evidence, len(attempts) + 1)
 
+    def is_false(self, lineage: str, evidence: str) -> bool:
+        """Tell whether who logged a passport of a lineage on this evidence revoked it as false."""
+        return (lineage, evidence) in self._false
+
     def alike(self) -> Iterator[tuple[str, ...]]:
         """Yield the lineages with passports that differ from each other in spelling alone."""
         spelled: dict[str, list[str]] = {}
@@ -378,18 +357,26 @@ class Lineages:
             spelled.setdefault(spelling(lineage), []).append(lineage)
         yield from (tuple(names) for names in spelled.values() if len(names) > 1)
 
-    def follow(self, logged: Logged) -> list[str]:
-        """Take the next entry; return what in it does not follow from those before."""
-        entry, claims, wrong = logged.found.entry, logged.found.passport, []
+    def follow(self, logged: Logged, *, signed: bool = True) -> list[str]:
+        """Take the next entry; return what in it does not follow from those before.
+
+        A revocation that is not `signed` for this log by who it names is not heard.
+        """
+        entry, claims, wrong = logged.found.entry, logged.found.claims, []
         if entry.prev != self.last(entry.subject):
             wrong.append("prev is not the entry before it in its lineage")
         self._last[entry.subject] = Previous(index=logged.index, leaf=logged.leaf.hex())
-        if claims is None:
+        if signed and isinstance(claims, Revocation) and claims.reason == "evidence-false":
+            evidence = self._submitted.get((claims.passport_id, entry.submitter), "")
+            self._false.add((entry.subject, evidence))
+        if not isinstance(claims, Claims):
             return wrong
+        if self.is_false(entry.subject, claims.evidence):
+            wrong.append("it rests on evidence that was revoked as false")
         # Under a narrower policy a passport may seem not to be logged yet.
         if (claims.passport_id, entry.submitter) in self._submitted:
             wrong.append("the passport is logged a second time by the same key")
-        self._submitted.add((claims.passport_id, entry.submitter))
+        self._submitted[claims.passport_id, entry.submitter] = claims.evidence
         if claims.supersedes not in {None, self.latest(entry.subject)}:
             wrong.append("it supersedes another passport than the latest of its lineage")
         self._latest[entry.subject] = claims.passport_id

@@ -41,7 +41,7 @@ from certkit.errors import CertkitError, InputError, MismatchError, UnavailableE
 from certkit.passport.checks import CLOCK_SKEW, Status, period
 from certkit.passport.statement import Count
 from certkit.progress import SILENT, Progress
-from certkit.registry.entry import Claims, Logged, moment, read, readable, timestamp
+from certkit.registry.entry import Logged, moment, read, readable, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
 from certkit.registry.reader import Reader
@@ -70,8 +70,6 @@ SAYS: Final = (
 )
 
 _FIRST: Final = "certkit.status/v1"
-_SAYS: Final = ("the form", "the origin", "the size", "the root", "the passport", "the entries", "the time")
-_LINES: Final = len(_SAYS)
 _Text = Annotated[str, Meta(max_length=512 * 1024)]
 
 
@@ -83,7 +81,7 @@ class _Events:
         self._passports = Passports(policy)
         self._passports.issued_by(passport_id, policy.names(revokers))
         self._lineages: list[str] = []
-        self._ignored: list[str] = []
+        self._ignored: list[int] = []
 
     @property
     def ended(self) -> bool:
@@ -91,25 +89,18 @@ class _Events:
         return self._passports.ending(self._id) is not None
 
     def take(self, logged: Logged) -> None:
-        """Take an entry into account; raise `MismatchError` where it bears a false signature."""
-        claims, entry = logged.found.claims, logged.found.entry
-        counts = self._passports.follow(logged)
-        if isinstance(claims, Claims) and claims.passport_id == self._id:
-            if counts:
-                self._lineages.append(entry.subject)
-            elif entry.log != self._policy.origin:
-                self._ignored.append(f"entry {logged.index} logs it, and was signed for {entry.log}")
-            else:
-                self._ignored.append(f"entry {logged.index} logs it, and no trusted key signed that")
-        elif isinstance(claims, Claims) and claims.supersedes == self._id and not counts:
-            self._ignored.append(f"entry {logged.index} would end it, and does not count")
+        """Take an entry into account."""
+        claims = logged.found.passport
+        if not self._passports.follow(logged):
+            self._ignored.append(logged.index)
+        elif claims and claims.passport_id == self._id:
+            self._lineages.append(logged.found.entry.subject)
 
     def status(self, head: Checkpoint, time: datetime | None, at: datetime) -> Status:
         """Return what was found, as of a checkpoint and the time that somebody vouches for it."""
         age = "of unknown age" if time is None else f"at most {period(at - time)} old"
-        foreign = self._passports.ignored(self._id)
-        ignored = [f"entry {index} would end it, and is not signed by its issuer" for index in foreign]
-        more = "".join(f"; {text}" for text in (*self._ignored, *ignored))
+        ignored = sorted({*self._ignored, *self._passports.ignored(self._id)})
+        more = f"; does not count: {', '.join(f'entry {index}' for index in ignored)}" if ignored else ""
         standing: Literal["current", "revoked", "superseded", "unknown"]
         if (ended := self._passports.ending(self._id)) is not None:
             logged, ending = ended
@@ -222,9 +213,9 @@ def write(folder: Path, index: int, *, key: Ed25519PrivateKey, heads: Path, at: 
 
     Every entry is read first, since the word must be true.
     Raises `UsageError` ``registry.log-key``, or ``registry.unknown`` where the entry is no passport;
-    `InputError` ``registry.status`` where the file would be too long, or ``registry.entry`` where bytes in
-    the log are no entry, and may name the passport; `MismatchError` ``registry.inconsistent``, and
-    ``registry.rollback`` where the log is older than what was signed for it before.
+    `InputError` ``registry.entry`` where bytes in the log are no entry, and may name the passport;
+    `MismatchError` ``registry.inconsistent``, and ``registry.rollback`` where the log is older than what was
+    signed for it before.
     """
     with opened(folder) as source:
         signer = Signer(read_head(source.note()).origin, key)
@@ -249,16 +240,7 @@ def write(folder: Path, index: int, *, key: Ed25519PrivateKey, heads: Path, at: 
         word=write_note(text, [signer.sign(text)]).decode(),
         entries=tuple(Held(index=logged.index, entry=encode64(data)) for logged, data in naming_it),
     )
-    data = canonical.pretty(document.to_dict()).encode()
-    if len(data) > MAX_SIZE:
-        many = f"{len(document.entries):,} entries that name the passport"
-        raise InputError(
-            "registry.status",
-            f"{many} make a file of {len(data):,} bytes, limit {MAX_SIZE:,}",
-            where=str(folder),
-            hint="give the exported tree instead, for: certkit verify --registry DIR",
-        )
-    return data
+    return canonical.pretty(document.to_dict()).encode()
 
 
 def _word(head: Checkpoint, passport_id: str, entries: Iterable[Logged], time: str) -> str:
@@ -319,15 +301,12 @@ def _check_word(
     word: bytes, key: VerifierKey, head: Checkpoint, passport_id: str, entries: list[Logged]
 ) -> datetime:
     """Return the time of the log's word, which must be about this checkpoint, passport and entries."""
-    lines = open_note(word, [key]).text.split("\n")
-    if len(lines) != _LINES + 1:
-        raise MismatchError("registry.status", f"the log's word has {len(lines) - 1} lines, not {_LINES}")
-    expected = _word(head, passport_id, entries, lines[_LINES - 1]).split("\n")
-    for name, stated, wanted in zip(_SAYS, lines, expected, strict=False):
-        if stated != wanted:
-            message = f"the log's word is about {name} {stated[:80]!r}, expected {wanted!r}"
-            raise MismatchError("registry.status", message)
+    text = open_note(word, [key]).text
+    time = text.removesuffix("\n").rpartition("\n")[2]
+    if text != _word(head, passport_id, entries, time):
+        message = "the log's word is about another passport, checkpoint or list of entries than this file"
+        raise MismatchError("registry.status", message)
     try:
-        return moment(lines[_LINES - 1])
+        return moment(time)
     except ValueError:
         raise InputError("registry.status", "not a status file: its word has no time") from None

@@ -15,7 +15,6 @@ import glob
 import hashlib
 import os
 import re
-import shutil
 import sqlite3
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
@@ -60,7 +59,7 @@ _BUSY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 def creating(folder: Path, meta: dict[str, str]) -> Iterator[sqlite3.Connection]:
     """Make a new database in `folder`; what the block writes is part of its first transaction."""
     path = folder / FILE
-    with translated(path), closing(open_file(path, "rwc", PATIENCE)) as connection:
+    with translated(path), closing(open_file(path, "rwc")) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         with Writing(connection):
             for statement in _DDL:
@@ -69,7 +68,7 @@ def creating(folder: Path, meta: dict[str, str]) -> Iterator[sqlite3.Connection]
             yield connection
 
 
-def connect(folder: Path, *, writable: bool, patience: float = PATIENCE) -> sqlite3.Connection:
+def connect(folder: Path, *, writable: bool) -> sqlite3.Connection:
     """Open the database of a registry, its format checked.
 
     Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError` ``registry.damaged``,
@@ -77,7 +76,7 @@ def connect(folder: Path, *, writable: bool, patience: float = PATIENCE) -> sqli
     """
     path = located(folder)
     with translated(path), ExitStack() as undo:
-        connection = open_file(path, "rw", patience) if writable else open_reading(path, patience)
+        connection = open_file(path, "rw") if writable else open_reading(path)
         undo.callback(connection.close)
         _check(connection, path)
         undo.pop_all()
@@ -100,7 +99,7 @@ def located(folder: Path) -> Path:
     return path
 
 
-def open_reading(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
+def open_reading(path: Path) -> sqlite3.Connection:
     """Open a database that this program does not write; its schema is the caller's to check.
 
     What SQLite needs beside the file to read it is gone when the last reader has closed it.
@@ -108,18 +107,18 @@ def open_reading(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
     if _is_at_rest(path):
         with suppress(sqlite3.OperationalError):
             # A connection that may not write cannot clean up behind it either, so this one only must not.
-            connection = open_file(path, "rw", patience)
+            connection = open_file(path, "rw")
             connection.execute("PRAGMA query_only = ON")
             return connection
     try:
-        return open_file(path, "ro", patience)
+        return open_file(path, "ro")
     except sqlite3.OperationalError as error:
         # A reader of a WAL database needs its shared memory beside it. Where the folder cannot be written
         # and no writer left a log behind, nothing can change and the file alone is all there is.
         unwritable = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
         if not unwritable or path.with_name(f"{path.name}-wal").exists():
             raise
-    return open_file(path, "ro&immutable=1", patience)
+    return open_file(path, "ro&immutable=1")
 
 
 def _is_at_rest(path: Path) -> bool:
@@ -134,10 +133,10 @@ def _is_at_rest(path: Path) -> bool:
     return f"{real.name}-journal" not in beside and not beside.get(f"{real.name}-wal")
 
 
-def open_file(path: Path, mode: str, patience: float) -> sqlite3.Connection:
+def open_file(path: Path, mode: str) -> sqlite3.Connection:
     """Open a database in a mode of SQLite's URIs, set to write durably; its schema is not checked."""
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=patience
+        f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=PATIENCE
     )
     with ExitStack() as undo:
         undo.callback(connection.close)
@@ -233,14 +232,6 @@ def translated(path: Path, *, damaged: Callable[[str, str], CertkitError] | None
         raise _translate(error, str(path), damaged or _damaged) from error
 
 
-def _is_full(path: str) -> bool:
-    """Tell whether there is no room for a page, which SQLite says of its own files alone."""
-    try:
-        return shutil.disk_usage(os.path.dirname(path)).free < _PAGE  # noqa: PTH120 - as it was opened
-    except OSError:
-        return False
-
-
 def _damaged(message: str, where: str) -> CertkitError:
     return MismatchError("registry.damaged", message, where=where)
 
@@ -253,7 +244,7 @@ def _translate(
         return UsageError(
             "registry.busy", "another program is writing for too long", where=where, hint="try again later"
         )
-    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _is_full(where)):
+    if code == sqlite3.SQLITE_FULL:
         return UsageError(
             "file.unwritable",
             "no space left on device",
@@ -309,12 +300,3 @@ def intact_blob(registry: Path, sha256: str) -> bytes | None:
     """Return the bytes kept for a digest, None where they are missing or have another one."""
     data = load_blob(registry, sha256)
     return data if data is not None and hashlib.sha256(data).hexdigest() == sha256 else None
-
-
-def blob_names(registry: Path) -> Iterator[str]:
-    """Yield the path, below the blobs folder, of everything that is kept there."""
-    folder = registry / BLOBS
-    if folder.is_dir():
-        for item in sorted(folder.rglob("*")):
-            if item.is_symlink() or not item.is_dir():
-                yield item.relative_to(folder).as_posix()

@@ -14,7 +14,6 @@ what is ended, and whether it was before, is read from the entries there.
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -26,21 +25,20 @@ from certkit.registry.entry import CLAIMS, Claims, Entry, Note, Revocation, Supe
 from certkit.registry.state import is_before, outside, submitters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator
     from datetime import datetime
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.passport.keys import PrivateKey
     from certkit.passport.trust import Trust
+    from certkit.registry.drifts import Compared
     from certkit.registry.entry import AnyClaims, Logged, PassportFacts, Reason, Stored
     from certkit.registry.ledger import Ledger
     from certkit.registry.log import Log
     from certkit.registry.registry import Registry
     from certkit.registry.state import Ending
     from certkit.tlog.note import Signer
-    from certkit.tlog.proof import LogProof
 
 
 def refuse_stranger(submitter: PrivateKey, trust: Trust, at: datetime) -> None:
@@ -61,26 +59,19 @@ def refuse_stranger(submitter: PrivateKey, trust: Trust, at: datetime) -> None:
         )
 
 
-class Appended:
-    """What became of an append: the index, and whether it is a new one.
+class Appended(Struct, frozen=True, kw_only=True):
+    """What became of an append: the index, whether it is a new one, and the comparison that was made."""
 
-    The proof is made when it is asked for, as the log then stands.
-    """
-
-    def __init__(self, index: int, *, new: bool, prove: Callable[[int], LogProof]) -> None:
-        self.index, self.new, self.prove = index, new, prove
-
-    @cached_property
-    def proof(self) -> LogProof:
-        """The proof to hand out; raise as `Registry.prove` does."""
-        return self.prove(self.index)
+    index: int
+    new: bool
+    compared: Compared | None = None
 
 
 class Turn:
     """One turn at writing, from `Registry.turn`; `known` is what the entries say, those of this turn too."""
 
-    def __init__(self, log: Log, known: Ledger, signer: Signer, prove: Callable[[int], LogProof]) -> None:
-        self._log, self.known, self.signer, self._prove = log, known, signer, prove
+    def __init__(self, log: Log, known: Ledger, signer: Signer) -> None:
+        self._log, self.known, self.signer = log, known, signer
 
     def claims(self, facts: PassportFacts) -> Claims:
         """Return what the entry of a passport says; the attempt is counted.
@@ -88,13 +79,12 @@ class Turn:
         Raises `MismatchError` ``registry.evidence-false``, ``registry.lineage``, ``registry.supersedes`` or
         ``registry.attempt``.
         """
-        for index, false in self.known.refuted(facts.lineage):
-            if false in {facts.evidence, *facts.bundles}:
-                raise MismatchError(
-                    "registry.evidence-false",
-                    f"rests on evidence that entry {index} revoked as false",
-                    hint="have the agent judged on new evidence",
-                )
+        if self.known.is_false(facts.lineage, facts.evidence):
+            raise MismatchError(
+                "registry.evidence-false",
+                "rests on evidence that was revoked as false in this registry",
+                hint="have the agent judged on new evidence",
+            )
         latest = self.known.latest(facts.lineage)
         if latest is None and (logged := self.known.alike(facts.lineage)):
             raise MismatchError(
@@ -162,11 +152,8 @@ class Turn:
 
     def log(self, subject: str, claims: AnyClaims, *, submitter: PrivateKey, at: datetime) -> Appended:
         """Log an entry about `subject`; raise as `Registry.append` does."""
-        return self.appended(self.add(self.draft(subject, claims, submitter=submitter, at=at)), new=True)
-
-    def appended(self, index: int, *, new: bool) -> Appended:
-        """Return an entry with its proof; one that is not `new` says already what was to be logged."""
-        return Appended(index, new=new, prove=self._prove)
+        index = self.add(self.draft(subject, claims, submitter=submitter, at=at))
+        return Appended(index=index, new=True)
 
 
 class Hand(Struct, frozen=True, kw_only=True):
@@ -176,14 +163,6 @@ class Hand(Struct, frozen=True, kw_only=True):
     submitter: PrivateKey
     log_key: Ed25519PrivateKey
     at: datetime
-
-    def turn(self, registry: Registry) -> AbstractContextManager[Turn]:
-        """Return a turn at writing; raise as `Registry.turn` does."""
-        return registry.turn(self.log_key, self.trust)
-
-    def log(self, turn: Turn, subject: str, claims: AnyClaims) -> Appended:
-        """Log an entry; raise as `Registry.append` does."""
-        return turn.log(subject, claims, submitter=self.submitter, at=self.at)
 
 
 class _Own(NamedTuple):
@@ -197,7 +176,7 @@ class _Own(NamedTuple):
 
     def ended(self, known: Ledger) -> Iterator[tuple[Logged, Ending]]:
         """Yield the entries that end it already."""
-        passports = known.ended(self.lineage, {self.passport_id})
+        passports = known.ended(self.lineage, self.passport_id)
         passports.issued_by(self.passport_id, {self.issuer})
         return passports.endings(self.passport_id)
 
@@ -220,24 +199,23 @@ def revoke(registry: Registry, ident: str, *, reason: Reason, detail: str | None
     not its issuer's, `MismatchError` ``registry.blob-missing`` or ``registry.inconsistent``, and as
     `Registry.append`.
     """
-    with hand.turn(registry) as turn:
+    with registry.turn(hand.log_key, hand.trust) as turn:
         target = _own(registry, turn.known, turn.known.find(ident), hand)
-        index, new = _revoke(turn, target, reason, detail, hand)
-        also = []
+        entry, also = _revoke(turn, target, reason, detail, hand), []
         others = _on_its_evidence(registry, turn.known, target, hand) if reason == "evidence-false" else ()
         for passport in others:
-            entry, is_new = _revoke(turn, passport, reason, detail, hand)
-            also += [(passport.passport_id, entry)] * is_new
-        return Revoked(target.passport_id, turn.appended(index, new=new), tuple(also))
+            further = _revoke(turn, passport, reason, detail, hand)
+            also += [(passport.passport_id, further.index)] * further.new
+        return Revoked(target.passport_id, entry, tuple(also))
 
 
-def _revoke(turn: Turn, target: _Own, reason: Reason, detail: str | None, hand: Hand) -> tuple[int, bool]:
-    """Return the entry that revokes a passport for a reason, and whether it is a new one."""
+def _revoke(turn: Turn, target: _Own, reason: Reason, detail: str | None, hand: Hand) -> Appended:
+    """Return the entry that revokes a passport for a reason."""
     for logged, ending in target.ended(turn.known):
         if ending.reason == reason:
-            return logged.index, False
+            return Appended(index=logged.index, new=False)
     what = Revocation(passport_id=target.passport_id, reason=reason, detail=detail)
-    return hand.log(turn, target.lineage, what).index, True
+    return turn.log(target.lineage, what, submitter=hand.submitter, at=hand.at)
 
 
 def _on_its_evidence(registry: Registry, known: Ledger, target: _Own, hand: Hand) -> list[_Own]:
@@ -246,9 +224,9 @@ def _on_its_evidence(registry: Registry, known: Ledger, target: _Own, hand: Hand
     What is not here, or is not the hand's to end, stays as it is; an audit names it.
     """
     passports = dict[str, _Own]()
-    for index, _ in list(known.passports(target.lineage)):
+    for logged in list(known.passports(target.lineage)):
         with suppress(CertkitError):
-            passport = _own(registry, known, index, hand)
+            passport = _own(registry, known, logged.index, hand)
             if target.evidence[0] in passport.evidence:
                 passports.setdefault(passport.passport_id, passport)
     return list(passports.values())
@@ -260,7 +238,7 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[s
     Where it has ended before, the entry that says so is returned. Raises as `revoke`, and `MismatchError`
     ``registry.supersedes``.
     """
-    with hand.turn(registry) as turn:
+    with registry.turn(hand.log_key, hand.trust) as turn:
         target = _own(registry, turn.known, turn.known.find(ident), hand)
         later = turn.known.find(by)
         latest = turn.known.latest(target.lineage)
@@ -272,16 +250,16 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[s
                 hint="only the latest passport of a lineage takes the place of another",
             )
         for ended, _ in target.ended(turn.known):
-            return target.passport_id, turn.appended(ended.index, new=False)
+            return target.passport_id, Appended(index=ended.index, new=False)
         what = Supersession(passport_id=target.passport_id, by=latest)
-        return target.passport_id, hand.log(turn, target.lineage, what)
+        return target.passport_id, turn.log(target.lineage, what, submitter=hand.submitter, at=hand.at)
 
 
 def note(registry: Registry, subject: str | None, text: str, *, hand: Hand) -> Appended:
     """Log words about a lineage, or about the log itself; raise as `Registry.append`."""
     refuse_stranger(hand.submitter, hand.trust, hand.at)
-    with hand.turn(registry) as turn:
-        return hand.log(turn, subject or registry.origin, Note(text=text))
+    with registry.turn(hand.log_key, hand.trust) as turn:
+        return turn.log(subject or registry.origin, Note(text=text), submitter=hand.submitter, at=hand.at)
 
 
 def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
@@ -293,10 +271,10 @@ def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
     data = registry.passport(stored.sha256)
     if data is None:
         raise MismatchError("registry.blob-missing", f"the file of entry {index} is not here, or has changed")
-    file = opening.parse(data)
-    if file.passport_id != logged.passport.passport_id:
+    passport = opening.open_signed(data, hand.trust)
+    if passport.passport_id != logged.passport.passport_id:
         raise MismatchError("registry.inconsistent", f"the file of entry {index} is another passport")
-    issuer = opening.open_signed(data, hand.trust).signer.issuer
+    issuer = passport.signer.issuer
     name = keys.key_id(hand.submitter.public_key())
     if all((candidate.id, candidate.issuer) != (name, issuer) for candidate in hand.trust.candidates()):
         raise UntrustedError(
@@ -305,7 +283,7 @@ def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
             hint="an issuer lets another key revoke by naming it in the policy under the same name",
         )
     # When the policy trusts the key is not asked: too late a word against a passport is still heard.
-    predicate = file.unverified_statement().predicate
+    predicate = passport.statement.predicate
     bundles = (bundle.digest for bundle in predicate.evidence.bundles or ())
     evidence = (predicate.evidence.digest, *bundles)
-    return _Own(file.passport_id, predicate.agent.lineage, evidence, issuer)
+    return _Own(passport.passport_id, predicate.agent.lineage, evidence, issuer)

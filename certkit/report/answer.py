@@ -5,6 +5,7 @@ No metric's id stands on this page; everything is built by rule from the assessm
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from certkit import wording
@@ -13,14 +14,12 @@ from certkit.assessment.metrics.catalogue import Unit
 from certkit.report import results, words
 from certkit.report.argument.challenges import MOST_DAYS, Standing
 from certkit.report.argument.graph import State
-from certkit.report.svg import CONTESTED, mark, word
+from certkit.report.svg import CONTESTED, word
 from certkit.report.words import capital
 from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from markupsafe import Markup
 
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case
@@ -36,11 +35,6 @@ class Box(NamedTuple):
     status: str
     word: str
     line: str
-
-    @property
-    def mark(self) -> Markup:
-        """The mark of its status."""
-        return mark(self.status, self.word)
 
 
 def missing(case: Case) -> tuple[str, ...]:
@@ -130,10 +124,7 @@ def readings(case: Case) -> tuple[str, ...]:
 def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
     """Return the four boxes: evidence, claim about the use, challenges, decision."""
     status = case.document["tiers"][str(case.tier)]["status"]
-    opened, sustained, accepted, answered = (
-        argument.count(state)
-        for state in (Standing.OPEN, Standing.SUSTAINED, Standing.ACCEPTED, Standing.ANSWERED)
-    )
+    counts = Counter(item.state for item in argument.challenges)
     stale = sum(item.stale for item in argument.challenges)
     decision = case.context.decision
     decided, line = "Nobody has decided", "an owner's decision is not recorded"
@@ -142,8 +133,8 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
         line = f"by {decision.by or 'nobody'}, until {decision.until or 'no day stated'}"
         line += "" if case.approved else "; not in force for this evidence"
     supported = argument.claim.supported
-    counts = f"{sustained} sustained, {accepted} accepted, {answered} answered"
-    counts += f", {stale} STALE" if stale else ""
+    closed = (Standing.SUSTAINED, Standing.ACCEPTED, Standing.ANSWERED)
+    told = ", ".join(f"{counts[state]} {state}" for state in closed) + (f", {stale} STALE" if stale else "")
     claim_word = "Supported" if supported else "Not supported"
     unanswered = Status.INSUFFICIENT if argument.opened else Status.MET
     return (
@@ -154,7 +145,7 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
             claim_word,
             _first_reason(case, argument),
         ),
-        Box("Challenges", unanswered, f"{opened} open", counts),
+        Box("Challenges", unanswered, f"{counts[Standing.OPEN]} open", told),
         Box("Decision", Status.MET if case.approved else Status.NOT_TESTED, decided, line),
     )
 

@@ -1,7 +1,7 @@
 """Transparency-log formats and proofs, pure: bytes in, values out, no files, no clock.
 
 What this room knows: RFC 6962 hashing and proofs (`tree`), tiles and bundles of entries (`tiles`,
-`bundle`, C2SP tlog-tiles), signed notes and their keys (`note`, C2SP signed-note), checkpoints and witnesses'
+C2SP tlog-tiles), signed notes and their keys (`note`, C2SP signed-note), checkpoints and witnesses'
 cosignatures (`checkpoint`, C2SP tlog-checkpoint and tlog-cosignature), and the text of an offline proof
 (`proof`, C2SP tlog-proof). It does not know what an entry says or where anything is stored.
 

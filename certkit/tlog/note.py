@@ -265,19 +265,9 @@ class Signer:
     def _key_id(self) -> bytes:
         return self.vkey.key_id
 
-    @property
-    def witness_vkey(self) -> VerifierKey:
-        """The key that others verify cosignatures with."""
-        return VerifierKey(self.name, KeyType.COSIGNATURE, self.key.public_key().public_bytes_raw())
-
     def sign(self, text: str) -> Signature:
         """Return the signature of a note's text."""
         return Signature(self.name, self._key_id, self.key.sign(text.encode()))
-
-    def cosign(self, text: str, time: int) -> Signature:
-        """Return the cosignature/v1 of a checkpoint's text at `time` (seconds since 1970)."""
-        value = time.to_bytes(_TIME_SIZE) + self.key.sign(cosigned_message(text, time))
-        return Signature(self.name, self.witness_vkey.key_id, value)
 
 
 def write_note(text: str, signatures: Iterable[Signature]) -> bytes:

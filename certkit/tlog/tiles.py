@@ -1,7 +1,8 @@
 """Tiles: the tree stored as rows of up to 256 hashes (C2SP tlog-tiles, height 8).
 
 Tile `n` of level 0 holds leaf hashes ``[256n, 256n + 256)``; tile `n` of level L holds the roots of full
-tiles ``[256n, 256n + 256)`` of level L − 1. The rightmost tile of a level may be partial.
+tiles ``[256n, 256n + 256)`` of level L − 1. The rightmost tile of a level may be partial. Beside tile `n` of
+level 0 lies bundle `n`, its entries, each after its length in two bytes, big-endian.
 
     changed = grow(size, [leaf_hash(entry)], read)      # what to store now, (level, n) -> bytes
     root(size + 1, node_reader(read))                   # with `read` seeing what was stored
@@ -10,8 +11,7 @@ tiles ``[256n, 256n + 256)`` of level L − 1. The rightmost tile of a level may
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.errors import InputError, MismatchError
@@ -25,18 +25,14 @@ HEIGHT: Final = 8
 WIDTH: Final = 1 << HEIGHT
 FULL: Final = WIDTH * HASH_SIZE
 """Bytes of the hashes of a tile that is not partial."""
-MAX_LEVEL: Final = 63
 
 Read = Callable[[int, int], bytes]
 """Returns the stored hashes of tile ``(level, n)``, one after the other; empty where there is none."""
 
-ENTRIES: Final = "entries"
+MAX_ENTRY: Final = 65_535
+MAX_BUNDLE: Final = WIDTH * (MAX_ENTRY + 2)
 BUNDLES: Final = -1
 """Stands as the level of a bundle of entries, whose path has ``entries`` there."""
-
-_PATH: Final = re.compile(
-    r"tile/(entries|0|[1-9][0-9]?)/((?:x[0-9]{3}/)*)([0-9]{3})(?:\.p/([1-9][0-9]{0,2}))?"
-)
 
 
 class Tile(NamedTuple):
@@ -49,24 +45,13 @@ class Tile(NamedTuple):
     @property
     def path(self) -> str:
         """The tile's path below a log's prefix, such as ``tile/0/x001/x234/067`` or ``…/067.p/9``."""
-        kind = ENTRIES if self.level == BUNDLES else self.level
+        kind = "entries" if self.level == BUNDLES else self.level
         digits = f"{self.n:d}"
         digits = digits.zfill(-(-len(digits) // 3) * 3)
         groups = [digits[at : at + 3] for at in range(0, len(digits), 3)]
         place = "/".join([*(f"x{group}" for group in groups[:-1]), groups[-1]])
         partial = "" if self.width == WIDTH else f".p/{self.width}"
         return f"tile/{kind}/{place}{partial}"
-
-
-def parse_path(text: str) -> Tile:
-    """Read a tile's path; raise `InputError` ``tlog.tile`` for any other text."""
-    if match := _PATH.fullmatch(text):
-        kind, high, low, width = match.groups()
-        level = BUNDLES if kind == ENTRIES else int(kind)
-        tile = Tile(level, int(high.replace("x", "").replace("/", "") + low), int(width or WIDTH))
-        if tile.level <= MAX_LEVEL and tile.path == text:
-            return tile
-    raise InputError("tlog.tile", f"{text!r} is not the path of a tile")
 
 
 def width(level: int, n: int, size: int) -> int:
@@ -204,3 +189,21 @@ class Rebuild:
     def _compare(self, level: int, n: int) -> None:
         if self._stored(level, n) != self._edge[level]:
             self._differs(level, n, self._edge[level])
+
+
+def encode_bundle(entries: Iterable[bytes]) -> bytes:
+    """Return the bundle of at most 256 entries of at most 65,535 bytes."""
+    return b"".join(part for entry in entries for part in (len(entry).to_bytes(2), entry))
+
+
+def decode_bundle(data: bytes, count: int) -> list[bytes]:
+    """Return the `count` entries of a bundle; raise `InputError` ``tlog.tile`` unless it holds just those."""
+    entries: list[bytes] = []
+    at = 0
+    while at + 2 <= len(data):
+        stop = at + 2 + int.from_bytes(data[at : at + 2])
+        entries.append(data[at + 2 : stop])
+        at = stop
+    if at != len(data) or len(entries) != count:
+        raise InputError("tlog.tile", f"not a bundle of {count} entries")
+    return entries

@@ -227,32 +227,14 @@ class Frontier:
         levels = [level for level in reversed(range(size.bit_length())) if size >> level & 1]
         return cls(size, [node(level, (size >> level) - 1) for level in levels])
 
-    def copy(self) -> Frontier:
-        """Return an independent copy."""
-        return Frontier(self.size, self._hashes)
-
-    def add(self, subtree: Hash, level: int = 0) -> None:
-        """Add the root of a complete subtree of ``1 << level`` leaves; the size is a multiple of that."""
-        carry = self.size >> level
+    def add(self, leaf: Hash) -> None:
+        """Add a leaf."""
+        subtree, carry = leaf, self.size
         while carry & 1:
             subtree = node_hash(self._hashes.pop(), subtree)
             carry >>= 1
         self._hashes.append(subtree)
-        self.size += 1 << level
-
-    def extend(self, leaves: Sequence[Hash]) -> None:
-        """Add leaves."""
-        start = 0
-        while start < len(leaves):
-            # The largest complete subtree that fits at the present size.
-            level = (len(leaves) - start).bit_length() - 1
-            while self.size & ((1 << level) - 1):
-                level -= 1
-            row = b"".join(leaves[start : start + (1 << level)])
-            while len(row) > HASH_SIZE:
-                row = row_above(row)
-            self.add(Hash(row), level)
-            start += 1 << level
+        self.size += 1
 
     @property
     def root(self) -> Hash:

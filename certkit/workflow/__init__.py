@@ -18,7 +18,7 @@ from certkit.lazy import lazy
 if TYPE_CHECKING:
     from certkit.workflow.comparing import compare, drift
     from certkit.workflow.demonstration import demo
-    from certkit.workflow.drawing import case_of, draw, load_context
+    from certkit.workflow.drawing import draw, load_context
     from certkit.workflow.issuing import NOT_ASKED, IssuedFiles, Logging, issue, own_trust
     from certkit.workflow.judging import assess, measured_icc, refuse_inside
     from certkit.workflow.named import (
@@ -34,7 +34,7 @@ __getattr__ = lazy(
     {
         "comparing": ("compare", "drift"),
         "demonstration": ("demo",),
-        "drawing": ("case_of", "draw", "load_context"),
+        "drawing": ("draw", "load_context"),
         "issuing": ("NOT_ASKED", "IssuedFiles", "Logging", "issue", "own_trust"),
         "judging": ("assess", "measured_icc", "refuse_inside"),
         "named": ("DEFAULT_PROFILE", "load_profile", "named_text", "packaged_profiles", "profile_text"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
 from certkit import canonical, files, resources
@@ -12,7 +13,6 @@ from certkit.evidence.bundle.folder import open_bundle
 from certkit.passport import keys
 from certkit.passport.issuing import VALIDITY, Issuer
 from certkit.progress import SILENT, Progress
-from certkit.registry.log import make_log_key
 from certkit.registry.registry import Registry
 from certkit.simulation.simulate import simulate
 from certkit.workflow.issuing import IssuedFiles, Logging, issue, own_trust
@@ -41,7 +41,7 @@ def demo(out: Path, *, seed: int, at: datetime, progress: Progress = SILENT) -> 
         simulate(folder / "bundle", seed=seed, runs=1000, domains=5, tier_target=TIER, progress=progress)
         given = _context(folder / "bundle", until=at + VALIDITY)
         files.write(folder / "context.json", given.data)
-        key, log_key = keys.generate("ed25519"), make_log_key()
+        key, log_key = keys.generate("ed25519"), Ed25519PrivateKey.generate()
         keys.write_private(folder / "issuer-key.pem", key, passphrase=None)
         vkey = Registry.init(folder / "registry", "demo", log_key, at=at)
         trust = structs.replace(own_trust(name, key), logs=(str(vkey),), accept_specimens=True)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from certkit.evidence.context import Given
     from certkit.report import View
-    from certkit.report.argument.case import Case
 
 
 def load_context(path: Path) -> Given:
@@ -49,19 +48,3 @@ def draw(
         passport=passport,
         generated_at=generated_at,
     )
-
-
-def case_of(
-    bundle: Path | Sequence[Path],
-    profile: str,
-    *,
-    required_tier: int,
-    today: date,
-    context: Given | None = None,
-    progress: Progress = SILENT,
-) -> Case:
-    """Judge bundles, and return what their argument is built from."""
-    from certkit.report.argument.case import case  # noqa: PLC0415 - heavy
-
-    judged, summary = judge(bundle, profile, required_tier=required_tier, context=context, progress=progress)
-    return case(judged, context=context, summary=summary, today=today)

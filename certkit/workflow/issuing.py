@@ -8,23 +8,20 @@ Keys are given, never made; nothing is left behind where a step fails, except an
 
 from __future__ import annotations
 
-import shlex
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from certkit import canonical, files, report
-from certkit.errors import MismatchError
 from certkit.passport import issuing, keys
 from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
 from certkit.progress import SILENT, Progress
 from certkit.registry.admission import PROOF_SUFFIX, Admitted, admit
-from certkit.workflow.judging import judge, paths_of, refuse_inside
+from certkit.workflow.judging import judge, refuse_inside
 from certkit.workflow.named import DEFAULT_PROFILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
 
@@ -116,21 +113,8 @@ def issue(
         if isinstance(key, keys.PrivateKey):
             files.write(folder / "public-key.pem", keys.public_pem(key.public_key()).encode())
             if logging:
-                with _naming(paths_of(bundle)):
-                    logged = _log(folder, signed, key, logging, at=at, progress=progress)
+                logged = _log(folder, signed, key, logging, at=at, progress=progress)
     return IssuedFiles(assessment=judged, passport=signed, logged=logged, pdf_missing=pdf_missing)
-
-
-@contextmanager
-def _naming(bundles: Sequence[Path]) -> Iterator[None]:
-    """Name the bundle in the command that a refused attempt asks for."""
-    try:
-        yield
-    except MismatchError as error:
-        if error.code != "registry.attempt" or len(bundles) > 1:
-            raise
-        hint = str(error.hint).replace("BUNDLE", shlex.quote(str(bundles[0])))
-        raise MismatchError(error.code, error.message, where=error.where, hint=hint) from None
 
 
 def _draw(folder: Path, view: View, *, pdf: bool) -> str | None:

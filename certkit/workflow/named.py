@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from certkit import files, resources
 from certkit.assessment.lint import lint as profile_faults
 from certkit.assessment.profile import parse
-from certkit.errors import CertkitError, InputError, UsageError
+from certkit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from certkit.assessment.profile import Profile
@@ -60,12 +60,7 @@ def profile_text(name: str) -> tuple[str, str]:
     `name` is that of a packaged profile or the path of a file; a path has a slash or ends in ``.toml``.
     Raises `UsageError` ``profile.unknown``.
     """
-    try:
-        return named_text("profiles", name, what="profile", codes=("profile.unknown", "profile.invalid"))
-    except CertkitError as error:
-        if error.code != "file.missing":
-            raise
-        raise UsageError("profile.unknown", "no such file", where=name) from None
+    return named_text("profiles", name, what="profile", codes=("profile.unknown", "profile.invalid"))
 
 
 def load_profile(name: str, *, linted: bool = True) -> Profile:

@@ -18,13 +18,10 @@ from certkit.errors import CertkitError, UsageError
 from certkit.passport.pdf import take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
-    from certkit.canonical import Digest
-    from certkit.passport.checks import Status
-    from certkit.passport.keys import PublicKey
     from certkit.passport.opening import Verification
     from certkit.passport.pdf import Taken
     from certkit.passport.trust import Trust
@@ -102,7 +99,10 @@ def standing_of(
     """
     path, sources = passport.with_name(passport.name + STATUS_SUFFIX), dict[str, Any]()
     if path.exists():
-        sources["beside"] = _Beside(path, trust, at, heads)
+        from certkit.registry.status import MAX_SIZE, FileStatus  # noqa: PLC0415 - only where it is asked
+
+        data, seen = files.read(path, limit=MAX_SIZE), _memory(trust, heads)
+        sources["beside"] = FileStatus(data, trust=trust, at=at, seen=seen)
     if registry is not None:
         if re.match(_URL, str(registry)):
             raise UsageError(
@@ -127,21 +127,6 @@ def remembered(registry: Path, result: Verification, trust: Trust, heads: Path) 
             remember(registry, trust, heads)
         except CertkitError as error:
             yield f"the head of the registry is not remembered: {error}"
-
-
-class _Beside:
-    """The status file beside a passport, read only when it is asked: it may be anything."""
-
-    def __init__(self, path: Path, trust: Trust, at: datetime, heads: Path) -> None:
-        self._path, self._trust, self._at, self._heads = path, trust, at, heads
-
-    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
-        """Return the standing that the file tells, as `certkit.registry.status.FileStatus` does."""
-        from certkit.registry.status import MAX_SIZE, FileStatus  # noqa: PLC0415 - only where it is asked
-
-        data = files.read(self._path, limit=MAX_SIZE)
-        seen = _memory(self._trust, self._heads)
-        return FileStatus(data, trust=self._trust, at=self._at, seen=seen).status(passport_id, revokers)
 
 
 def _memory(trust: Trust, heads: Path) -> Callable[[str], Checkpoint | None]:

@@ -144,18 +144,12 @@ def test_the_order_of_records_changes_no_byte(tmp_path: Path) -> None:
     assert certkit("drift", other, forwards).out == certkit("drift", other, backwards).out
 
 
-def test_a_trusted_signature_is_said_and_what_the_policy_refuses_besides(made: Made, tmp_path: Path) -> None:
+def test_a_trusted_signature_is_said(made: Made, tmp_path: Path) -> None:
     done = certkit("drift", made.old, made.weak, "--trust", made.policy)
     assert done.code == 5
     assert "signatures checked: every passport is signed by an issuer whom the policy trusts" in done.out
-    measured = tmp_path / "measured.json"
-    measured.write_bytes(trust().to_json())
-    done = certkit("drift", made.old, made.weak, "--trust", measured)
-    assert done.code == 5
-    # What has ended or is not wanted any more can be compared all the same, and that is said.
-    assert "the old passport fails a later step of verification: policy: it is a" in done.out
     sides = certkit("drift", made.old, made.new, "--trust", made.policy, "--json").document["sides"]
-    assert [side["signature"] for side in sides.values()] == ["trusted", "trusted"]
+    assert [sides[name]["signature"] for name in ("old", "new")] == ["trusted", "trusted"]
     strangers = tmp_path / "strangers.json"
     strangers.write_bytes(trust(keys.generate("ed25519")).to_json())
     done = certkit("drift", made.old, made.new, "--trust", strangers, "--json")

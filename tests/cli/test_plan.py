@@ -10,7 +10,7 @@ import pytest
 
 from certkit.assessment.plan.document import Plan
 from certkit.errors import Exit
-from tests.support.running import certkit
+from tests.support.running import certkit, program
 from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ FULL = (
 def test_the_screen_says_what_to_run_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
     captured: list[tuple[Any, list[str]]] = []
     monkeypatch.setattr(
-        "certkit.cli.commands.plan.emit", lambda made, screen: captured.append((made(), list(screen)))
+        "certkit.cli.commands.plan.emit", lambda made, screen: captured.append((made.to_dict(), list(screen)))
     )
     done = certkit(*FULL)  # one plan takes seconds: its document and its screen are taken from the same
     assert (done.code, done.err) == (0, "")
@@ -62,9 +62,8 @@ def test_the_correlation_is_measured_in_a_bundle(tmp_path: Path) -> None:
     assert done.document["design"]["icc"] == measured
 
 
-def test_a_terminal_without_blocks_gets_letters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("certkit.cli.commands.plan.unicode", lambda: False)
-    done = certkit(*SHORT)
+def test_a_terminal_without_blocks_gets_letters() -> None:
+    done = program(*SHORT, PYTHONIOENCODING="ascii")
     assert (done.code, done.err) == (0, "")
     assert "Power by tasks: # all rows together; . posterior" in done.out
     assert re.search(r"^ +\d+ +\d+ % +\d+ %  #+\.*$", done.out, re.MULTILINE)

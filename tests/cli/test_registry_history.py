@@ -31,8 +31,8 @@ def test_a_history_shows_every_passport_and_what_became_of_it() -> None:
     document = certkit("registry", "history", "registry", NAME, "--at", DAY, "--json")
     assert [row["drift"] for row in document.document["passports"]] == [None, "DRIFTED"]
     assert [row["status"] for row in document.document["passports"]] == ["superseded", "current"]
-    assert [row["type"] for row in document.document["events"]] == ["supersede", "drift"]
-    assert document.document["size"] == 4
+    assert [row["type"] for row in document.document["events"]] == ["drift"]
+    assert document.document["size"] == 3
     late = certkit("registry", "history", "registry", NAME, "--at", "2027-01-01", "--json")
     assert [row["status"] for row in late.document["passports"]] == ["superseded", "expired"]
 
@@ -42,8 +42,8 @@ def test_with_false_evidence_every_passport_on_it_is_revoked(place: Path) -> Non
     assert log("renewed.json").code == 0
     done = ending("revoke", "registry", 1, "--reason", "evidence-false")
     first, second = narrow(done).splitlines()
-    assert first.endswith(" revoked, by entry 6")
-    assert second.endswith(" revoked too, by entry 7: it is on that evidence")
+    assert first.endswith(" revoked, by entry 5")
+    assert second.endswith(" revoked too, by entry 6: it is on that evidence")
     codes = {
         name: status(verify(f"{name}.json", "--registry", "registry")).get("code")
         for name in ("first", "second", "renewed")
@@ -54,7 +54,7 @@ def test_with_false_evidence_every_passport_on_it_is_revoked(place: Path) -> Non
         "renewed": "passport.revoked",
     }
     again = ending("revoke", "registry", 1, "--reason", "evidence-false", "--json").document
-    assert (again["index"], again["new"], again["also"]) == (6, False, [])
+    assert (again["index"], again["new"], again["also"]) == (5, False, [])
 
 
 @pytest.mark.usefixtures("place")
@@ -63,22 +63,22 @@ def test_a_verifier_asks_the_registry_or_the_exported_tree() -> None:
     assert status(verify("second.json", "--registry", "registry"))["status"] == "passed"
     superseded = verify("first.json", "--registry", "registry")
     assert (superseded.code, status(superseded)["code"]) == (6, "passport.superseded")
-    done = ending("revoke", "registry", 1, "--reason", "key-compromise", "--detail", "lost")
-    assert done.out.endswith(" revoked, by entry 4\n")
+    done = ending("revoke", "registry", 1, "--reason", "key-compromise")
+    assert done.out.endswith(" revoked, by entry 3\n")
     again = ending("revoke", "registry", 1, "--reason", "key-compromise")
-    assert again.out.endswith(" revoked already, by entry 4\n")
+    assert again.out.endswith(" revoked already, by entry 3\n")
     assert certkit("registry", "export", "registry", "public", "-q").code == 0
     for where in ("registry", "public"):
         revoked = verify("second.json", "--registry", where)
         assert (revoked.code, status(revoked)["code"]) == (6, "passport.revoked")
-    assert ending("note", "registry", "nothing new").out == "noted, by entry 5\n"
+    assert ending("note", "registry", "nothing new").out == "noted, by entry 4\n"
     behind = verify("second.json", "--registry", "public")
     assert status(behind)["code"] == "registry.rollback", "this user has signed a later state"
 
 
 def test_a_status_file_is_found_beside_the_passport(place: Path) -> None:
     done = certkit("registry", "status", "registry", 1, "-o", "second.json.status", "--at", DAY)
-    assert done.out == "status of entry 1 written to second.json.status\n"
+    assert done.out == "written: second.json.status\n"
     assert status(verify("second.json"))["status"] == "passed"
     old = verify("second.json", at="2026-04-01")
     assert (old.code, status(old)["status"]) == (0, "skipped")
@@ -134,7 +134,7 @@ def test_a_registry_that_cannot_be_read_ends_no_passport(place: Path, command: s
     (place / "damaged" / "registry.db").write_bytes(b"no database" * 1000)
     assert told(command, "second.json", "--registry", "damaged").code == 4
     junk = place / "second.json.status"
-    for data in (b"junk", b"{}", b"\x00" * 4096, b"[" * 70_000_000):
+    for data in (b"junk", b"{}", b"\x00" * 4096):
         junk.write_bytes(data)
         assert told(command, "second.json").code == 0
     assert "status: " in told("verify", "second.json").out.split("Not checked:")[1]
@@ -146,7 +146,6 @@ def test_a_registry_that_cannot_be_read_ends_no_passport(place: Path, command: s
 @pytest.mark.usefixtures("place")
 def test_a_registry_is_asked_under_a_policy() -> None:
     assert certkit("show", "second.json", "--registry", "registry").code == 2
-    assert certkit("export", "second.json", "-f", "badge", "--unverified", "-r", "registry").code == 2
 
 
 @pytest.mark.usefixtures("place")
@@ -166,12 +165,11 @@ def test_a_search_lists_passports() -> None:
 def test_a_changed_snapshot_of_the_entries_is_a_warning(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("certkit.registry.registry.SPARED", 1)
     assert ending("note", "registry", "the first").err == ""
-    (snapshot,) = place.glob("heads.db.*.snapshot")
-    snapshot.write_bytes(snapshot.read_bytes()[:-1] + b"-")
+    with closing(sqlite3.connect(place / "heads.db")) as connection, connection:
+        connection.execute("UPDATE snapshot SET data = x'00'")
     done = ending("note", "registry", "the second")
     assert done.code == 0
-    kept = "is not the snapshot that was kept for this log"
-    assert done.err == f"warning: {snapshot} {kept}; all entries are read instead\n"
+    assert done.err.startswith("warning: ignored the stored snapshot")
 
 
 def test_a_stored_tree_that_was_changed_is_made_again(place: Path) -> None:

@@ -21,19 +21,19 @@ AT = ("--at", DAY)
 def test_a_revocation_is_on_every_screen_and_in_every_document(place: Path) -> None:
     latest = passport_ids(place / "registry")[-1]
     said = ending("revoke", "registry", latest[7:19], "--reason", "key-compromise")
-    assert said.out == f"{latest[7:19]} revoked, by entry 4\n", "12 digits name it"
+    assert said.out == f"{latest[7:19]} revoked, by entry 3\n", "12 digits name it"
     listed = narrow(certkit("registry", "list", "registry", *AT))
-    assert "revoked by entry 4: key-compromise" in listed
+    assert "revoked by entry 3: key-compromise" in listed
     assert "superseded by entry 1" in listed
     rows = certkit("registry", "list", "registry", *AT, "--json").document["entries"]
     assert [(row["status"], row["ended_by"], row["reason"]) for row in rows[:2]] == [
         ("superseded", 1, None),
-        ("revoked", 4, "key-compromise"),
+        ("revoked", 3, "key-compromise"),
     ]
-    assert (rows[4]["status"], rows[4]["ended_by"]) == (None, None)
+    assert (rows[3]["status"], rows[3]["ended_by"]) == (None, None)
     for name in (latest[7:19], "1"):
         shown = certkit("registry", "list", "registry", name, *AT)
-        assert shown.out.startswith("This passport is revoked by entry 4: key-compromise\n")
+        assert shown.out.startswith("This passport is revoked by entry 3: key-compromise\n")
     (row,) = certkit("registry", "list", "registry", latest[7:19], *AT, "--json").document["entries"]
     assert (row["index"], row["status"], row["reason"]) == (1, "revoked", "key-compromise")
     history = certkit("registry", "history", "registry", NAME, *AT)
@@ -42,7 +42,7 @@ def test_a_revocation_is_on_every_screen_and_in_every_document(place: Path) -> N
     assert (told["standing"]["status"], told["standing"]["ended"]["how"]) == ("revoked", "revoked")
     assert told["passports"][1]["reason"] == "key-compromise"
     show = ("show", "second.json", "--trust", "trust.json", "--registry", "registry", *AT)
-    assert "revoked by entry 4" in narrow(certkit(*show))
+    assert "revoked by entry 3" in narrow(certkit(*show))
     steps = certkit(*show, "--json").document["verification"]["steps"]
     assert {step["id"]: step["code"] for step in steps}["status"] == "passport.revoked"
 
@@ -72,7 +72,7 @@ def test_sorted_by_standing_those_in_force_come_first(place: Path) -> None:
     assert f"r_op at least {limits[0]:.4f} with 0.9" in text
 
 
-def test_a_refused_attempt_names_the_bundle(place: Path) -> None:
+def test_a_refused_attempt_names_the_command(place: Path) -> None:
     made = []
     for seed in (1, 2):
         bundle = f"bundle {seed}"
@@ -82,5 +82,5 @@ def test_a_refused_attempt_names_the_bundle(place: Path) -> None:
         issuing = ("issue", bundle, "-o", f"out{seed}", "--key", "key.pem", "--issuer", "Lab")
         made.append(certkit(*issuing, "--registry", "registry", "--trust", "trust.json", "--json"))
     assert [done.code for done in made] == [0, 7]
-    assert made[1].document["error"]["hint"].endswith("certkit bundle seal 'bundle 2' --attempt 2")
+    assert made[1].document["error"]["hint"].endswith("certkit bundle seal BUNDLE --attempt 2")
     assert not (place / "out2").exists()

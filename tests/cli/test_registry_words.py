@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import sqlite3
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.registry import store
 from certkit.registry.log import KEY_FILE
 from certkit.tlog.note import Signer, write_note
 from tests.support.lineages import clustered, issue
@@ -26,36 +24,6 @@ if TYPE_CHECKING:
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize(
-    "words",
-    [
-        ("registry", "-/courier", "--at", DAY, "--json"),
-        ("--json", "--at", DAY, "registry", "-/courier"),
-        ("--at", DAY, "registry", "--json", "-/courier"),
-        ("registry", "--json", f"--at={DAY}", "-/courier"),
-        ("--json", "--at", DAY, "--", "registry", "-/courier"),
-    ],
-    ids=" ".join,
-)
-def test_a_lineage_is_named_as_the_list_prints_it(words: tuple[str, ...]) -> None:
-    assert "  -/courier\n" in certkit("registry", "list", "registry").out
-    document = certkit("registry", "history", *words).document
-    assert (document["lineage"], len(document["passports"])) == ("-/courier", 2)
-
-
-@pytest.mark.usefixtures("place")
-def test_other_words_that_begin_with_a_dash_are_options_still() -> None:
-    for word in ("--courier", "-courier", "-x"):
-        done = certkit("registry", "history", "registry", NAME, word)
-        assert done.code == 2
-        assert "No such option" in done.err
-    done = certkit("registry", "history", "registry", NAME, "--trust", "-/none", "--json")
-    assert (done.code, done.document["error"]["code"]) == (3, "file.missing")
-    noted = ending("note", "registry", "nothing new", "--lineage", "-/courier")
-    assert noted.out == "noted, by entry 4\n"
-
-
-@pytest.mark.usefixtures("place")
-@pytest.mark.parametrize(
     "time",
     ["0001-01-01", "0001-01-01T00:00:00+05:00", "1969-12-31", "9999-12-31T23:59:59-05:00", "9999-01-01"],
 )
@@ -63,7 +31,7 @@ def test_a_time_outside_the_calendar_is_refused(time: str) -> None:
     for words in (("history", "registry", NAME), ("list", "registry", "--status", "current")):
         done = certkit("registry", *words, "--at", time)
         assert (done.code, done.out) == (2, "")
-        assert done.err == (f"error: {time!r} is out of range\nhint: a time from 1970 to the end of 9998\n")
+        assert done.err.startswith(f"error: {time!r} is not a time from 1970 to 9998\nhint: a date, ")
 
 
 @pytest.mark.usefixtures("place")
@@ -87,43 +55,29 @@ def test_no_entry_is_dated_ahead_and_so_bars_those_after_it() -> None:
 def test_the_dates_of_a_list_are_those_of_the_entries_and_a_status_is_as_of_a_time() -> None:
     done = certkit("registry", "list", "registry", "--at", "2020-01-01", "--json")
     stands = [row["status"] for row in done.document["entries"]]
-    assert stands == ["superseded", "upcoming", None, None]
+    assert stands == ["superseded", "upcoming", None]
     found = certkit("registry", "list", "registry", "--status", "current", "--at", DAY).out
     (row,) = [line for line in found.splitlines() if line.startswith("     ")]
     assert row.split()[1] == DAY, "its validity begins on 2026-03-01"
 
 
 @pytest.mark.usefixtures("place")
-def test_a_note_is_about_a_lineage_that_there_is() -> None:
-    for text in ("nobody", "../../x", ""):
-        done = ending("note", "registry", "x", "--lineage", text, "--json")
-        assert (done.code, done.document["error"]["code"]) == (2, "registry.unknown"), text
-    assert ending("note", "registry", "quiet", "--lineage", "courier").code == 0
-    entries = certkit("registry", "list", "registry", "--json").document["entries"]
-    assert [one["subject"] for one in entries if one["type"] == "note"] == ["-/courier"]
-
-
-@pytest.mark.usefixtures("place")
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("", "no words"),
-        (" \n", "no words"),
-        ("x" * 2049, "2,049 characters"),
+        ("", "TEXT has not 1 to 2,048 characters"),
+        (" \n", "TEXT has not"),
+        ("x" * 2049, "TEXT has not"),
         ("\udcff", "not text in UTF-8"),
     ],
     ids=["none", "blank", "long", "bytes"],
 )
 def test_what_cannot_be_said_is_refused_before_anything_is_written(text: str, found: str) -> None:
     before = certkit("registry", "list", "registry").out
-    for words in (
-        ("note", "registry", text),
-        ("revoke", "registry", "0", "--reason", "key-compromise", "--detail", text),
-    ):
-        done = ending(*words)
-        assert done.code == 2
-        assert found in done.err
-        assert "`" not in done.err
+    done = ending("note", "registry", text)
+    assert done.code == 2
+    assert found in done.err
+    assert "`" not in done.err
     assert certkit("registry", "list", "registry").out == before
 
 
@@ -153,7 +107,7 @@ def test_what_an_entry_shows_of_the_one_before_it_is_called_so() -> None:
     shown = narrow(certkit("registry", "list", "registry", 1)).splitlines()
     labels = [line[:15].strip() for line in shown if not line.startswith(" ")]
     assert len(labels) == len(set(labels))
-    assert {"index", "leaf", "file", "file size", "prev index", "prev leaf"} <= set(labels)
+    assert {"index", "leaf", "file size", "prev index"} <= set(labels)
 
 
 @pytest.mark.usefixtures("place")
@@ -185,12 +139,9 @@ def test_a_log_key_that_is_kept_elsewhere_is_asked_for(place: Path) -> None:  # 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("option", ["--log", "--witness"])
 @pytest.mark.parametrize("text", ["", "none", "a+00000000+AAAA"])
-def test_a_bad_verifier_key_is_the_options_fault(option: str, text: str) -> None:
+def test_a_bad_verifier_key_makes_no_policy(option: str, text: str) -> None:
     done = certkit("trust", "add", *TRUST, option, text, "--json")
-    error = done.document["error"]
-    assert (done.code, error["code"]) == (2, "usage.option")
-    assert error["message"].startswith(f"{option}: ")
-    assert "regex" not in error["message"]
+    assert (done.code, done.document["error"]["code"]) == (3, "trust.invalid")
 
 
 def test_a_malformed_checkpoint_is_named(place: Path) -> None:  # noqa: F811 - a fixture
@@ -205,10 +156,12 @@ def test_a_malformed_checkpoint_is_named(place: Path) -> None:  # noqa: F811 - a
 
 
 @pytest.mark.usefixtures("place")
-def test_memory_that_cannot_be_asked_is_no_sound_audit() -> None:
-    done = certkit("registry", "audit", "registry", *TRUST, "--heads", "public.pem", "--json")
+def test_memory_that_cannot_be_asked_is_no_sound_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CERTKIT_HEADS", "public.pem")
+    done = certkit("registry", "audit", "registry", *TRUST, "--json")
     assert (done.code, done.document["error"]["code"]) == (3, "registry.heads")
-    done = certkit("registry", "audit", "registry", *TRUST, "--heads", "registry", "--json")
+    monkeypatch.setenv("CERTKIT_HEADS", "registry")
+    done = certkit("registry", "audit", "registry", *TRUST, "--json")
     assert done.code in {2, 3}
     assert done.document["schema"] == "urn:certkit:error:v1"
 
@@ -284,23 +237,6 @@ def test_a_refused_attempt_says_how_it_is_declared(place: Path) -> None:  # noqa
     assert certkit("bundle", "seal", "bundle", "--json").document["digest"] == sealed, "it stays"
     for wrong in ("0", "x", "1000001"):
         assert certkit("bundle", "seal", "bundle", "--attempt", wrong).code == 2
-
-
-# A full disk
-
-
-@pytest.mark.parametrize(("free", "words"), [(0, "no space left on device"), (2**30, "the disk refused")])
-def test_a_full_disk_is_called_so_whatever_sqlite_calls_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, words: str
-) -> None:
-    from shutil import disk_usage  # noqa: PLC0415 - one test makes the disk full
-
-    full = type(disk_usage(tmp_path))(2**40, 2**40 - free, free)
-    monkeypatch.setattr("certkit.registry.store.shutil.disk_usage", lambda _path: full)
-    error = sqlite3.OperationalError("disk I/O error")
-    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
-    with pytest.raises(Exception, match=words), store.translated(tmp_path / "heads.db"):
-        raise error
 
 
 def test_what_followed_from_a_passport_is_told_to_programs_too(place: Path) -> None:  # noqa: F811 - a fixture

@@ -52,7 +52,7 @@ def is_sound(folder: Path, vkey: VerifierKey) -> bool:
             for batch in source.batches():
                 work.add([leaf_hash(data) for _, data in batch])
             work.finish()
-            faults += [(0, 0) for _ in source.faults(work.size, vkey)]
+            faults += [(0, 0) for _ in source.faults(vkey)]
             head = open_checkpoint(source.note(), vkey).checkpoint
     except CertkitError:
         return False

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.errors import MismatchError, UsageError
+from certkit.registry import store
 from certkit.registry.registry import Registry
 from tests.faults.kills import ids, kill, start
 from tests.support.registries import (
@@ -65,13 +66,14 @@ def test_writers_side_by_side(tmp_path: Path) -> None:
     assert (report.size, report.findings, report.notes) == (40, (), ())
 
 
-def test_a_writer_gives_up_waiting(tmp_path: Path) -> None:
+def test_a_writer_gives_up_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "PATIENCE", 0.05)
     folder = tmp_path / "r"
     filled(folder, 1)
     holder = sqlite3.connect(folder / "registry.db", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with (
-        opened(folder, patience=0.05) as registry,
+        opened(folder) as registry,
         pytest.raises(UsageError) as caught,
     ):
         registry.append(passport(1), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from certkit.registry.entry import AnyClaims, Logged
     from certkit.registry.writing import Appended
     from certkit.tlog.note import VerifierKey
+    from certkit.tlog.proof import LogProof
 
 AT: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LOG_KEY: Final = Ed25519PrivateKey.from_private_bytes(b"\1" * 32)
@@ -87,14 +88,20 @@ def heads(folder: Path) -> Path:
     return folder.parent / "state" / f"{folder.name}.heads"
 
 
-def opened(folder: Path, patience: float = 60.0) -> Registry:
+def opened(folder: Path) -> Registry:
     """A registry that can be written."""
-    return Registry.open(folder, heads=heads(folder), patience=patience)
+    return Registry.open(folder, heads=heads(folder))
 
 
 def append(folder: Path, data: bytes, *, log_key: Ed25519PrivateKey = LOG_KEY) -> Appended:
     with opened(folder) as registry:
         return registry.append(data, check=check, submitter=SUBMITTER, log_key=log_key, at=AT)
+
+
+def proof_of(folder: Path, appended: Appended) -> LogProof:
+    """The proof of an entry, as the log stands now."""
+    with Registry.open(folder) as registry:
+        return registry.prove(appended.index)
 
 
 def filled(folder: Path, count: int) -> VerifierKey:

@@ -23,7 +23,7 @@ COSIGNED: Final = 1_772_500_000
 """2026-03-03, in seconds since 1970."""
 
 ISSUE: Final = "--key key.pem --issuer Lab --valid-from 2026-03-0"
-LOGGING: Final = "--key key.pem --trust trust.json --heads heads.db --at 2026-03-03T00:00:00Z"
+LOGGING: Final = "--key key.pem --trust trust.json --at 2026-03-03T00:00:00Z"
 
 SCRIPT: Final = f"""
 doctor
@@ -59,16 +59,16 @@ keys generate -o key.pem --public public.pem
 keys show key.pem
 keys rotate public.pem -o next.pem --public next-public.pem
 registry init registry --name lab
-trust add --trust trust.json --issuer Lab --key public.pem --log {{vkey}}
-trust set --trust trust.json --accept-specimens
+trust add --trust trust.json --issuer Lab --key public.pem --log {{vkey}} --witness {{witness}}
+trust set --trust trust.json --accept specimens
 trust show --trust trust.json
-issue a -o first {ISSUE}1 --registry registry --trust trust.json --heads heads.db
+issue a -o first {ISSUE}1 --registry registry --trust trust.json
 show first/passport.json --at 2026-03-02
 issue a -o second {ISSUE}2
 registry append registry second/passport.json {LOGGING}
 verify first/passport.json --trust trust.json --at 2026-03-02
 verify rows.csv --trust trust.json
-export first/passport.json --format markdown --unverified
+export first/passport.json --format markdown --trust trust.json --at 2026-03-02
 report a -o case.html
 registry list registry
 registry list registry --status current --at 2026-03-04
@@ -76,18 +76,18 @@ registry list registry 0
 registry prove registry 0
 registry note registry "nothing to report" {LOGGING}
 registry revoke registry 0 --replaced-by 1 {LOGGING}
-registry revoke registry 1 --reason issued-in-error --detail words {LOGGING}
+registry revoke registry 1 --reason issued-in-error {LOGGING}
 registry history registry {{lineage}}
 registry checkpoint registry
-registry cosign registry cosigned --witness {{witness}} --heads heads.db --at 2026-03-04
-registry audit registry --trust trust.json --heads heads.db
+registry cosign registry cosigned --trust trust.json --at 2026-03-04
+registry audit registry --trust trust.json
 registry export registry tree
-registry rotate-key registry --heads heads.db --at 2026-03-04
+registry rotate-key registry --at 2026-03-04
 trust add --trust trust.json --log {{vkey}}
 trust set --trust trust.json --max-status-age P30D
 trust remove --trust trust.json --log {{vkey}}
 trust rotate public.pem next-public.pem --trust trust.json --at 2027-01-01
-registry status registry 0 --at 2026-03-05 --heads heads.db
+registry status registry 0 --at 2026-03-05
 keys show missing.pem
 """
 

@@ -7,10 +7,24 @@ from typing import TYPE_CHECKING, Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit.passport import dsse
-from certkit.tlog.note import Signer
+from certkit.tlog import note
+from certkit.tlog.note import KeyType, Signature, VerifierKey, cosigned_message
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
+
+
+class Signer(note.Signer):
+    """A signer who can be a witness too (C2SP tlog-cosignature)."""
+
+    @property
+    def witness_vkey(self) -> VerifierKey:
+        return VerifierKey(self.name, KeyType.COSIGNATURE, self.key.public_key().public_bytes_raw())
+
+    def cosign(self, text: str, time: int) -> Signature:
+        """The cosignature/v1 of a checkpoint's text at `time` (seconds since 1970)."""
+        value = time.to_bytes(8) + self.key.sign(cosigned_message(text, time))
+        return Signature(self.name, self.witness_vkey.key_id, value)
 
 
 def signer(name: str, seed: int = 1) -> Signer:

@@ -31,7 +31,7 @@ ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "certkit"
 
 # Commands in a folder of their own, each of which finds what those before it left.
-KEY: Final = "--key key.pem --trust trust.json --heads heads.db --at 2026-03-03T00:00:00Z"
+KEY: Final = "--key key.pem --trust trust.json --at 2026-03-03T00:00:00Z"
 ISSUE: Final = "--key key.pem --issuer Lab --valid-from 2026-03-0"
 PREPARED: Final = f"""
 simulate -o a --seed 3 --runs 300 --domains 2 --tier-target 1
@@ -39,14 +39,14 @@ bundle seal a
 keys generate -o key.pem --public public.pem
 registry init registry --name lab
 trust add --trust trust.json --issuer Lab --key public.pem --log {{log}}
-trust set --trust trust.json --accept-specimens
+trust set --trust trust.json --accept specimens
 issue a -o first {ISSUE}1
 issue a -o second {ISSUE}2
 registry append registry first/passport.json {KEY}
 """
 TRACED: Final = {
     "append": f"registry append registry second/passport.json {KEY}",
-    "audit": "registry audit registry --trust trust.json --heads heads.db",
+    "audit": "registry audit registry --trust trust.json",
     "replay": "verify first/passport.json --trust trust.json --bundle a --replay --at 2026-03-03",
 }
 

@@ -22,7 +22,7 @@ from tests.support.registries import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.registry.keeping import Gathered
+    from certkit.tlog.checkpoint import SignedCheckpoint
 
 
 TIME = int(AT.timestamp())
@@ -54,7 +54,7 @@ def text(folder: Path) -> str:
     return note(folder).decode().partition("\n\n")[0] + "\n"
 
 
-def taken(folder: Path, *returned: bytes, witnesses: tuple[VerifierKey, ...] = KEYS) -> Gathered:
+def taken(folder: Path, *returned: bytes, witnesses: tuple[VerifierKey, ...] = KEYS) -> SignedCheckpoint:
     with opened(folder) as registry:
         return gather(registry, returned, witnesses=witnesses, at=AT)
 

@@ -21,25 +21,12 @@ from typing import TYPE_CHECKING, Final
 from certkit import wording
 from certkit.assessment.drift.contrast import contrast, panel, slopes
 from certkit.assessment.drift.document import Change, Drift, Result, Row, Tiers, Trend
-from certkit.assessment.drift.rows import LEAST, MIX_LIMIT, columns_of, moved, reaches, rows
-from certkit.assessment.drift.snapshot import NOMINAL, Part, Snapshot, snapshot
+from certkit.assessment.drift.rows import LEAST, columns_of, moved, reaches, rows
+from certkit.assessment.drift.snapshot import NOMINAL, Part, Snapshot
 from certkit.errors import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-__all__ = [
-    "MIX_LIMIT",
-    "Change",
-    "Drift",
-    "Row",
-    "Snapshot",
-    "Trend",
-    "differences",
-    "drift",
-    "snapshot",
-    "trend",
-]
 
 TREND: Final = range(3, 9)
 """Passports that a trend is taken over."""
@@ -222,21 +209,8 @@ def _of_sides(old: Snapshot, new: Snapshot, *, compared: bool) -> Iterator[str]:
         yield "both sides rest on the same evidence, so that nothing new was observed"
     if old.origin == new.origin == "simulated":
         yield "both sides are specimens from simulated evidence"
-    yield from _unseen(old, new)
     if compared:
         yield from _mix(old, new)
-
-
-def _unseen(old: Snapshot, new: Snapshot) -> Iterator[str]:
-    """Yield which changes of the agent its identity would not show."""
-    sides = (("old", old), ("new", new))
-    if silent := [name for name, side in sides if not side.components]:
-        yield f"no components are listed on the {' and the '.join(silent)} side: a changed one would not show"
-    for name, side in sides:
-        total = len(side.components)
-        pinned = sum(part.digest is not None for part in side.components)
-        if pinned < total:
-            yield f"the {name} side pins {pinned} of {total} components by digest; others can change unseen"
 
 
 def _mix(old: Snapshot, new: Snapshot) -> Iterator[str]:

@@ -119,16 +119,16 @@ class Trend(Part, frozen=True, kw_only=True):
 
 
 class SideKnown(Part, frozen=True, kw_only=True):
-    """What is known of a side; `doubts` are steps of the verification that failed although it is signed."""
+    """What is known of a side; a bundle has no passport."""
 
     passport_id: Text | None
     signature: Literal["trusted", "not_checked", "none"]
-    doubts: tuple[Text, ...]
 
 
 class SidesKnown(Part, frozen=True, kw_only=True):
-    """What is known of either side."""
+    """What is known of either side, and of the passports before them that the trend takes."""
 
+    before: tuple[SideKnown, ...]
     old: SideKnown
     new: SideKnown
 

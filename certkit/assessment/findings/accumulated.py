@@ -12,9 +12,9 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from certkit.assessment.drift.contrast import Contrast, adjusted, contrast, observed
+from certkit.assessment.drift.contrast import adjusted, contrast, observed
 from certkit.assessment.drift.rows import LEAST, LEVEL, reaches
 from certkit.assessment.findings.findings import Severity, finding, ordered
 from certkit.assessment.metrics.series import series
@@ -25,6 +25,7 @@ from certkit.evidence.summary.summary import add
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from certkit.assessment.drift.contrast import Contrast, Sides
     from certkit.assessment.findings.findings import Finding
     from certkit.assessment.result import Assessment
     from certkit.evidence.bundle.pooling import Accumulation, Part
@@ -100,17 +101,6 @@ def _of_parts(pooled: Assessment, alone: Sequence[Assessment]) -> Iterator[Findi
                 yield finding(item.code, f"bundle {number} of {len(alone)}: {item.message}")
 
 
-class _Pair(Struct, frozen=True, kw_only=True):
-    """An earlier and a later bundle, by their numbers, compared on what both have."""
-
-    earlier: int
-    later: int
-    old: float
-    new: float
-    runs: tuple[int, int]
-    change: Contrast
-
-
 def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding]:
     """Tell where r_op is lower in a later bundle than in an earlier one, or why that cannot be told."""
     if not accumulation.ordered:
@@ -121,9 +111,9 @@ def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding
         return
     named = list(enumerate(accumulation.parts, 1))
     pairs = [
-        pair
+        (earlier, later, *compared)
         for (earlier, first), (later, second) in combinations(named, 2)
-        if (pair := _compared(earlier, first, later, second)) is not None
+        if (compared := _compared(first, second)) is not None
     ]
     possible = len(named) * (len(named) - 1) // 2
     if len(pairs) < possible:
@@ -132,20 +122,21 @@ def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding
             f"{possible - len(pairs)} of {possible} pairs of bundles cannot be compared: they share no domain"
             f" and fault condition, or hold fewer than {LEAST} tasks",
         )
-    p = adjusted([pair.change.p_loss for pair in pairs])
+    p = adjusted([change.p_loss for *_, change in pairs])
     worse = [
-        (chance, pair)
-        for chance, pair in zip(p, pairs, strict=True)
-        if chance <= LEVEL and reaches(pair.change.loss, float(_margin(pooled)))
+        (chance, earlier, later, sides)
+        for chance, (earlier, later, sides, change) in zip(p, pairs, strict=True)
+        if chance <= LEVEL and reaches(change.loss, float(_margin(pooled)))
     ]
     if worse:
-        chance, pair = min(worse, key=lambda item: (item[0], item[1].earlier))
+        chance, earlier, later, sides = min(worse, key=lambda item: item[:2])
+        (old, new), runs = sides.means.tolist(), sides.n.sum(axis=1).tolist()
         more = f"; so it is in {len(worse)} of {len(pairs)} pairs" if len(worse) > 1 else ""
         yield finding(
             "periods-differ",
-            f"success under faults fell from {pair.old:.3f} (n {pair.runs[0]:,}, bundle"
-            f" {pair.earlier}) to {pair.new:.3f} (n {pair.runs[1]:,}, bundle {pair.later}),"
-            f" p {chance:.2g}{more}: the pooled rate says more than the agent now does",
+            f"success under faults fell from {old:.3f} (n {runs[0]:,}, bundle {earlier}) to {new:.3f}"
+            f" (n {runs[1]:,}, bundle {later}), p {chance:.2g}{more}: the pooled rate says more"
+            " than the agent now does",
         )
 
 
@@ -154,19 +145,9 @@ def _margin(pooled: Assessment) -> Fraction:
     return exact(margins[0]) if margins and margins[0] is not None else Fraction(0)
 
 
-def _compared(earlier: int, first: Part, later: int, second: Part) -> _Pair | None:
+def _compared(first: Part, second: Part) -> tuple[Sides, Contrast] | None:
     """Compare r_op on the domains and conditions that both bundles have, under the earlier one's mix."""
     summaries = first.summary, second.summary
     panel = observed([(part, series(part, "r_op", memory_observable=False)) for part in summaries])
     sides = panel.chosen()
-    if min(sides.k) < LEAST:
-        return None
-    old, new = sides.means.tolist()
-    return _Pair(
-        earlier=earlier,
-        later=later,
-        old=old,
-        new=new,
-        runs=(int(sides.n[0].sum()), int(sides.n[1].sum())),
-        change=contrast(sides, (1, -1)),
-    )
+    return None if min(sides.k) < LEAST else (sides, contrast(sides, (1, -1)))

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from certkit import resources, toml
+from certkit.document import Part
 from certkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda item: (severities.index(item.severity), codes.index(item.code))))
 
 
-class Challenge(Struct, frozen=True, kw_only=True):
+class Challenge(Part, frozen=True, kw_only=True):
     """What all findings of one code ask; `answered_by` names the authors of the answers that count."""
 
     code: Code

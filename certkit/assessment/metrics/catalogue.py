@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from fractions import Fraction
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, convert
 
@@ -50,24 +50,21 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     formula: str
     evidence: str
     example: str | None = None
-    ends: tuple[float, float] = (0, 1)
+    low: Fraction
+    high: Fraction | None
     higher: bool = True
     tau_of: str | None = None
     attested: bool = False
 
-    @property
-    def low(self) -> Fraction:
-        """The least value."""
-        return Fraction(self.ends[0])
 
-    @property
-    def high(self) -> Fraction | None:
-        """The largest value, None where there is none."""
-        return None if self.ends[1] == inf else Fraction(self.ends[1])
+def _spec(name: str, told: dict[str, Any]) -> Spec:
+    low, high = told.pop("ends", (0, 1))
+    ends = {"low": Fraction(low), "high": None if high == inf else Fraction(high)}
+    return convert({"id": name, **ends, **told}, Spec)
 
 
 CATALOGUE: Final = {
-    name: convert({"id": name, **told}, Spec)
+    name: _spec(name, told)
     for name, told in toml.loads(
         resources.path("templates", "metrics.toml").read_text(encoding="utf-8"),
         code="internal.bug",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,15 +15,12 @@ from certkit.assessment.result import Baseline
 from certkit.assessment.words import serious
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, note, progress
+from certkit.cli.emit import emit, progress
 from certkit.cli.views.assessment import DRIFT, show_assessment
 from certkit.errors import Exit, InputError, NegativeError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from certkit.assessment.result import Assessment
-    from certkit.cli.emit import Line
+    from collections.abc import Sequence
 
 
 def assess(
@@ -72,16 +70,9 @@ def assess(
     drifted = compared is not None and compared.result in DRIFT
     code = Exit.OK if exit_zero else result.exit_code or (Exit.DRIFT if drifted else Exit.OK)
     place = shlex.join(map(str, bundles))
-    screen = _screen(result, out, compared, verbose=verbose, place=place)
-    emit(lambda: document, screen, code=code, serious=serious(result))
-
-
-def _screen(
-    result: Assessment, out: Path | None, compared: Baseline | None, *, verbose: bool, place: str
-) -> Iterator[Line]:
-    yield from show_assessment(result, verbose=verbose, place=place, baseline=compared)
-    if out:
-        note(f"written to {out}")
+    screen = show_assessment(result, verbose=verbose, place=place, baseline=compared)
+    told = [f"written: {out}"] if out else []
+    emit(document, chain(screen, told), code=code, serious=serious(result))
 
 
 def _compared(baseline: Path, bundles: Sequence[Path]) -> Baseline:
@@ -89,7 +80,7 @@ def _compared(baseline: Path, bundles: Sequence[Path]) -> Baseline:
     if len(bundles) > 1:
         raise UsageError("usage.option", "--baseline is compared with one bundle")
     try:
-        drift = workflow.drift(baseline, bundles[0], progress=progress()).drift
+        drift = workflow.drift(baseline, bundles[0], progress=progress())
     except NegativeError as failure:  # a passport that contradicts itself: no verdict on the bundle
         raise InputError(failure.code, failure.message, where=failure.where, hint=failure.hint) from None
     worse = tuple(row.name for row in drift.behaviour if row.flagged)

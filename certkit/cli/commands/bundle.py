@@ -6,16 +6,14 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec import Meta
-from rich import text as rich
-from rich.table import Table
 
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, entry, fold, hint, progress
+from certkit.cli.emit import cut, emit, entry, fold, progress
 from certkit.document import Count, Digest, Document, GivenPath, Part, Text, fill
 from certkit.evidence.bundle import folder as bundles
 from certkit.evidence.bundle.folder import open_bundle
@@ -25,9 +23,8 @@ from certkit.text import visible
 from certkit.wording import many
 
 if TYPE_CHECKING:
-    from certkit.cli.emit import Line
     from certkit.evidence.bundle.folder import Bundle
-    from certkit.evidence.summary.summary import Cell, Summary
+    from certkit.evidence.summary.summary import Summary
 
 
 class BundleInit(Document, frozen=True, kw_only=True, tag="urn:certkit:bundle-init:v1"):
@@ -49,9 +46,6 @@ def init(
     version: Annotated[
         str, opt.AGENT_VERSION("--version", help="Its version; 'unversioned' if it has none.")
     ],
-    simulated: Annotated[
-        bool, typer.Option("--simulated", help="The records will come from a simulation, not a measurement.")
-    ] = False,
     like: opt.Like = None,
 ) -> None:
     """Write the manifest of a new bundle; put record files into its records/ folder afterwards.
@@ -60,15 +54,10 @@ def init(
 
     Example: certkit bundle init bundle --agent triage --version 1.4.0
     """
-    origin = "simulated" if simulated else "measured"
     salt = secrets.token_hex(32) if like is None else context.salt_of(like)
-    bundles.init(folder, agent=agent, version=version, origin=origin, task_salt=salt)
-    emit(BundleInit(bundle=folder), _made(folder))
-
-
-def _made(folder: Path) -> Iterator[str]:
-    yield f"{folder}/bundle.json written"
-    hint(f"add {folder}/records/*.jsonl, then 'certkit bundle seal {folder}'")
+    bundles.init(folder, agent=agent, version=version, origin="measured", task_salt=salt)
+    advice = f"add {folder}/records/*.jsonl, then 'certkit bundle seal {folder}'"
+    emit(BundleInit(bundle=folder), [f"{folder}/bundle.json written"], hints=[advice])
 
 
 def seal(
@@ -113,17 +102,7 @@ def check(folder: opt.BundleFolder) -> None:
     emit(document, _checked(bundle, summary))
 
 
-_ORDER: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}
 _entry = partial(entry, width=21)
-_SHORT = {
-    "nominal": "nominal",
-    "adversarial": "advers.",
-    "context_corruption": "context",
-    "tool_failure": "tool",
-    "stochastic": "stoch.",
-    "combined": "combined",
-    "cascade": "cascade",
-}
 
 
 class Covered(Part, frozen=True, kw_only=True):
@@ -150,7 +129,7 @@ class BundleCheck(Document, frozen=True, kw_only=True, tag="urn:certkit:bundle-c
     coverage: Sequence[Covered]
 
 
-def _checked(bundle: Bundle, summary: Summary) -> Iterator[Line]:
+def _checked(bundle: Bundle, summary: Summary) -> Iterator[str]:
     """Print that a bundle holds, who was evaluated and what the records cover."""
     records, listed = many(summary.records, "record"), many(len(bundle.record_files), "file")
     yield from fold(f"valid: {records} in {listed}, {'sealed' if bundle.facts.sealed else 'not sealed'}")
@@ -170,30 +149,8 @@ def _checked(bundle: Bundle, summary: Summary) -> Iterator[Line]:
         for note in imported.notes:
             yield from _entry("", f"{note.kind} {note.count:,}: {note.what}")
     yield ""
-    yield from _cells(summary.cells)
-
-
-def _cells(cells: Sequence[Cell]) -> Iterator[Line]:
-    """Print successes / runs for each domain and condition."""
-    for split in Split:
-        chosen = [cell for cell in cells if cell.split == split]
-        if not chosen:
-            continue
-        conditions = sorted(
-            {cell.condition for cell in chosen}, key=lambda name: (_ORDER.get(name, 99), name)
-        )
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        table.add_column(
-            rich.Text("domain" if split == Split.STANDARD else "domain (novel faults)"), overflow="fold"
-        )
-        for condition in conditions:
-            table.add_column(rich.Text(visible(_SHORT.get(condition, condition))), justify="right")
-        for domain in sorted({cell.domain for cell in chosen}):
-            by_condition = {cell.condition: cell.tally for cell in chosen if cell.domain == domain}
-            row = [rich.Text(visible(domain))]
-            for condition in conditions:
-                tally = by_condition.get(condition)
-                row.append(rich.Text("·" if tally is None else f"{tally.success:,}/{tally.runs:,}"))
-            table.add_row(*row)
-        yield table
-    yield "successes/runs; · none"
+    yield f"{'domain':<40}{'condition':<20}{'successes/runs':>20}"
+    for cell in summary.cells:
+        domain = visible(cell.domain) + (" (novel faults)" if cell.split == Split.NOVEL_FAULT else "")
+        counts = f"{cell.tally.success:,}/{cell.tally.runs:,}"
+        yield f"{cut(domain, 39):<40}{cut(cell.condition, 19):<20}{counts:>20}"

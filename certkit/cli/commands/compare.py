@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
     from certkit.assessment.compare.document import Compared, Comparison, Side
     from certkit.assessment.compare.paper import PaperTests
-    from certkit.assessment.drift.document import Drift
+    from certkit.assessment.drift.document import Drift, SideKnown
     from certkit.assessment.statistics.estimators import Interval
-    from certkit.workflow.comparing import Comparison as Drifted
-    from certkit.workflow.comparing import Side as Signed
 
 
 def compare(
@@ -53,7 +51,7 @@ def compare(
     Example: certkit compare bundle-a bundle-b --json
     """
     compared = workflow.compare(a, b, novel=novel, paper_tests=paper_tests, progress=progress())
-    emit(compared.to_dict, show_comparison(compared), code=compared.exit_code)
+    emit(compared, show_comparison(compared))
 
 
 def drift(
@@ -94,26 +92,13 @@ def drift(
         before=before,
         profile=profile,
         trust=context.load_policy(trust) if trust else None,
-        at=context.now(),
         progress=progress(),
     )
-    emit(compared.to_dict, show_drift(compared), code=compared.drift.exit_code)
+    emit(compared, show_drift(compared))
 
 
 _NAME: Final = 18
 _LABEL: Final = 36
-_TESTS: Final = {
-    "z": "two-proportion z",
-    "welch": "Welch's t",
-    "cohen_d": "Cohen's d",
-    "hedges_g": "Hedges' g",
-    "agent": "agent",
-    "domain": "domain",
-    "interaction": "agent × domain",
-    "spearman": "Spearman's ρ",
-    "kendall": "Kendall's τ-b",
-}
-
 _RESULTS: Final = {
     "STABLE": f"a loss of the margin in {named('r_op')} is excluded, and no row shows that it got worse",
     "DRIFTED": "it behaves worse",
@@ -139,7 +124,12 @@ def show_comparison(compared: Comparison) -> Iterator[str]:
     beside = {name: row for name, row in compared.metrics.items() if row.matched and name != main}
     if beside:
         yield from _table("metric", beside)
-    yield from _not_alike(compared)
+    if compared.not_alike:
+        yield ""
+        yield "Not alike, which can make a difference by itself:"
+    for item in compared.not_alike:
+        a, b = (text or "not stated" for text in (item.a, item.b))
+        yield from fold(f"{item.item}: A {a}, B {b}", first="- ", rest="  ")
     if compared.caveats:
         yield ""
         yield "To bear in mind:"
@@ -188,49 +178,26 @@ def _paper_tests(tests: PaperTests, main: str) -> Iterator[str]:
     yield ""
     yield "Tests as papers print them"
     yield from fold(f"To bear in mind: {tests.warning}.")
-    groups = {"": tests.metrics.get(main), "ANOVA: ": tests.anova, "domain orders, ": tests}
-    for group, part in groups.items():
-        for name, label in _TESTS.items():
-            figures = to_builtins(getattr(part, name, None))
-            named = figures if isinstance(figures, dict) else {"": figures}
-            told = [
-                f"{key} {value:.4g}".strip() for key, value in named.items() if isinstance(value, float | int)
-            ]
-            if told:
-                yield from _row(f"{group}{label}", ", ".join(told))
-    if tests.anova is not None and tests.anova.reason:
-        yield from _row("ANOVA of the clusters' rates", tests.anova.reason)
-    if tests.anova is not None and tests.anova.pairs:
+    parts = {"": tests.metrics.get(main), "ANOVA, ": tests.anova, "domain orders, ": tests}
+    for group, part in parts.items():
+        for name, figures in (to_builtins(part) or {}).items():
+            pairs = figures.items() if isinstance(figures, dict) else [("", figures)]
+            if told := [f"{key} {value:.4g}" for key, value in pairs if isinstance(value, float | int)]:
+                yield from entry(f"  {group}{name.replace('_', ' ')}", ", ".join(told), _LABEL)
+    if tests.anova is not None:
         apart = sum(pair.p < ALPHA for pair in tests.anova.pairs)
         text = f"{apart} of {len(tests.anova.pairs)} pairs differ; --json lists them"
-        yield from _row("Tukey HSD, agent × domain", text)
+        yield from entry("  Tukey HSD, agent × domain", tests.anova.reason or text, _LABEL)
 
 
-def _row(label: str, text: str) -> Iterator[str]:
-    yield from entry(f"  {label}", text, _LABEL)
-
-
-def _not_alike(compared: Comparison) -> Iterator[str]:
-    if not compared.not_alike:
-        return
-    yield ""
-    yield "Not alike, which can make a difference by itself:"
-    for item in compared.not_alike:
-        a, b = (text or "not stated" for text in (item.a, item.b))
-        yield from fold(f"{item.item}: A {a}, B {b}", first="- ", rest="  ")
-
-
-def show_drift(drifted: Drifted) -> Iterator[str]:
+def show_drift(drift: Drift) -> Iterator[str]:
     """Print a drift: the result, the signatures, what changed, the rows, the reasons."""
-    drift = drifted.drift
     worse = sum(row.flagged for row in drift.behaviour)
     rows = f", in {worse} of {many(len(drift.behaviour), 'row')}" if worse else ""
     yield from fold(f"{drift.result}: {_RESULTS[drift.result]}{rows}")
     yield from fold(f"tier: {wording.tier(drift.tier.old)} before, {wording.tier(drift.tier.new)} now")
-    yield from fold(_signatures(*drifted.before, drifted.old, drifted.new))
-    for name, side in (("old", drifted.old), ("new", drifted.new)):
-        for doubt in side.doubts:
-            yield from _item(f"the {name} passport fails a later step of verification: {doubt}", first="")
+    if drift.sides:
+        yield from fold(_signatures(*drift.sides.before, drift.sides.old, drift.sides.new))
     if drift.identity:
         yield ""
         yield "Identity:"
@@ -252,7 +219,7 @@ def _item(text: str, *, first: str = "  ") -> Iterator[str]:
     yield from fold(text, first=first, rest=first + "  ")
 
 
-def _signatures(*sides: Signed) -> str:
+def _signatures(*sides: SideKnown) -> str:
     """Say what is known of the signatures, in one sentence that stands above all figures."""
     signatures = {side.signature for side in sides} - {"none"}
     if not signatures:

@@ -5,26 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from fnmatch import fnmatch
 from typing import Annotated, Any, Final, Literal
 
 import typer
 from msgspec import structs
 
-from certkit import files, resources, toml, workflow
+from certkit import workflow
 from certkit.assessment.findings.findings import MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
 from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold
-from certkit.document import Count, Document, Part, Text
-from certkit.errors import CODES, EXIT_MEANING, Exit, UsageError
+from certkit.document import Count, Document, Part, Text, fill
+from certkit.errors import UsageError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.records.schema import record_schema
 from certkit.evidence.summary.runs import Runs, worst_runs
 from certkit.wording import many
 
-_MAX: Final = 1 << 20
 _SHOWN: Final = 40
 
 
@@ -32,7 +30,7 @@ class Explanation(Document, frozen=True, kw_only=True, tag="urn:certkit:explanat
     """What a name of certkit means."""
 
     name: Text
-    kind: Literal["criterion", "metric", "finding", "column", "error"]
+    kind: Literal["criterion", "metric", "finding", "column"]
     text: Text
     facts: Mapping[str, Text]
 
@@ -55,7 +53,7 @@ class RunList(Document, frozen=True, kw_only=True, tag="urn:certkit:runs:v1"):
 
 def explain(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A metric, criterion, finding, column of records, or error.")
+        str, typer.Argument(metavar="NAME", help="A metric, criterion, finding or column of records.")
     ],
     profile: opt.ProfileName = "hb-eval-2026",
 ) -> None:
@@ -64,36 +62,25 @@ def explain(
     Example: certkit explain r_op
     """
     names = known(profile)
-    said = re.sub(r"^.*[(\[]([\w.-]+)[)\]]$", r"\1", name.strip(" †"))  # the id behind a name, in brackets
-    key = said if said in names else _spelled(names).get(said.casefold())
-    if key is None:
+    titles = {title: key for key, spec in CATALOGUE.items() for title in (spec.short, spec.title)}
+    spelled = {text.casefold(): key for text, key in (titles | {key: key for key in names}).items()}
+    # A name that is copied from a screen may have its id behind it, in brackets.
+    said = re.sub(r"^.*[(\[]([\w.-]+)[)\]]$", r"\1", name.strip(" †")).casefold()
+    if said not in spelled:
         near = get_close_matches(name, names, n=1, cutoff=0.5)
         raise UsageError(
             "usage.option",
             f"certkit knows no {name[:80]!r}",
             hint=f"certkit explain {near[0]}" if near else "certkit assess prints the names of criteria",
         )
-    told = names[key]
+    told = names[spelled[said]]
     emit(told, _explained(told))
-
-
-def _spelled(names: Mapping[str, Explanation]) -> dict[str, str]:
-    """Return the name that each full and short name, and each name in small letters, stands for."""
-    titles = {title.casefold(): key for key, spec in CATALOGUE.items() for title in (spec.short, spec.title)}
-    return titles | {name.casefold(): name for name in names}
 
 
 def known(profile: str) -> dict[str, Explanation]:
     """Return everything that has a name; where several have it, the later kind below."""
     columns = record_schema()["properties"]
-    text = files.read(resources.path("templates", "explain.toml"), limit=_MAX).decode()
-    exits = toml.loads(text, code="internal.bug", where="explain.toml")["exit"]
-    names = {}
-    for name, text in CODES.items():
-        code = next(code for pattern, code in exits.items() if fnmatch(name, pattern))
-        meaning = f": {EXIT_MEANING[Exit(int(code))]}" if code.isdigit() else ""
-        names[name] = _told(name, "error", text, **{"exit code": code + meaning})
-    names |= {name: _told(name, "column", body["description"]) for name, body in columns.items()}
+    names = {name: _told(name, "column", body["description"]) for name, body in columns.items()}
     names |= {
         name: _told(name, "finding", text, severity=str(SEVERITY[name])) for name, text in MEANING.items()
     }
@@ -124,7 +111,7 @@ def _metric(name: str, metric: str, kind: Any, **tiers: str) -> Explanation:
 
 
 def _explained(told: Explanation) -> Iterator[str]:
-    yield from fold(f"{told.name} is a {'kind of ' if told.kind == 'error' else ''}{told.kind}.")
+    yield f"{told.name} is a {told.kind}."
     yield from fold(told.text[:1].upper() + told.text[1:])
     width = max(map(len, told.facts), default=0) + 2
     for label, text in told.facts.items():
@@ -144,22 +131,11 @@ def runs(
     Example: certkit runs bundle --failed --domain travel
     """
     listed = worst_runs(open_bundle(folder), failed=failed, domain=domain, condition=condition)
-    emit(lambda: _document(listed).to_dict(), _listed(listed))
-
-
-def _document(listed: Runs) -> RunList:
-    return RunList(
-        total=listed.total,
-        runs=[
-            ListedRun(
-                file=run.file,
-                line=run.line,
-                run={name: value for name, value in structs.asdict(run.record).items() if value is not None},
-                trace=run.trace,
-            )
-            for run in listed.runs
-        ],
-    )
+    rows = []
+    for row in listed.runs:
+        fields = {name: value for name, value in structs.asdict(row.record).items() if value is not None}
+        rows.append(fill(ListedRun, row, run=fields))
+    emit(RunList(total=listed.total, runs=rows), _listed(listed))
 
 
 def _listed(listed: Runs) -> Iterator[str]:

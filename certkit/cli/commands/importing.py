@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec import Meta
 
-from certkit import canonical, files
+from certkit import canonical
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, fold, note, progress
+from certkit.cli.emit import emit, emit_file, fold, progress
 from certkit.document import Digest, Document, GivenPath, Part, Text, fill
 from certkit.errors import UsageError
 from certkit.evidence.bundle.manifest import Agent, Imported
@@ -146,31 +146,24 @@ def import_(
         task_salt=None if like is None else context.salt_of(like),
     )
     if suggest_:
-        _suggest(suggest(source, options, format_=format_), out)
+        text = suggest(source, options, format_=format_)
+        emit_file(Suggested(mapping=text), text.encode(), out)
         return
     if dry_run:
         records, faults = preview(source, options, format_=format_)
         told = [*faults.grouped()]
-        shown = [*map(_shown, records), f"{faults.total:,} faults in all rows", *told]
-        emit(Previewed(records=records, faults=told), shown)
+        shown = [canonical.line(record).decode().rstrip() for record in records]
+        emit(
+            Previewed(records=records, faults=told),
+            [*shown, f"{faults.total:,} faults in all rows", *told],
+        )
         return
     accounts = run(source, out or Path("bundle"), options, progress(), format_=format_)
     emit(
         Import(bundles=[fill(ImportedBundle, account, bundle=account.out) for account in accounts]),
         (line for account in accounts for line in _imported(account)),
+        hints=[f"certkit assess {account.out}" for account in accounts],
     )
-
-
-def _suggest(text: str, out: Path | None) -> None:
-    if out is None:
-        emit(Suggested(mapping=text), text.encode())
-        return
-    files.write(out, text.encode(), overwrite=False)
-    emit(Suggested(mapping=text), [f"written: {out}"])
-
-
-def _shown(record: dict[str, Any]) -> str:
-    return canonical.line(record).decode().rstrip()
 
 
 def _named(words: list[str]) -> tuple[str | None, Path]:
@@ -195,4 +188,3 @@ def _imported(account: ImportAccount) -> Iterator[str]:
         detail = f": {item.detail}" if item.detail else ""
         text = f"{item.kind:<10} {item.count:>{width},}  {item.what}{detail}"
         yield from fold(text, first="  ", rest=" " * (15 + width))
-    note(f"hint: certkit assess {account.out}")

@@ -16,7 +16,6 @@ from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.registry import Issued, following, log_key_of, logged_id, show_following
 from certkit.cli.emit import emit, fold, progress, warn
-from certkit.cli.views.assessment import say_missing
 from certkit.errors import UsageError
 from certkit.passport import timestamp as authority
 from certkit.passport.issuing import Issuer
@@ -84,12 +83,8 @@ def issue(
     answers: opt.ContextFile = None,
     registry: Annotated[Path | None, opt.REGISTRY(help="Also log it here.")] = None,
     log_key: opt.LogKey = None,
-    heads: opt.HeadsFile = None,
     trust: opt.TrustFile = None,
-    valid_from: Annotated[
-        datetime | None,
-        opt.MOMENT("--valid-from", help="Start of validity. Default: now."),
-    ] = None,
+    valid_from: Annotated[datetime | None, opt.MOMENT("--valid-from", help="Start of validity.")] = None,
     days: Annotated[int, typer.Option("--days", min=1, max=366, help="How long it is valid.")] = 90,
     supersedes: Annotated[
         str | None, typer.Option("--supersedes", metavar="ID", help="The id of the passport it replaces.")
@@ -115,24 +110,19 @@ def issue(
             "--supersedes: expected sha256: and 64 hexadecimal digits",
             hint="with --registry the first digits are enough",
         )
-    if not keyless and (identity_token_file or trust_config):
-        raise UsageError("usage.option", "--identity-token-file and --trust-config are for --keyless")
-    private = _key(key, passphrase_file, keyless=keyless, timestamp=timestamp, registry=registry)
-    if private is None:
-        token = files.read(identity_token_file, limit=MAX_TOKEN) if identity_token_file else None
-        config = files.read(trust_config, limit=MAX_CONFIG) if trust_config else None
-        signer: PrivateKey | Keyless = Keyless.sign_in(
-            token.decode(errors="replace").strip() if token else None, config
-        )
-    else:
-        signer = private
-    logging = None
-    if registry and private:
+    if (key is not None) == keyless:
+        raise UsageError("usage.option", "expected either --key or --keyless")
+    by_key = {"--timestamp": timestamp, "--registry": registry}
+    by_name = {"--identity-token-file": identity_token_file, "--trust-config": trust_config}
+    if astray := [name for name, value in (by_key if keyless else by_name).items() if value]:
+        raise UsageError("usage.option", f"{astray[0]} is for {'--key' if keyless else '--keyless'}")
+    signer, logging = _signer(key, passphrase_file, identity_token_file, trust_config), None
+    if registry and not isinstance(signer, Keyless):
         logging = workflow.Logging(
             registry=registry,
             log_key=log_key_of(log_key, registry),
-            heads=context.heads_path(heads),
-            trust=context.load_policy(trust) if trust else workflow.own_trust(issuer, private),
+            heads=context.heads_path(),
+            trust=context.load_policy(trust) if trust else workflow.own_trust(issuer, signer),
             warn=warn,
         )
     now = context.now()
@@ -153,31 +143,19 @@ def issue(
         pdf=not no_pdf,
         progress=progress(),
     )
-    emit(document(issued, out), screen(issued, out), serious=serious(issued.assessment))
+    missing = issued.pdf_missing
+    hints = [f"PDF not made: {missing}", *HINTS] if missing not in {None, workflow.NOT_ASKED} else ()
+    emit(document(issued, out), screen(issued, out), serious=serious(issued.assessment), hints=hints)
 
 
-def _key(
-    key: Path | None,
-    passphrase_file: Path | None,
-    *,
-    keyless: bool,
-    timestamp: str | None,
-    registry: Path | None,
-) -> PrivateKey | None:
-    """Return the key to sign with, None for keyless; raise `UsageError` where the options contradict."""
-    if (key is not None) == keyless:
-        raise UsageError("usage.option", "expected either --key or --keyless")
+def _signer(
+    key: Path | None, passphrase_file: Path | None, token_file: Path | None, config: Path | None
+) -> PrivateKey | Keyless:
+    """Return the private key in a file, or who signed in, where no file is named."""
     if key is not None:
         return context.signing_key(key, passphrase_file)
-    if timestamp:
-        raise UsageError("usage.option", "--timestamp is for keys", hint="Sigstore proves the time by itself")
-    if registry:
-        raise UsageError(
-            "usage.option",
-            "--registry needs a key that submits the entry",
-            hint="issue first, then: certkit registry append",
-        )
-    return None
+    token = files.read(token_file, limit=MAX_TOKEN).decode(errors="replace").strip() if token_file else None
+    return Keyless.sign_in(token, files.read(config, limit=MAX_CONFIG) if config else None)
 
 
 def document(issued: IssuedFiles, out: Path) -> Issued:
@@ -202,5 +180,3 @@ def screen(issued: IssuedFiles, out: Path) -> Iterator[str]:
         yield f"logged   entry {issued.logged.index}; proof in {out}/passport.json.tlog-proof"
         yield from show_following(issued.logged)
     yield f"report   {out}/safety-case.html" + ("" if issued.pdf_missing else ", safety-case.pdf")
-    if issued.pdf_missing and issued.pdf_missing != workflow.NOT_ASKED:
-        say_missing(issued.pdf_missing, HINTS)

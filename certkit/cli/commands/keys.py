@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,9 +12,8 @@ from msgspec import UNSET, Meta, UnsetType, structs
 from certkit import files
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, fold, hint, note
+from certkit.cli.emit import emit, fold
 from certkit.document import Digest, Document, Text
-from certkit.errors import UsageError
 from certkit.passport import keys
 from certkit.passport.keys import Algorithm
 
@@ -47,9 +46,9 @@ def generate(
 
     Example: certkit keys generate -o issuer-key.pem --public public-key.pem
     """
-    made, lines = _generated(out, public, kind, passphrase_file, ask=ask)
+    made = _generated(out, public, kind, passphrase_file, ask=ask)
     advice = f"give out 'certkit keys show {out} --pem' and the id, by two ways; keep {out} to you"
-    emit(made, _advised(lines, advice))
+    emit(made, _shown(made, out), hints=[advice])
 
 
 def rotate(
@@ -69,30 +68,19 @@ def rotate(
 
     Example: certkit keys rotate old.pem -o next.pem --public next-public.pem
     """
-    if keys.is_private(old) and keys.is_encrypted(old):
-        raise UsageError(
-            "key.passphrase",
-            "encrypted, and the passphrase is that of the new key",
-            where=str(old),
-            hint="name the old public key; 'certkit keys show KEY --pem' prints it",
-        )
     retired = keys.key_id(context.public_key(old, None))
-    made, lines = _generated(out, public, kind, passphrase_file, ask=ask)
-    emit(
-        structs.replace(made, replaces=retired),
-        _advised(
-            [*lines, f"takes over from {retired}"],
-            f"give out {public} and the id, by two ways; sign with the old key no more",
-            "in every trust policy that holds the old key, run",
-            f"certkit trust rotate OLD.pem {public}",
-        ),
+    made = structs.replace(_generated(out, public, kind, passphrase_file, ask=ask), replaces=retired)
+    hints = (
+        f"give out {public} and the id, by two ways; sign with the old key no more",
+        f"in every trust policy that holds the old key: certkit trust rotate OLD.pem {public}",
     )
+    emit(made, _shown(made, out), hints=hints)
 
 
 def _generated(
     out: Path, public: Path | None, kind: Algorithm, passphrase_file: Path | None, *, ask: bool
-) -> tuple[Key, list[str]]:
-    """Write a new pair of keys; return its document, and its lines on the screen."""
+) -> Key:
+    """Write a new pair of keys; return its document."""
     if public is not None:
         files.check_target(public, overwrite=False)
     passphrase = context.new_passphrase(passphrase_file, ask=ask)
@@ -100,16 +88,14 @@ def _generated(
     keys.write_private(out, key, passphrase=passphrase)
     if public is not None:
         files.write(public, keys.public_pem(key.public_key()).encode(), overwrite=False)
-    made = _document(key.public_key(), encrypted=passphrase is not None)
-    lines = [f"{out}: {made.algorithm} private key, {'' if made.encrypted else 'not '}encrypted"]
-    return made, [*lines, f"id {made.id}"]
+    return _document(key.public_key(), encrypted=passphrase is not None)
 
 
-def _advised(lines: Iterable[str], *advice: str) -> Iterator[str]:
-    for line in lines:
-        yield from fold(line)
-    for text in advice:
-        note(f"hint: {text}") if text.startswith("certkit ") else hint(text)
+def _shown(made: Key, out: Path) -> Iterator[str]:
+    yield from fold(f"{out}: {made.algorithm} private key, {'' if made.encrypted else 'not '}encrypted")
+    yield f"id {made.id}"
+    if made.replaces is not UNSET:
+        yield from fold(f"takes over from {made.replaces}")
 
 
 def show(

@@ -15,7 +15,7 @@ from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked, percent, shown
 from certkit.assessment.plan.design import design, expectations
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, fold, unicode
+from certkit.cli.emit import emit, fold
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def plan(
         fault_mix=fault_mix,
     )
     made = room.plan(judged, tier, expectations(expect), wanted)
-    emit(made.to_dict, _shown(made, judged))
+    emit(made, _shown(made, judged))
 
 
 _BAR: Final = 48
@@ -96,11 +96,11 @@ def _answer(plan: Plan, profile: Profile) -> Iterator[str]:
         f"Tier {plan.tier} ({profile.tiers[str(plan.tier)].name}) of {profile.id}, {design.reading}"
         f" reading{attempt}: {many(plan.schedule.tasks, 'task')}, {many(plan.schedule.runs, 'run')}."
     )
-    names = {row.id: f"{CATALOGUE[row.metric].title} ({row.id})" for row in plan.criteria}
-    driver = f"{names.get(plan.driver, plan.driver)} asks for most"
+    driver = next(CATALOGUE[row.metric].title for row in plan.criteria if row.id == plan.driver)
     yield from fold(
-        f"So many show every row with a probability of {percent(design.power)}; {driver}. All rows with an"
-        f" expectation are met together with {_percent(plan.power_of_all)}."
+        f"So many show every row with a probability of {percent(design.power)}; {driver}"
+        f" ({plan.driver}) asks for most. All rows with an expectation are met together with"
+        f" {_percent(plan.power_of_all)}."
     )
     yield from fold(
         f"Runs of one task are taken to correlate by {design.icc:g} (--icc, or --like BUNDLE to measure it)."
@@ -164,12 +164,11 @@ def _open(plan: Plan) -> Iterator[str]:
 
 def _curve(plan: Plan) -> Iterator[str]:
     """Print the curve as bars: solid for all rows together, light for the row that drives."""
-    solid, light = ("█", "░") if unicode() else ("#", ".")
     yield ""
     powers = [(row.power, -row.tier, row.id) for row in plan.criteria if row.power is not None]
-    yield from fold(f"Power by tasks: {solid} all rows together; {light} {min(powers)[-1]}")
+    yield from fold(f"Power by tasks: █ all rows together; ░ {min(powers)[-1]}")
     for point in plan.curve:
         both, alone = (round(_BAR * share) for share in (point.power_of_all, point.power))
-        bar = solid * both + light * max(0, alone - both)
+        bar = "█" * both + "░" * max(0, alone - both)
         numbers = f"{point.tasks:>8,}{_percent(point.power_of_all):>7}{_percent(point.power):>7}"
         yield f"{numbers}  {bar}".rstrip()

@@ -64,7 +64,7 @@ def generate(
     """
     inventory = generate_probes(out, seed=seed, instances=instances, withhold=withhold)
     told = f"{out}: {many(48 * instances, 'task')} with {many(102 * instances, 'probe')}"
-    emit(inventory.to_dict, [told])
+    emit(inventory, [told])
     note(f"hint: certkit probes run {out} --agent command:./my-agent -o bundle")
 
 
@@ -126,7 +126,7 @@ def run(
             yield ran.digest
         note("hint: run the same command again to go on" if again else f"hint: certkit probes score {out}")
 
-    emit(ran.to_dict, screen(), code=Exit.INSUFFICIENT if again else Exit.OK)
+    emit(ran, screen(), code=Exit.INSUFFICIENT if again else Exit.OK)
 
 
 def score(folder: BundleFolder) -> None:
@@ -149,7 +149,7 @@ def score(folder: BundleFolder) -> None:
         )
     scored = score_integrity(folder)
     code = Exit.OK if scored.state is State.MEASURED else Exit.INSUFFICIENT
-    emit(scored.to_dict, _scored(scored), code=code)
+    emit(scored, _scored(scored), code=code)
 
 
 def sheet(
@@ -191,7 +191,7 @@ def sheet(
         digest = seal(folder).facts.digest if bundle.facts.sealed else None
         rows, words = len(taken), "taken in"
     told = [f"{path}: {many(rows, 'row')} {words}", *([digest] if digest else [])]
-    emit(ProbesSheet(sheet=path, rows=rows, digest=digest).to_dict, told)
+    emit(ProbesSheet(sheet=path, rows=rows, digest=digest), told)
 
 
 def _scored(scored: IntegrityDocument) -> Iterator[str]:

@@ -12,7 +12,6 @@ from certkit import workflow
 from certkit.assessment import recheck as room
 from certkit.assessment.lint import lint as profile_faults
 from certkit.assessment.profile import Profile
-from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold
 from certkit.cli.views.assessment import show_profile
 from certkit.document import BESIDE, Digest, Document, Part, Text, fill
@@ -45,6 +44,11 @@ class ProfileLint(Document, frozen=True, kw_only=True, tag="urn:certkit:profile-
 
     profile: Text
     faults: Sequence[Text]
+
+    @property
+    def exit_code(self) -> Exit:
+        """1 where there are faults."""
+        return Exit.NEGATIVE if self.faults else Exit.OK
 
 
 class ProfileShow(Document, frozen=True, kw_only=True, tag="urn:certkit:profile-show:v1"):
@@ -88,25 +92,17 @@ def _listed(profiles: Iterable[Profile]) -> Iterator[str]:
         yield from fold(text, first=f"{item.id:<{width}}", rest=" " * width)
 
 
-def lint(
-    name: Annotated[str, typer.Argument(metavar="PROFILE", help=_NAME)],
-    runs: Annotated[
-        int | None, opt.RUNS(help="Runs that are planned: tells which rows they can never show.")
-    ] = None,
-) -> None:
+def lint(name: Annotated[str, typer.Argument(metavar="PROFILE", help=_NAME)]) -> None:
     """Check that a profile makes sense: thresholds that rise with the tiers, rows that can be met.
 
     Exit code 0: nothing is wrong; 1: a fault was found; 3: it is not a profile at all.
 
-    Example: certkit profile lint ./mine.toml --runs 1000
+    Example: certkit profile lint ./mine.toml
     """
     profile = workflow.load_profile(name, linted=False)
-    faults = [str(fault) for fault in profile_faults(profile, runs)]
-    emit(
-        ProfileLint(profile=profile.id, faults=faults),
-        [line for fault in faults for line in fold(fault, rest="  ")] or [f"{profile.id}: nothing found"],
-        code=Exit.NEGATIVE if faults else Exit.OK,
-    )
+    faults = [str(fault) for fault in profile_faults(profile)]
+    lines = [line for fault in faults for line in fold(fault, rest="  ")]
+    emit(ProfileLint(profile=profile.id, faults=faults), lines or [f"{profile.id}: nothing found"])
 
 
 _MARKS: Final = {"impossible": "✗", "inconsistent": "≠", "undecidable": "?", "consistent": "✓"}
@@ -126,7 +122,7 @@ def recheck(
     codes = ("recheck.unknown", "recheck.invalid")
     claims = room.parse(*workflow.named_text("recheck", name, what="claims", codes=codes))
     done = room.recheck(claims, profiles=cache(workflow.load_profile))
-    emit(done.to_dict, _rechecked(done), code=Exit(done.exit_code))
+    emit(done, _rechecked(done))
 
 
 def _rechecked(done: RecheckDocument) -> Iterator[str]:

@@ -7,33 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Meta, structs
 
 from certkit import files
 from certkit.canonical import is_digest
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import brief, emit, entries, fold, hint, progress, warn
+from certkit.cli.emit import brief, emit, emit_file, entries, fold, progress, warn
 from certkit.document import BESIDE, Count, Digest, Document, GivenPath, Hash, Part, Text, Tier, fill
 from certkit.errors import UsageError
 from certkit.registry.admission import PROOF_SUFFIX, admit, checkpoint_in, inspect
 from certkit.registry.entry import DriftResult
 from certkit.registry.export import export as publish
-from certkit.registry.keeping import hand_over
-from certkit.registry.log import load_log_key, log_key_file, make_log_key
+from certkit.registry.log import load_log_key, log_key_file
 from certkit.registry.registry import Registry
 from certkit.wording import many
 from certkit.workflow.verifying import taken
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
     from certkit.registry.admission import Admitted
     from certkit.registry.auditing import Audit
-    from certkit.tlog.note import VerifierKey
 
 Vkey = Annotated[Text, Meta(description="C2SP verifier key")]
 
@@ -101,12 +98,9 @@ class RegistryExport(Document, frozen=True, kw_only=True, tag="urn:certkit:regis
     written: Count
 
 
-def log_key_of(named: Path | None, folder: Path, *, finishing: bool = False) -> Ed25519PrivateKey:
-    """Return a log's private key, and say where others could read it; see `log_key_file`."""
-    path = log_key_file(named, folder, finishing=finishing)
-    key = load_log_key(path)
-    context.warn_of_readers(path)
-    return key
+def log_key_of(named: Path | None, folder: Path) -> Ed25519PrivateKey:
+    """Return a log's private key; see `log_key_file`."""
+    return load_log_key(log_key_file(named, folder))
 
 
 def logged_id(folder: Path, ident: str) -> str:
@@ -123,10 +117,7 @@ def _head(log: Registry) -> RegistryCheckpoint:
     return fill(RegistryCheckpoint, head, root=head.root.hex(), vkey=str(log.vkey), note=note)
 
 
-def _show_vkey(vkey: VerifierKey) -> Iterator[str]:
-    """Print a log's verifier key, and who needs it."""
-    yield str(vkey)
-    hint("publish this verifier key; auditors add it: certkit trust add --log VKEY")
+_GIVE_OUT: Final = "publish this verifier key; auditors add it: certkit trust add --log VKEY"
 
 
 def init(
@@ -143,11 +134,11 @@ def init(
 
     Example: certkit registry init registry --name example-lab
     """
-    key = log_key_of(log_key, folder) if log_key else make_log_key()
+    key = log_key_of(log_key, folder) if log_key else Ed25519PrivateKey.generate()
     vkey = Registry.init(folder, name, key, at=context.now(), keep_key=log_key is None)
     with Registry.open(folder) as opened:
         document = _head(opened)
-    emit(document, _show_vkey(vkey))
+    emit(document, [str(vkey)], hints=[_GIVE_OUT])
 
 
 def append(
@@ -156,14 +147,13 @@ def append(
     key: opt.SigningKey,
     trust: opt.TrustFile = None,
     log_key: opt.LogKey = None,
-    heads: opt.HeadsFile = None,
     passphrase_file: opt.PassphraseFile = None,
     at: opt.EntryTime = None,
 ) -> None:
     """Log a passport, if a trusted issuer signed it and it is valid; write the proof beside it.
 
-    The same write also logs which passport it replaces, and any drift since the previous passport. The same
-    passport again gives its first index. A refused passport leaves nothing behind.
+    The same write also logs any drift since the previous passport. The same passport again gives its first
+    index. A refused passport leaves nothing behind.
 
     Example: certkit registry append registry passport.json --key issuer-key.pem
     """
@@ -173,42 +163,32 @@ def append(
         trust=context.load_policy(trust),
         submitter=context.signing_key(key, passphrase_file),
         log_key=log_key_of(log_key, folder),
-        heads=context.heads_path(heads),
+        heads=context.heads_path(),
         at=context.dated(at),
         progress=progress(),
         warn=warn,
     )
     proof = passport.with_name(passport.name + PROOF_SUFFIX)
     files.write(proof, appended.proof.to_bytes())
-    emit(
-        fill(RegistryAppend, appended, proof=proof, following=following(appended)),
-        _show_appended(appended, proof),
-    )
-
-
-def _show_appended(appended: Admitted, proof: Path) -> Iterator[str]:
-    """Print where a passport was logged, and what was logged along with it."""
     done = "logged" if appended.new else "was logged already"
-    yield f"{done} as entry {appended.index}; proof in {proof}"
-    yield from show_following(appended)
+    line = f"{done} as entry {appended.index}; proof in {proof}"
+    document = fill(RegistryAppend, appended, proof=proof, following=following(appended))
+    emit(document, [line, *show_following(appended)])
 
 
 def following(logged: Admitted | None) -> Following:
     """Return with which earlier passport a new one was compared when it was logged, and what that gave."""
-    succession = logged.following if logged else None
-    drift = succession.drift if succession else None
+    compared = logged.compared if logged else None
     return Following(
-        earlier=succession.earlier if succession else None, drift=drift.result if drift else None
+        earlier=compared.earlier if compared else None, drift=compared.drift.result if compared else None
     )
 
 
-def show_following(logged: Admitted) -> Iterator[str]:
-    """Print what was logged along with a passport."""
-    succession = logged.following
-    if succession.drift is not None:
-        yield from fold(f"against passport {brief(succession.earlier)}: {succession.drift.result}", rest="  ")
-    elif succession.reason is not None:
-        yield from fold(f"not compared with the passport before it: {succession.reason}", rest="  ")
+def show_following(logged: Admitted) -> list[str]:
+    """Return in words what was logged along with a passport."""
+    if (compared := logged.compared) is None:
+        return []
+    return fold(f"against passport {brief(compared.earlier)}: {compared.drift.result}", rest="  ")
 
 
 def prove(
@@ -228,12 +208,7 @@ def prove(
         opened.signed_head(context.heads_path())
         proof = opened.prove(opened.find(ident))
     text = proof.to_bytes()
-    if out:
-        files.write(out, text, overwrite=force)
-    emit(
-        RegistryProof(index=proof.index, proof=text.decode()),
-        [f"proof of entry {proof.index} written to {out}"] if out else text,
-    )
+    emit_file(RegistryProof(index=proof.index, proof=text.decode()), text, out, force=force)
 
 
 def audit(
@@ -247,7 +222,6 @@ def audit(
             help="First make the stored tree again from the entries, if these are what was signed.",
         ),
     ] = False,
-    heads: opt.HeadsFile = None,
 ) -> None:
     """Make everything in a registry again from its bytes, and tell what does not hold.
 
@@ -259,7 +233,7 @@ def audit(
 
     Example: certkit registry audit registry --trust trust.json
     """
-    policy, remembered = context.load_policy(trust), context.heads_path(heads)
+    policy, remembered = context.load_policy(trust), context.heads_path()
     repaired = []
     if repair:
         with Registry.open(folder, heads=remembered) as opened:
@@ -273,27 +247,24 @@ def audit(
         progress=progress(),
     )
     report = structs.replace(report, notes=(*report.notes, *(f"repaired: {text}" for text in repaired)))
-    emit(report.to_dict, _show_audit(report), code=report.exit_code)
+    rotated = any(finding.code == "registry.log-keys" for finding in report.findings)
+    advice = ["where the log's keeper confirms its new key: certkit trust add --log VKEY"] if rotated else []
+    emit(report, _show_audit(report), hints=advice)
 
 
 def _show_audit(report: Audit) -> Iterator[str]:
     """Print whether a registry is sound, every finding, and what the files do not show."""
+    held, log = entries(report.size), report.origin
     if report.total:
-        yield from fold(
-            f"UNSOUND: {many(report.total, 'finding')} in {entries(report.size)} of {report.origin}"
-        )
+        yield from fold(f"UNSOUND: {many(report.total, 'finding')} in {held} of {log}")
     else:
-        yield from fold(
-            f"SOUND: {entries(report.size)}, {many(report.passports, 'passport')}, signed as {report.origin}"
-        )
+        yield from fold(f"SOUND: {held}, {many(report.passports, 'passport')}, signed as {log}")
     for finding in report.findings:
         yield from fold(f"{finding.where}: {finding.message} [{finding.code}]", first="  ", rest="    ")
     if report.total > len(report.findings):
         yield f"  and {report.total - len(report.findings):,} more"
     for note in report.notes:
         yield from fold(f"note: {note}")
-    if any(finding.code == "registry.log-keys" for finding in report.findings):
-        hint("where the log's keeper confirms its new key: certkit trust add --log VKEY")
     yield ""
     yield "Not shown by these files:"
     for text in report.not_shown:
@@ -316,18 +287,9 @@ def checkpoint(
     """
     context.check_outputs(out, force=force)
     with Registry.open(folder) as opened:
-        head, note, key = opened.signed_head(context.heads_path()), opened.checkpoint(), opened.vkey
+        opened.signed_head(context.heads_path())
         document = _head(opened)
-    if out:
-        files.write(out, note, overwrite=force)
-    emit(
-        document,
-        f"{key}\n".encode()
-        if vkey
-        else fold(f"checkpoint over {entries(head.size)} written to {out}")
-        if out
-        else note,
-    )
+    emit_file(document, (f"{document.vkey}\n" if vkey else document.note).encode(), out, force=force)
 
 
 def export(
@@ -366,7 +328,6 @@ def rotate_key(
         ),
     ] = None,
     log_key: opt.LogKey = None,
-    heads: opt.HeadsFile = None,
     at: opt.EntryTime = None,
     trust: opt.Signers = None,
 ) -> None:
@@ -383,15 +344,13 @@ def rotate_key(
     if (log_key is None) != (new_log_key is None):
         raise UsageError("usage.option", "--log-key and --new-log-key go together")
     moment, policy = context.dated(at), context.load_policy(trust) if trust else None
-    remembered = context.heads_path(heads)
-    with Registry.open(folder, heads=remembered, progress=progress(), warn=warn) as opened:
-        vkey = hand_over(
-            opened,
-            folder,
+    heads = context.heads_path()
+    with Registry.open(folder, heads=heads, progress=progress(), warn=warn) as opened:
+        vkey = opened.hand_over(
             new=log_key_of(new_log_key, folder) if new_log_key else None,
-            old=lambda: log_key_of(log_key, folder, finishing=True),
+            old=lambda: log_key_of(log_key, folder),
             at=moment,
             trust=policy,
         )
         document = _head(opened)
-    emit(document, _show_vkey(vkey))
+    emit(document, [str(vkey)], hints=[_GIVE_OUT])

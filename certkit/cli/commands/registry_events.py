@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 from msgspec import Meta
@@ -14,13 +14,12 @@ from certkit import files
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.registry import Head, Vkey, Written, log_key_of
-from certkit.cli.emit import brief, emit, entries, fold, progress, warn
+from certkit.cli.emit import brief, emit, emit_file, entries, fold, progress, warn
 from certkit.document import Count, Digest, Document, Part, Text, fill
 from certkit.errors import UsageError
 from certkit.registry import writing
 from certkit.registry.entry import WORDS, Reason
 from certkit.registry.keeping import gather
-from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
 from certkit.registry.status import write as write_status
 from certkit.tlog.checkpoint import Quorum
@@ -28,11 +27,9 @@ from certkit.tlog.note import MAX_NOTE
 from certkit.wording import many
 
 if TYPE_CHECKING:
-    from certkit.registry.keeping import Gathered
     from certkit.tlog.note import Signed
 
 Moment = Annotated[Text, Meta(extra_json_schema={"format": "date-time"})]
-_LATEST: Final = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 
 
 class AlsoRevoked(Part, frozen=True, kw_only=True):
@@ -63,10 +60,8 @@ class Cosigner(Part, frozen=True, kw_only=True):
 class RegistryCosign(Head, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-cosign:v1"):
     """The witnesses of a checkpoint."""
 
-    added: Sequence[Cosigner]
-    cosigned: Annotated[Sequence[Cosigner], Meta(description="all that are known")]
-    required: Annotated[Count | None, Meta(description="null where the policy did not say who is known")]
-    ignored: Annotated[Sequence[Text], Meta(description="names of unknown keys")]
+    cosigned: Sequence[Cosigner]
+    required: Annotated[Count, Meta(description="how many the policy asks for")]
 
 
 def revoke(
@@ -83,10 +78,8 @@ def revoke(
             "--replaced-by", metavar="ID", help="The passport that takes its place, instead of a reason."
         ),
     ] = None,
-    detail: Annotated[str | None, typer.Option("--detail", help="More, in words.")] = None,
     trust: opt.TrustFile = None,
     log_key: opt.LogKey = None,
-    heads: opt.HeadsFile = None,
     passphrase_file: opt.PassphraseFile = None,
     at: opt.EntryTime = None,
 ) -> None:
@@ -101,22 +94,19 @@ def revoke(
     """
     if (reason is None) == (replaced_by is None):
         raise UsageError("usage.option", "expected either --reason or --replaced-by")
-    if detail is not None:
-        if replaced_by is not None:
-            raise UsageError("usage.option", "--detail goes with --reason")
-        _check_words(detail, "--detail")
-    hand = _hand(folder, key, passphrase_file, trust, log_key, at)
-    with _writing(folder, heads) as opened:
-        if replaced_by is None and reason is not None:
-            done = writing.revoke(opened, ident, reason=reason, detail=detail, hand=hand)
-            passport, entry, also, ended = done.passport_id, done.entry, done.also, "revoked"
+    hand = writing.Hand(
+        trust=context.load_policy(trust),
+        submitter=context.signing_key(key, passphrase_file),
+        log_key=log_key_of(log_key, folder),
+        at=context.dated(at),
+    )
+    with Registry.open(folder, heads=context.heads_path(), progress=progress(), warn=warn) as opened:
+        if reason is not None:
+            passport, entry, also = writing.revoke(opened, ident, reason=reason, detail=None, hand=hand)
         else:
             passport, entry = writing.supersede(opened, ident, by=str(replaced_by), hand=hand)
-            also, ended = (), "superseded"
-    lines = [f"{brief(passport)} {ended}{'' if entry.new else ' already'}, by entry {entry.index}"]
-    lines += [
-        f"{brief(revoked)} revoked too, by entry {index}: it is on that evidence" for revoked, index in also
-    ]
+            also = ()
+    ended = "revoked" if reason else "superseded"
     emit(
         RegistryRevoke(
             index=entry.index,
@@ -124,7 +114,10 @@ def revoke(
             passport_id=passport,
             also=[AlsoRevoked(passport_id=revoked, index=index) for revoked, index in also],
         ),
-        lines,
+        [
+            f"{brief(passport)} {ended}{'' if entry.new else ' already'}, by entry {entry.index}",
+            *(f"{brief(name)} revoked too, by entry {index}: it is on that evidence" for name, index in also),
+        ],
     )
 
 
@@ -132,13 +125,8 @@ def note(
     folder: opt.RegistryFolder,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The words.")],
     key: opt.SigningKey,
-    lineage: Annotated[
-        str | None,
-        typer.Option("--lineage", help="What it is about, as for 'history'. Default: the log itself."),
-    ] = None,
     trust: opt.TrustFile = None,
     log_key: opt.LogKey = None,
-    heads: opt.HeadsFile = None,
     passphrase_file: opt.PassphraseFile = None,
     at: opt.EntryTime = None,
 ) -> None:
@@ -146,15 +134,17 @@ def note(
 
     Example: certkit registry note registry "nothing to report" -k issuer-key.pem
     """
-    _check_words(text, "TEXT")
-    hand = _hand(folder, key, passphrase_file, trust, log_key, at)
-    about = _whole_name(folder, lineage) if lineage is not None else None
-    with _writing(folder, heads) as opened:
-        entry = writing.note(opened, about, text, hand=hand)
-    emit(
-        RegistryNote(index=entry.index, new=entry.new),
-        [f"noted{'' if entry.new else ' already'}, by entry {entry.index}"],
+    if not text.strip() or len(text) > WORDS:
+        raise UsageError("usage.option", f"TEXT has not 1 to {WORDS:,} characters")
+    hand = writing.Hand(
+        trust=context.load_policy(trust),
+        submitter=context.signing_key(key, passphrase_file),
+        log_key=log_key_of(log_key, folder),
+        at=context.dated(at),
     )
+    with Registry.open(folder, heads=context.heads_path(), progress=progress(), warn=warn) as opened:
+        entry = writing.note(opened, None, text, hand=hand)
+    emit(RegistryNote(index=entry.index, new=entry.new), [f"noted, by entry {entry.index}"])
 
 
 def status(
@@ -163,7 +153,6 @@ def status(
     out: Annotated[Path | None, opt.OUT()] = None,
     force: opt.Force = False,
     log_key: opt.LogKey = None,
-    heads: opt.HeadsFile = None,
     at: Annotated[datetime | None, opt.AT(help="The time to state in the file. Default: now.")] = None,
 ) -> None:
     """Write a passport's status as a file for offline use, with the log's signed word on it.
@@ -178,46 +167,8 @@ def status(
     key = log_key_of(log_key, folder)
     with Registry.open(folder) as opened:
         index = opened.find(ident)
-    moment = context.dated(at)
-    remembered = context.heads_path(heads)
-    data = write_status(folder, index, key=key, heads=remembered, at=moment)
-    if out is not None:
-        files.write(out, data, overwrite=force)
-    emit(data, [f"status of entry {index} written to {out}"] if out else data)
-
-
-def _writing(folder: Path, heads: Path | None) -> Registry:
-    remembered = context.heads_path(heads)
-    return Registry.open(folder, heads=remembered, progress=progress(), warn=warn)
-
-
-def _hand(
-    folder: Path,
-    key: Path,
-    passphrase_file: Path | None,
-    trust: Path | None,
-    log_key: Path | None,
-    at: datetime | None,
-) -> writing.Hand:
-    return writing.Hand(
-        trust=context.load_policy(trust),
-        submitter=context.signing_key(key, passphrase_file),
-        log_key=log_key_of(log_key, folder),
-        at=context.dated(at),
-    )
-
-
-def _check_words(text: str, what: str) -> None:
-    if not text.strip() or len(text) > WORDS:
-        long = many(len(text), "character") if text.strip() else "no words"
-        hint = f"1 to {WORDS:,} characters can be logged"
-        raise UsageError("usage.option", f"{what} has {long}", hint=hint)
-
-
-def _whole_name(folder: Path, lineage: str) -> str:
-    """Return a lineage of the log by its whole name: what is misspelt could not be taken out again."""
-    with reading(folder, heads=context.heads_path()) as log:
-        return log.history(lineage).lineage
+    data = write_status(folder, index, key=key, heads=context.heads_path(), at=context.dated(at))
+    emit_file(data, data, out, force=force)
 
 
 def cosign(
@@ -229,11 +180,7 @@ def cosign(
             help="What witnesses returned: the checkpoint with their lines, or those alone.",
         ),
     ],
-    witness: Annotated[
-        list[str] | None, opt.WITNESS(help="A witness's verifier key, instead of the policy's; repeatable.")
-    ] = None,
     trust: opt.TrustFile = None,
-    heads: opt.HeadsFile = None,
     at: Annotated[datetime | None, opt.AT(help="The time that none may be later than. Default: now.")] = None,
 ) -> None:
     """Take in cosignatures of witnesses under the log's checkpoint as it stands.
@@ -244,39 +191,25 @@ def cosign(
 
     Example: certkit registry cosign registry cosigned.checkpoint
     """
-    asked = None if witness else context.load_policy(trust).witnesses
-    quorum = Quorum.of(asked.k, asked.keys) if asked else Quorum.of(0, context.vkeys(witness, "--witness"))
+    policy = context.load_policy(trust).witnesses
+    witnesses = Quorum.of(policy.k, policy.keys).keys
     lines = [files.read(path, limit=MAX_NOTE) for path in returned]
-    with Registry.open(folder, heads=context.heads_path(heads)) as opened:
-        gathered = gather(opened, lines, witnesses=quorum.keys, at=at or context.now())
-    required = asked.k if asked else None
-    emit(
-        fill(
-            RegistryCosign,
-            gathered.head,
-            root=gathered.head.root.hex(),
-            added=[_cosigner(signed) for signed in gathered.added],
-            cosigned=[_cosigner(signed) for signed in gathered.cosigned],
-            required=required,
-            ignored=gathered.ignored,
-        ),
-        _show_gathered(gathered, required),
-    )
+    with Registry.open(folder, heads=context.heads_path()) as opened:
+        gathered = gather(opened, lines, witnesses=witnesses, at=at or context.now())
+    head = gathered.checkpoint
+    cosigned = [_cosigner(signed) for signed in gathered.cosigned]
+    document = fill(RegistryCosign, head, root=head.root.hex(), cosigned=cosigned, required=policy.k)
+    emit(document, _show_cosigned(document))
 
 
-def _show_gathered(gathered: Gathered, required: int | None) -> Iterator[str]:
+def _show_cosigned(told: RegistryCosign) -> Iterator[str]:
     """Print who cosigned the checkpoint."""
-    for signed in gathered.cosigned:
-        kept = "" if signed in gathered.added else " (known already)"
-        yield from fold(f"cosigned by {signed.key.name} at {_cosigner(signed).time}{kept}", rest="  ")
-    for name in gathered.ignored:
-        yield from fold(f"passed over: a line of {name}, which is no known witness", rest="  ")
-    asked = "" if required is None else f", and the policy asks for {required:,}"
-    cosigned = many(len(gathered.cosigned), "cosignature")
-    yield f"checkpoint over {entries(gathered.head.size)}: {cosigned}{asked}"
+    for cosigner in told.cosigned:
+        yield from fold(f"cosigned by {cosigner.vkey.split('+')[0]} at {cosigner.time}", rest="  ")
+    cosigned = many(len(told.cosigned), "cosignature")
+    yield f"checkpoint over {entries(told.size)}: {cosigned}, and the policy asks for {told.required:,}"
 
 
 def _cosigner(signed: Signed) -> Cosigner:
-    # A time that was put into the file past this program may be beyond the calendar.
-    time = datetime.fromtimestamp(min(signed.time or 0, _LATEST), UTC)
+    time = datetime.fromtimestamp(min(signed.time or 0, 2**37), UTC)  # the calendar ends not far beyond
     return Cosigner(vkey=str(signed.key), time=time.isoformat().replace("+00:00", "Z"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from msgspec import Meta, to_builtins
@@ -13,7 +13,7 @@ from msgspec import Meta, to_builtins
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.registry import Head
-from certkit.cli.emit import WIDTH, brief, emit, entries, fold, progress
+from certkit.cli.emit import WIDTH, brief, emit, entries, entry, fold, progress
 from certkit.document import BESIDE, Count, Document, Hash, Part, Share, Text, fill
 from certkit.errors import Exit, UsageError
 from certkit.registry.entry import DriftResult, Entry, Reason, timestamp
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from certkit.registry.entry import Logged
     from certkit.registry.reader import History, Reader
     from certkit.registry.state import Issued
-
-# The part of an entry that a member belongs to, where it would be taken for the entry's own.
-_PARTS: Final = {"passport": "file ", "prev": "prev "}
 
 
 class ListedEntry(Part, frozen=True, kw_only=True):
@@ -71,11 +68,9 @@ class RegistryHistory(Head, Document, frozen=True, kw_only=True, tag="urn:certki
 
 def days(text: str) -> timedelta:
     """Read a number of days, ``30d``; raise `UsageError` ``usage.option``."""
-    if (match := re.fullmatch(r"([1-9][0-9]{0,3})d", text)) is None:
-        raise UsageError(
-            "usage.option", f"--expiring: expected days, found {text[:80]!r}", hint="--expiring 30d"
-        )
-    return timedelta(days=int(match[1]))
+    if not re.fullmatch(r"[1-9][0-9]{0,3}d", text):
+        raise UsageError("usage.option", f"--expiring: expected days, as 30d, found {text[:80]!r}")
+    return timedelta(days=int(text[:-1]))
 
 
 def list_(
@@ -189,20 +184,13 @@ def _show_entry(listing: RegistryList) -> Iterator[str]:
     if words := _standing(row):
         yield from fold(f"This passport is {words}")
     members = {"index": row.index, "leaf": row.leaf} | to_builtins(row.entry)
-    del members["v"]
     for name, value in members.items():
-        part = _PARTS.get(name, "")
-        for label, text in value.items() if isinstance(value, dict) else [(None, value)]:
-            yield from _item(f"{part}{label}" if label else name, "none" if text is None else text)
-    yield from _item(
-        "included in", f"{listing.origin}, {entries(listing.size)}; 'certkit registry audit' checks more"
-    )
-
-
-def _item(label: str, text: object) -> Iterator[str]:
-    label = label.removesuffix("_id").removesuffix(" sha256").replace("_", " ")
-    digest = str(text).startswith("sha256:")  # beside a label of eight it ends in column 80
-    yield from fold(str(text), first=f"{label:<8} " if digest else f"{label:<15}", rest=" " * 15)
+        for part, text in value.items() if isinstance(value, dict) else [("", value)]:
+            place = {"claims": "", "passport": "file "}.get(name, f"{name} ")
+            label = f"{place}{part}".removesuffix("_id").replace("_", " ")
+            digest = str(text).startswith("sha256:")  # beside a label of eight it ends in column 80
+            yield from entry(f"{label.strip()} ", "none" if text is None else text, 9 if digest else 15)
+    yield from entry("included in", f"{listing.origin}, {entries(listing.size)}", 15)
 
 
 def _show_entries(listing: RegistryList) -> Iterator[str]:
@@ -212,13 +200,13 @@ def _show_entries(listing: RegistryList) -> Iterator[str]:
     yield f"{'entry':>6}  {'logged':<10}  {'type':<10}  {'tier':<7}  {'passport':<12}  about"
     indent = " " * 8
     for row in listing.entries:
-        entry, claims = row.entry, row.entry.claims
+        item, claims = row.entry, row.entry.claims
         passport = brief(claims.get("passport_id"))
-        line = f"{row.index:>6}  {entry.issued_at[:10]}  {entry.type:<10}  {_tier(claims)}  {passport:<12}  "
-        subject = "the log itself" if entry.subject == listing.origin else entry.subject
+        line = f"{row.index:>6}  {item.issued_at[:10]}  {item.type:<10}  {_tier(claims)}  {passport:<12}  "
+        subject = "the log itself" if item.subject == listing.origin else item.subject
         fits = len(line) + len(subject) <= WIDTH
         yield line + subject if fits else line.rstrip()
-        for text in filter(None, ["" if fits else subject, _standing(row) or _words(entry), _limit(row)]):
+        for text in filter(None, ["" if fits else subject, _standing(row) or _words(item), _limit(row)]):
             yield from fold(text, first=indent, rest=indent)
 
 
@@ -234,10 +222,10 @@ def _limit(row: ListedEntry) -> str:
     return f"r_op at least {limit.value:.4f} with {limit.confidence:.4g} confidence{tasks}"
 
 
-def _words(entry: Entry) -> str:
+def _words(logged: Entry) -> str:
     """Return in words what an entry says beside what its line does."""
-    claims = entry.claims
-    if entry.type == "key":
+    claims = logged.claims
+    if logged.type == "key":
         return f"the log is handed over to its key {VerifierKey.parse(claims['new']).key_id.hex()}"
     told = claims.get("result") or claims.get("reason") or claims.get("text")
     return ": ".join(filter(None, [told, claims.get("detail") or ", ".join(claims.get("rows", ()))]))
@@ -298,11 +286,8 @@ def _told(log: Reader, history: History, at: datetime, *, checked: bool) -> Regi
 def _signed(told: RegistryHistory) -> str:
     if told.signatures == "not checked":
         return "signatures not checked (--trust FILE)"
-    if not told.left_out:
-        return "signatures checked under your trust policy"
-    places = ", ".join(map(str, told.left_out))
-    subject = f"entry {places} does" if len(told.left_out) == 1 else f"entries {places} do"
-    return f"signatures checked under your trust policy; {subject} not count"
+    places = ", ".join(map(str, told.left_out)) or "none"
+    return f"signatures checked under your trust policy; entries that do not count: {places}"
 
 
 def _history(told: RegistryHistory) -> Iterator[str]:

@@ -12,8 +12,7 @@ from certkit import canonical, files, workflow
 from certkit import report as room
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, fold, note, progress
-from certkit.cli.views.assessment import say_missing
+from certkit.cli.emit import emit, fold, progress, warn
 from certkit.document import Document, GivenPath, Text
 from certkit.errors import Exit, UsageError
 from certkit.report.argument.skeleton import ContextInit, ContextLint, blanks, skeleton, to_close, unfilled
@@ -80,12 +79,19 @@ def report(
     date, bar = context.document_date(), progress()
     tier, name, passport = require_tier or 1, profile or workflow.DEFAULT_PROFILE, None
     if source.is_dir():
-        _refuse(bundle, "--bundle goes with a passport")
+        if bundle:
+            raise UsageError("usage.option", "--bundle goes with a passport")
         evidence = [source]
     else:
-        passport, evidence = files.read(source, limit=MAX_PASSPORT), _evidence(source, bundle)
-        message = "--require-tier goes with a bundle: a passport states the tier that was asked for"
-        _refuse(require_tier, message)
+        passport = files.read(source, limit=MAX_PASSPORT)
+        if not bundle or require_tier:
+            raise UsageError(
+                "usage.option",
+                "a passport needs --bundle, and states the tier that was asked for",
+                where=str(source),
+                hint="without a passport: certkit report BUNDLE",
+            )
+        evidence = bundle
         claimed = room.read(passport).predicate.assessment
         tier, name = claimed.required_tier, profile or claimed.profile.id
     drawn = workflow.draw(
@@ -100,51 +106,24 @@ def report(
     )
     if drawn.case.stale:
         differ = ", ".join(drawn.case.stale)
-        note(
-            f"warning: the context is about other evidence ({differ}): its answers and decision do not count"
-        )
+        warn(f"the context is about other evidence ({differ}): its answers and decision do not count")
     if kind is None:
         written = _write(drawn, out, force=force)
     else:
         files.write(out, drawn.export(kind), overwrite=force)
         written = Report(html=None, pdf=None, pdf_missing=None, export=out)
-    emit(written, _screen(written))
-
-
-def _screen(written: Report) -> Iterator[str]:
-    for path in filter(None, (written.html, written.pdf, written.export)):
-        yield f"written: {path}"
-    if written.pdf_missing:
-        say_missing(written.pdf_missing, room.HINTS)
-
-
-def _refuse(value: object, message: str) -> None:
-    if value:
-        raise UsageError("usage.option", message)
-
-
-def _evidence(source: Path, bundle: list[Path] | None) -> list[Path]:
-    if not bundle:
-        raise UsageError(
-            "usage.option",
-            "a file must be a passport, and needs --bundle: its evidence is judged again",
-            where=str(source),
-            hint="without a passport: certkit report BUNDLE",
-        )
-    return bundle
+    lines = [f"written: {path}" for path in (written.html, written.pdf, written.export) if path]
+    missing = written.pdf_missing
+    emit(written, lines, hints=[f"PDF not made: {missing}", *room.HINTS] if missing else ())
 
 
 def _write(drawn: View, out: Path, *, force: bool) -> Report:
-    page = room.html(drawn)
-    name = out.with_suffix(".html")
-    reason = None
-    if out.suffix == ".pdf":
-        reason = room.pdf_missing()
-        if reason is None:
-            files.write(out, room.pdf(drawn, page), overwrite=force)
+    page, name, pdf, reason = room.html(drawn), out.with_suffix(".html"), None, None
+    if out.suffix == ".pdf" and (reason := room.pdf_missing()) is None:
+        pdf = out
+        files.write(pdf, room.pdf(drawn, page), overwrite=force)
     files.write(name, page.encode(), overwrite=force)
-    made = out.suffix == ".pdf" and reason is None
-    return Report(html=name, pdf=out if made else None, pdf_missing=reason, export=None)
+    return Report(html=name, pdf=pdf, pdf_missing=reason, export=None)
 
 
 Tier = Annotated[int, opt.REQUIRE_TIER(help="The tier that is asked for.")]
@@ -172,20 +151,13 @@ def init(
     """
     workflow.refuse_inside(bundles, out)
     context.check_outputs(out, force=force)
-    case = workflow.case_of(
+    case = workflow.draw(
         bundles, profile, required_tier=require_tier, today=context.today(), progress=progress()
-    )
+    ).case
     old = None if earlier is None else workflow.load_context(earlier).context
     files.write(out, canonical.pretty(skeleton(case, earlier=old)).encode(), overwrite=force)
     document = ContextInit(context=out, challenges=to_close(case))
-    emit(document.to_dict, _opened(document))
-
-
-def _blank(missing: tuple[str, ...], *, compared: bool) -> Iterator[str]:
-    for line in missing or ("nothing is blank",):
-        yield from fold(line, rest="  ")
-    if not compared:
-        yield "not compared with any evidence: give --bundle"
+    emit(document, _opened(document))
 
 
 def _opened(document: ContextInit) -> Iterator[str]:
@@ -213,20 +185,20 @@ def lint(
     given = workflow.load_context(file)
     if bundle:
         subject = given.context.about
-        case = workflow.case_of(
+        case = workflow.draw(
             bundle,
             profile,
             required_tier=(subject.tier if subject else None) or 1,
             today=context.today(),
             context=given,
             progress=progress(),
-        )
+        ).case
         missing = tuple(blanks(case))
     else:
         missing = tuple(unfilled(given.context))
-    document = ContextLint(context=file, blanks=missing)
+    lines = [line for text in missing or ["nothing is blank"] for line in fold(text, rest="  ")]
     emit(
-        document.to_dict,
-        _blank(missing, compared=bool(bundle)),
+        ContextLint(context=file, blanks=missing),
+        lines if bundle else [*lines, "not compared with any evidence: give --bundle"],
         code=Exit.INSUFFICIENT if missing else Exit.OK,
     )

@@ -12,7 +12,7 @@ from certkit import workflow
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.issue import document, screen
-from certkit.cli.emit import emit, note, progress
+from certkit.cli.emit import emit, progress
 from certkit.cli.views.assessment import show_assessment
 from certkit.document import Count, Document, GivenPath
 from certkit.simulation.simulate import simulate as draw
@@ -64,15 +64,8 @@ def simulate(
         seal=not no_seal,
         progress=progress(),
     )
-    emit(
-        Simulation(bundle=out, seed=seed, records=simulated.runs),
-        _simulated(out, f"{simulated.runs:,} simulated records, tier target {tier_target}, seed {seed}"),
-    )
-
-
-def _simulated(out: Path, text: str) -> Iterator[str]:
-    yield f"{out}: {text}"
-    note(f"hint: certkit assess {out}")
+    told = f"{out}: {simulated.runs:,} simulated records, tier target {tier_target}, seed {seed}"
+    emit(Simulation(bundle=out, seed=seed, records=simulated.runs), [told], hints=[f"certkit assess {out}"])
 
 
 def demo(out: opt.Out = Path("build/demo"), seed: opt.Seed = 1) -> None:

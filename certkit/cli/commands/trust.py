@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 import msgspec
 import typer
@@ -15,55 +14,47 @@ from msgspec import Meta, structs
 from certkit import canonical, files
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, entry, fold, hint
+from certkit.cli.emit import emit, entry, fold
 from certkit.document import Document, GivenPath, Text
-from certkit.errors import Exit, UsageError
+from certkit.errors import UsageError
 from certkit.passport import keyless, keys, trusted_root
-from certkit.passport.editing import cautions, ended, oddities, removed, rotated
+from certkit.passport.editing import cautions, removed, rotated
 from certkit.passport.statement import Reading
-from certkit.passport.trust import Identity, Trust, TrustedKey, parse
+from certkit.passport.trust import Identity, Requirement, Trust, TrustedKey, parse
 from certkit.passport.trusted_root import KINDS
 from certkit.passport.words import day, utc
 from certkit.wording import many
 
 
 class TrustShow(Document, frozen=True, kw_only=True, tag="urn:certkit:trust-show:v1"):
-    """A trust policy, and what is odd about it; an empty list where nothing is."""
+    """A trust policy."""
 
     path: GivenPath
     policy: Annotated[Mapping[str, Any], Meta(description="as urn:certkit:trust:v1")]
-    odd: Sequence[Text]
     cautions: Annotated[
         Sequence[Text], Meta(description="what the policy lets pass that a careful verifier would not")
     ]
 
 
 _LABEL: Final = 9  # beside it a digest ends in column 80
+_ACCEPTED: Final = ("specimens", "contested", "answered")
 
 
-class Require(StrEnum):
-    """What a policy can require to be checked."""
-
-    REGISTRY = "registry"
-    STATUS = "status"
-    TIMESTAMP = "timestamp"
-    EVIDENCE = "evidence"
-    REPLAY = "replay"
-    NOTHING = "nothing"
+def period(text: str) -> timedelta:
+    """Read a period as ISO 8601 writes it; raise `UsageError` ``usage.option``."""
+    try:
+        return msgspec.convert(text, timedelta)
+    except msgspec.ValidationError:
+        hint = "P7D is seven days, PT12H is twelve hours"
+        raise UsageError("usage.option", f"--max-status-age: {text!r} is not a period", hint=hint) from None
 
 
 def add(
     trust: opt.TrustFile = None,
     issuer: Annotated[str | None, opt.ISSUER(help="Your name for whoever holds the key.")] = None,
     key: Annotated[Path | None, opt.KEY(help="The issuer's public key (PEM).")] = None,
-    not_before: Annotated[
-        datetime | None,
-        opt.MOMENT("--not-before", help="Signatures from here on count."),
-    ] = None,
-    not_after: Annotated[
-        datetime | None,
-        opt.MOMENT("--not-after", help="Signatures up to here count."),
-    ] = None,
+    not_before: Annotated[datetime | None, opt.MOMENT("--not-before", help="Signatures from here.")] = None,
+    not_after: Annotated[datetime | None, opt.MOMENT("--not-after", help="Signatures up to here.")] = None,
     identity: Annotated[str | None, opt.IDENTITY()] = None,
     oidc_issuer: Annotated[
         str | None, typer.Option("--oidc-issuer", metavar="URL", help="Where that signer has signed in.")
@@ -108,8 +99,8 @@ def add(
     quorum = policy.witnesses
     policy = structs.replace(
         policy,
-        logs=_and(policy.logs, context.vkeys(log, "--log")),
-        witnesses=structs.replace(quorum, keys=_and(quorum.keys, context.vkeys(witness, "--witness"))),
+        logs=_and(policy.logs, log),
+        witnesses=structs.replace(quorum, keys=_and(quorum.keys, witness)),
         profiles=_and(policy.profiles, [context.profile_digest(name) for name in profile or ()]),
         domains=_and(policy.domains, domain),
     )
@@ -119,8 +110,11 @@ def add(
 def set_(
     trust: opt.TrustFile = None,
     require: Annotated[
-        list[Require] | None,
-        typer.Option("--require", help="All that must be checked, in place of what was; repeatable."),
+        list[str] | None,
+        typer.Option(
+            "--require",
+            help=f"All that must be checked: {', '.join(get_args(Requirement))}; or nothing. Repeatable.",
+        ),
     ] = None,
     quorum: Annotated[
         int | None,
@@ -134,20 +128,14 @@ def set_(
         opt.READING(help="By which reading the tier counts; any: by its profile's."),
     ] = None,
     max_status_age: Annotated[
-        str | None,
-        typer.Option("--max-status-age", metavar="PERIOD", help="How old a status may be: P7D, PT12H."),
+        timedelta | None,
+        typer.Option(
+            "--max-status-age", metavar="PERIOD", parser=period, help="How old a status may be: P7D, PT12H."
+        ),
     ] = None,
-    specimens: Annotated[
-        bool | None,
-        typer.Option("--accept-specimens/--refuse-specimens", help="Passports from simulated evidence."),
-    ] = None,
-    contested: Annotated[
-        bool | None,
-        typer.Option("--accept-contested/--refuse-contested", help="Tiers with an open serious challenge."),
-    ] = None,
-    answered: Annotated[
-        bool | None,
-        typer.Option("--accept-answered/--refuse-answered", help="Tiers with an answered serious challenge."),
+    accept: Annotated[
+        list[str] | None,
+        typer.Option("--accept", help=f"All that may pass: {', '.join(_ACCEPTED)}; or nothing. Repeatable."),
     ] = None,
 ) -> None:
     """Set what a trust policy demands; what is not named stays as it is.
@@ -155,24 +143,22 @@ def set_(
     Example: certkit trust set --require registry --max-status-age P1D
     """
     policy = context.load_policy(trust)
-    changes: dict[str, Any] = {}
-    if require is not None:
-        wanted = tuple(str(item) for item in dict.fromkeys(require))
-        if "nothing" in wanted and len(wanted) > 1:
-            raise UsageError("usage.option", "--require nothing stands alone")
-        changes["require"] = () if "nothing" in wanted else wanted
-    if quorum is not None:
-        changes["witnesses"] = structs.replace(policy.witnesses, k=quorum)
-    if min_tier is not None:
-        changes["min_tier"] = min_tier or None
-    if reading is not None:
-        changes["reading"] = None if reading == "any" else reading
-    if max_status_age is not None:
-        changes["max_status_age"] = _period(max_status_age)
-    accepted = {"specimens": specimens, "contested": contested, "answered": answered}
-    changes |= {f"accept_{name}": value for name, value in accepted.items() if value is not None}
-    if not changes:
+    given: dict[str, Any] = {
+        "require": () if require == ["nothing"] else require,
+        "witnesses": None if quorum is None else structs.replace(policy.witnesses, k=quorum),
+        "min_tier": min_tier,
+        "reading": reading,
+        "max_status_age": max_status_age,
+    }
+    if accept is not None:
+        if strange := {*accept} - {*_ACCEPTED, "nothing"}:
+            raise UsageError("usage.option", f"--accept: {', '.join(strange)} is none of what it lists")
+        given |= {f"accept_{name}": name in accept for name in _ACCEPTED}
+    named = {name: value for name, value in given.items() if value is not None}
+    if not named:
         raise UsageError("usage.option", "there is nothing to set", hint="certkit trust set --help")
+    whatever = {"min_tier": 0, "reading": "any"}
+    changes = {name: None if value == whatever.get(name) else value for name, value in named.items()}
     _save(structs.replace(policy, **changes), trust)
 
 
@@ -224,46 +210,36 @@ def rotate(
     Example: certkit trust rotate public-key.pem next-public.pem --at 2026-06-01
     """
     moment = at or context.now().replace(microsecond=0)
-    held, gone, come = context.load_policy(trust), keys.load_public(old), keys.load_public(new)
-    before = ended(held, gone, at=moment)
-    _save(rotated(held, gone, come, at=moment), trust, _taken_over(keys.key_id(come), moment, before))
+    come = keys.load_public(new)
+    policy = rotated(context.load_policy(trust), keys.load_public(old), come, at=moment)
+    _save(policy, trust, *fold(f"from {utc(moment)} on counts {keys.key_id(come)}"))
 
 
-def _taken_over(key_id: str, moment: datetime, before: datetime | None) -> Iterator[str]:
-    yield from fold(f"from {utc(moment)} on counts {key_id}")
-    if before is not None:
-        hint(f"the old key counts no longer than to {utc(before)}; this adds one more key of its issuer")
+def show(trust: opt.TrustFile = None) -> None:
+    """Show a trust policy: issuers with the ids of their keys, logs, and what is required.
 
-
-def show(
-    trust: opt.TrustFile = None,
-    at: opt.AsOf = None,
-) -> None:
-    """Show a trust policy: issuers with the ids of their keys, logs, what is required, and what is odd.
-
-    Odd are keys that do not count now, and demands that nothing in the policy can meet. Cautions name
-    what the policy lets pass and a careful verifier would not; they change no exit code.
-
-    Exit code 0: nothing is odd; 1: something is; 3: it is no policy, as with a quorum that cannot be had.
+    Cautions name what the policy lets pass and a careful verifier would not; they change no exit code.
 
     Example: certkit trust show --trust trust.json
     """
     policy, path = context.load_policy(trust), context.policy_path(trust)
-    odd = tuple(oddities(policy, at=at or context.now()))
-    emit(
-        TrustShow(path=path, policy=policy.to_dict(), odd=odd, cautions=tuple(cautions(policy))),
-        _shown(policy, path, odd),
-        code=Exit.NEGATIVE if odd else Exit.OK,
-    )
+    warned = tuple(cautions(policy))
+    shown = [*_issuers(policy), *_demands(policy), *(("caution", text) for text in warned)]
+    lines = [line for label, text in shown for line in entry(label, text, _LABEL)]
+    emit(TrustShow(path=path, policy=policy.to_dict(), cautions=warned), [str(path), *lines])
 
 
-def _save(policy: Trust, given: Path | None, more: Iterable[str] = ()) -> None:
+def _save(policy: Trust, given: Path | None, *more: str) -> None:
     """Write a policy that can be read again, and say so, and `more`."""
     path = context.policy_path(given)
-    data = policy.to_json()
-    parse(data, str(path))  # as whoever loads it will
-    files.write(path, data)
-    emit(policy.to_dict, _written(policy, path, more))
+    policy = parse(policy.to_json(), str(path))  # as whoever loads it will
+    files.write(path, policy.to_json())
+    count, people = len(policy.candidates()), sum(len(issuer.identities) for issuer in policy.issuers)
+    held = [many(count, "trusted key"), *([f"keyless signers: {people}"] if people else [])]
+    lines = fold(f"{path} written: {', '.join([*held, many(len(policy.logs), 'log key')])}")
+    rootless = people and policy.trusted_root is None
+    hints = ["no identity counts without a root: certkit trust add --trusted-root FILE"] if rootless else []
+    emit(policy, [*lines, *more], hints=hints)
 
 
 def _and(held: tuple[str, ...], more: Iterable[str] | None) -> tuple[str, ...]:
@@ -278,29 +254,6 @@ def _root(name: str) -> dict[str, Any]:
     return dict(document)
 
 
-def _period(text: str) -> timedelta:
-    """Return a period as ISO 8601 writes it; raise `UsageError`."""
-    try:
-        return msgspec.convert(text, timedelta)
-    except msgspec.ValidationError:
-        raise UsageError(
-            "usage.option",
-            f"--max-status-age: {text!r} is not a period",
-            hint="P7D is seven days, PT12H is twelve hours",
-        ) from None
-
-
-def _shown(policy: Trust, path: Path, odd: Sequence[str]) -> Iterator[str]:
-    """Print whose passports a policy accepts, what it knows, what it demands, and what in it is odd."""
-    yield str(path)
-    for label, text in [*_issuers(policy), *_demands(policy)]:
-        yield from entry(label, text, _LABEL)
-    for label, items in (("odd", odd), ("caution", cautions(policy))):
-        for item in items:
-            yield from entry(label, item, _LABEL)
-    yield f"{len(odd)} odd" if odd else "nothing odd"
-
-
 def _demands(policy: Trust) -> Iterator[tuple[str, str]]:
     for log in policy.logs:
         yield "log", log
@@ -308,31 +261,14 @@ def _demands(policy: Trust) -> Iterator[tuple[str, str]]:
     yield "witness", f"{quorum.k} of {len(quorum.keys)} must have cosigned" if quorum.keys else "none"
     yield from (("", key) for key in quorum.keys)
     yield "requires", ", ".join(policy.require) or "signature and validity only"
-    yield "status", f"no older than {_age(policy.max_status_age)}, where it is asked for"
+    yield "status", f"no older than {policy.max_status_age / timedelta(days=1):g} days, where asked for"
     yield "profile", "one of these" if policy.profiles else "any"
     yield from (("", digest) for digest in policy.profiles)
-    yield "accepts", _accepts(policy)
-
-
-def _written(policy: Trust, path: Path, more: Iterable[str]) -> Iterator[str]:
-    """Print that a policy was written, what it holds, `more`, and what it lacks."""
-    count, people = len(policy.candidates()), sum(len(issuer.identities) for issuer in policy.issuers)
-    held = [many(count, "trusted key"), *([f"keyless signers: {people}"] if people else [])]
-    held.append(many(len(policy.logs), "log key"))
-    if policy.witnesses.keys:
-        held.append(f"{policy.witnesses.k} of {len(policy.witnesses.keys)} witnesses")
-    yield from fold(f"{path} written: {', '.join(held)}")
-    yield from more
-    if people and policy.trusted_root is None:
-        hint("no identity counts without a root: certkit trust add --trusted-root FILE")
-    if not count and not people:
-        hint("certkit trust add --issuer NAME --key PUBLIC.pem")
-
-
-def _age(limit: timedelta) -> str:
-    """Return a period in whole days where it has such, else in hours."""
-    days = limit / timedelta(days=1)
-    return many(int(days), "day") if days == int(days) else f"{24 * days:,g} hours"
+    yield "tier", f"{policy.min_tier} and above" if policy.min_tier else "any, none included"
+    yield "reading", policy.reading or "the one that the profile decides by"
+    yield "domains", ", ".join(policy.domains) or "any"
+    accepted = [name for name in _ACCEPTED if getattr(policy, f"accept_{name}")]
+    yield "accepts", ", ".join(accepted) or "neither specimens nor challenged tiers"
 
 
 def _issuers(policy: Trust) -> Iterator[tuple[str, str]]:
@@ -340,7 +276,8 @@ def _issuers(policy: Trust) -> Iterator[tuple[str, str]]:
         yield "issuer", item.issuer
         yield "", item.id
         if item.not_before or item.not_after:
-            yield "", f"from {_day(item.not_before)} to {_day(item.not_after)}"
+            start, end = (day(time) if time else "…" for time in (item.not_before, item.not_after))
+            yield "", f"from {start} to {end}"
     identities = [(issuer.name, identity) for issuer in policy.issuers for identity in issuer.identities]
     for name, identity in identities:
         yield "issuer", name
@@ -353,20 +290,3 @@ def _issuers(policy: Trust) -> Iterator[tuple[str, str]]:
         yield "root", f"Sigstore: {members}"
     elif identities:
         yield "root", "none: no identity counts without --trusted-root"
-
-
-def _accepts(policy: Trust) -> str:
-    parts = [f"Tier {policy.min_tier} and above" if policy.min_tier else "any tier, none included"]
-    parts.append(f"{policy.reading} reading" if policy.reading else "the reading that the profile decides by")
-    if policy.domains:
-        parts.append(f"covering {', '.join(policy.domains)}")
-    parts.append("specimens too" if policy.accept_specimens else "no specimens")
-    if policy.accept_contested:
-        parts.append("contested tiers too")
-    if not policy.accept_answered:
-        parts.append("no tier with an answered challenge")
-    return ", ".join(parts)
-
-
-def _day(time: datetime | None) -> str:
-    return "…" if time is None else day(time)

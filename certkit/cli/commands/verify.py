@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from certkit import canonical, wording
 from certkit.cli import context
@@ -20,7 +20,10 @@ from certkit.text import quoted
 from certkit.workflow.verifying import evidence_of, remembered, standing_of, taken
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from certkit.passport.opening import Claim, Verification
+    from certkit.passport.pdf import Taken
 
 
 _STEPS: Final = {"passed": "+", "failed": "x", "skipped": "-"}
@@ -64,28 +67,21 @@ def verify(
         raise UsageError("usage.option", f"--agent: {agent!r} is not sha256: and 64 hexadecimal digits")
     evidence = evidence_of(bundle, profile, answers, replay=replay, progress=progress())
     given, policy = taken(passport), _policy(trust, key, issuer)
-    moment = at or context.now()
-    heads = context.heads_path()
-    standing = standing_of(passport, registry, trust=policy, at=moment, heads=heads, progress=progress())
-    result = given.told(
-        check(
-            given.passport,
-            trust=policy,
-            at=moment,
-            agent=agent,
-            domain=domain,
-            issuer=issuer,
-            require_tier=require_tier,
-            proof=given.proof,
-            **standing,
-            **evidence,
-        )
-    )
+    asked = {"agent": agent, "domain": domain, "issuer": issuer, "require_tier": require_tier}
+    result = given.told(checked(passport, given, policy, registry, at, **asked, **evidence))
     if registry is not None and remember:
-        for problem in remembered(registry, result, policy, heads):
+        for problem in remembered(registry, result, policy, context.heads_path()):
             warn(problem)
-    screen = show_verification(result, verbose=verbose, dated=at is not None)
-    emit(result.to_dict, screen, code=result.exit_code)
+    emit(result, show_verification(result, verbose=verbose, dated=at is not None))
+
+
+def checked(
+    passport: Path, given: Taken, policy: Trust, registry: Path | None, at: datetime | None, **asked: Any
+) -> Verification:
+    """Verify a passport, with the files beside it and what the registry says of it."""
+    now, heads = at or context.now(), context.heads_path()
+    standing = standing_of(passport, registry, trust=policy, at=now, heads=heads, progress=progress())
+    return check(given.passport, trust=policy, at=now, proof=given.proof, **standing, **asked)
 
 
 def _policy(trust: Path | None, key: Path | None, issuer: str | None) -> Trust:

@@ -16,13 +16,13 @@ from certkit.assessment.findings.findings import Severity
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State, asked, shown
 from certkit.assessment.words import fragile, levels, measure_next, of_judge, sentence, serious
-from certkit.cli.emit import WIDTH, cut, fold, hint, note
+from certkit.cli.emit import WIDTH, cut, fold
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.text import visible
-from certkit.wording import many, readings
+from certkit.wording import many, readings, tier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from certkit.assessment.criteria import Row
     from certkit.assessment.metrics.metric import Metric, Value
@@ -189,7 +189,10 @@ def _table(assessment: Assessment) -> Iterator[Line]:
     rows = []
     for name, at_tiers in groups.items():
         row = next((row for row in at_tiers if row.tier == next_tier), at_tiers[-1])
-        asked = [Asked(item.operator, _threshold(item), item.status, _bounded(item)) for item in at_tiers]
+        asked = [
+            Asked(item.operator, _threshold(item), item.status, item.bounded.status if item.bounded else None)
+            for item in at_tiers
+        ]
         bound = "" if row.bounded is None else _digits(row.bounded.bound, row.metric)
         rows.append(Cells(name, row.metric.id, _value(row), bound, row.metric.n, asked))
     yield from table(rows, profile.tier_numbers, reading=profile.reading, bound_tier=next_tier)
@@ -210,10 +213,6 @@ def _threshold(row: Row) -> float | bool | None:
     if row.threshold is None or row.bounded is None:
         return None
     return True if row.metric.unit is Unit.BOOLEAN else float(row.threshold)
-
-
-def _bounded(row: Row) -> str | None:
-    return None if row.bounded is None else row.bounded.status
 
 
 def _value(row: Row) -> str:
@@ -238,23 +237,20 @@ def _section(title: str, items: Sequence[str]) -> Iterator[Line]:
 
 def _findings(assessment: Assessment, *, verbose: bool) -> Iterator[Line]:
     """Print the challenges that are serious, then the other findings."""
-    below = [item for item in assessment.findings if item.severity is not Severity.SERIOUS]
-    shown = [item for item in below if verbose or item.severity is not Severity.INFO]
     if not assessment.findings:
         return
-    yield from _section("Findings:", serious(assessment))
-    if not assessment.serious:
-        yield from _line("")
-        yield from _line("Findings:", "bold")
-    for item in shown:
-        yield from _wrapped(
-            f"{item.severity.value}: {item.message} [{item.code}]",
-            first="  ",
-            rest="    ",
-            style=_SEVERITY_STYLE[item.severity],
-        )
-    hidden = len(below) - len(shown)
-    if hidden:
+    yield ""
+    yield from _line("Findings:", "bold")
+    below = [item for item in assessment.findings if item.severity is not Severity.SERIOUS]
+    shown = [item for item in below if verbose or item.severity is not Severity.INFO]
+    texts = [(text, "") for text in serious(assessment)]
+    texts += [
+        (f"{item.severity.value}: {item.message} [{item.code}]", _SEVERITY_STYLE[item.severity])
+        for item in shown
+    ]
+    for text, style in texts:
+        yield from _wrapped(text, first="  ", rest="    ", style=style)
+    if hidden := len(below) - len(shown):
         yield from _line(f"  and {hidden} for information; -v shows them", "dim")
 
 
@@ -291,35 +287,19 @@ def show_bundles(bundles: Sequence[BundleResult]) -> Iterator[Line]:
     """Print each bundle alone: period, records, successes under faults, and the tier of each reading."""
     yield ""
     yield f"Pooled from {len(bundles)} bundles, each alone:"
-    yield f"  {'':>3} {'period':<24}{'records':>9}{'under faults':>17}{'rate':>7}  {'table':<7}bounded"
+    yield f"  {'':>3} {'period':<24}{'records':>9}{'under faults':>17}{'rate':>7}  {'table':<8}bounded"
     for number, bundle in enumerate(bundles, 1):
         rate = f"{bundle.successes / bundle.fault_runs:.3f}" if bundle.fault_runs else "-"
         counts = f"{bundle.successes:,} of {bundle.fault_runs:,}"
         yield (
             f"  {number:>3} {_period(bundle):<24}{bundle.records:>9,}{counts:>17}{rate:>7}"
-            f"  {_tier_met(bundle.table.tier):<7}{_tier_met(bundle.bounded.tier)}"
+            f"  {tier(bundle.table.tier):<8}{tier(bundle.bounded.tier)}"
         )
         yield f"      {bundle.digest}"
 
 
 def _period(bundle: BundleResult) -> str:
     """Return the declared period of a bundle, else that of its start times, by days."""
-    start, end = bundle.declared_from, bundle.declared_to
-    if start is None and end is None:
-        times = (bundle.first_run, bundle.last_run)
-        start, end = (None if time is None else time.isoformat() for time in times)
-    if start is None and end is None:
-        return "not stated"
-    return f"{(start or '…')[:10]} to {(end or '…')[:10]}"
-
-
-def _tier_met(number: int) -> str:
-    """Return a tier as a cell shows it."""
-    return f"Tier {number}" if number else "none"
-
-
-def say_missing(reason: str, hints: Iterable[str]) -> None:
-    """Say on standard error why there is no PDF, and what would help."""
-    note(f"PDF not made: {reason}")
-    for line in hints:
-        hint(line)
+    times = ((bundle.declared_from, bundle.first_run), (bundle.declared_to, bundle.last_run))
+    days = [(declared or (run.isoformat() if run else "…"))[:10] for declared, run in times]
+    return " to ".join(days)

@@ -1,7 +1,7 @@
 """The table of criteria as assessments and passports show it: a row for each, a column for each tier.
 
 A cell holds what the tier asks and two marks: that of the table reading (point estimates), then that of the
-bounded reading. Where the terminal cannot show the marks, letters take their place; colour only repeats them.
+bounded reading; colour only repeats them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rich.text import Text
 
 from certkit.assessment.metrics.catalogue import CATALOGUE
-from certkit.cli.emit import WIDTH, cut, dash, fold, unicode
+from certkit.cli.emit import WIDTH, cut, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from certkit.cli.emit import Line
 
 _MARKS: Final = {
-    "met": ("✓", "+", "green"),
-    "not_met": ("✗", "x", "bold red"),
-    "insufficient": ("?", "?", "yellow"),
-    "not_tested": ("–", "-", "yellow"),
+    "met": ("✓", "green"),
+    "not_met": ("✗", "bold red"),
+    "insufficient": ("?", "yellow"),
+    "not_tested": ("–", "yellow"),
 }
 _LEGEND: Final = "{} met, {} not met, {} insufficient evidence, {} not tested"
 _SIGNS: Final = {">=": "≥", "<=": "≤", "is": ""}
@@ -65,7 +65,7 @@ def table(
         line.append(f"{row.bound:>{_BOUND}}").append(f"{_count(row.n):>{_COUNT}}", style="dim")
         for asked, text in zip(row.tiers, texts, strict=True):
             status = asked.bounded if reading == "bounded" else asked.table
-            line.append(f"{text:>{wide}}", style=_MARKS.get(status or "", ("", "", ""))[2])
+            line.append(f"{text:>{wide}}", style=_MARKS.get(status or "", ("", ""))[1])
         line.rstrip()
         yield line
     legend = _LEGEND.format(*(_mark(status) for status in _MARKS))
@@ -89,7 +89,7 @@ def _name(row: Cells, width: int) -> str:
 def digits(value: float | bool | None, *, probability: bool = False) -> str:
     """Return a value as a cell shows it, a dash for none; a probability is neither 0 nor 1."""
     if value is None:
-        return dash()
+        return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if probability:
@@ -104,12 +104,12 @@ def _cell(asked: Asked) -> str:
         "yes" if asked.threshold is True else "no" if asked.threshold is False else f"{asked.threshold:g}"
     )
     number = number.removeprefix("0") if number.startswith("0.") else number
-    sign = _SIGNS.get(asked.operator, asked.operator) if unicode() else asked.operator.replace("is", "")
+    sign = _SIGNS.get(asked.operator, asked.operator)
     return f"{sign}{number} {_mark(asked.table)}{_mark(asked.bounded)}"
 
 
 def _mark(status: str | None) -> str:
-    return _MARKS.get(status or "", (" ", " ", ""))[0 if unicode() else 1]
+    return _MARKS.get(status or "", (" ", ""))[0]
 
 
 def _count(n: int | None) -> str:

@@ -26,7 +26,7 @@ SIMULATOR: Final = "simulate"
 
 _DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
 _WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?\Z", re.IGNORECASE)
-_UNPORTABLE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
+_UNPORTABLE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\\ud800-\udfff]')
 
 Text = Annotated[str, Field(min_length=1, max_length=512)]
 Prose = Annotated[str, Field(min_length=1, max_length=20_000)]
@@ -44,12 +44,10 @@ def unsafe_path(path: str) -> str | None:
     """Return what is wrong with `path` as the name of a file in a bundle, None where nothing is."""
     if not path or path.startswith("/") or path.endswith("/") or "//" in path:
         return "is not a relative path with a file name"
-    if any("\ud800" <= character <= "\udfff" for character in path):
-        return "is not Unicode text"
-    if len(path.encode()) > 1024:  # noqa: PLR2004 - bytes
-        return "is longer than 1,024 bytes"
     if _UNPORTABLE.search(path):
         return "holds a character that not every file system can store"
+    if len(path.encode()) > 1024:  # noqa: PLR2004 - bytes
+        return "is longer than 1,024 bytes"
     if unicodedata.normalize("NFC", path) != path:
         return "is not in Unicode normal form C"
     for part in path.split("/"):

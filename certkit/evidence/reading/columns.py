@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     Booleans = NDArray[np.bool_]
     Integers = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 ABSENT: Final = -(2**60)
 """Stands in an integer column for an absent value."""
@@ -132,7 +131,7 @@ class Columns:
         if len(parts) == 1:
             return parts[0]
         numbers = {
-            name: np.concatenate([part._number(name) for part in parts])  # noqa: SLF001 - its own class
+            name: np.concatenate([part.number(name) for part in parts])
             for name in dict.fromkeys(chain.from_iterable(part.numbers for part in parts))
         }
         texts: dict[str, Sequence[str]] = {
@@ -151,19 +150,8 @@ class Columns:
         """Return a text column; absent values are the empty string."""
         return self.texts.get(name) or ("",) * self.size
 
-    def integer(self, name: str) -> Integers:
-        """Return an integer column (int64); absent values are `ABSENT`."""
-        return self._number(name)
-
-    def floating(self, name: str) -> Floats:
-        """Return a float column (float64); absent values are −9."""
-        return self._number(name)
-
-    def ternary(self, name: str) -> NDArray[np.int8]:
-        """Return a truth column (int8): 1 true, 0 false, −1 absent."""
-        return self._number(name)
-
-    def _number(self, name: str) -> NDArray[Any]:
+    def number(self, name: str) -> NDArray[Any]:
+        """Return an integer (int64), float (float64) or truth (int8) column; absent values are `DEFAULTS`."""
         column, kind = self.numbers.get(name), KINDS[name]
         return np.broadcast_to(DTYPES[kind](DEFAULTS[kind]), self.size) if column is None else column
 
@@ -176,7 +164,7 @@ class Columns:
         kind = KINDS[name]
         if kind == "string":
             return ~self.equals(name, "")
-        return np.asarray(self._number(name) != DEFAULTS[kind])
+        return np.asarray(self.number(name) != DEFAULTS[kind])
 
     def has(self, *names: str) -> bool:
         """Tell whether any record may have one of the fields."""
@@ -186,10 +174,6 @@ class Columns:
         """Tell for each record whether a text field of few distinct values holds `value`."""
         index, numbers = self.coded(name)
         return np.asarray(index == numbers.get(value, -1))
-
-    def distinct(self, name: str) -> tuple[str, ...]:
-        """Return the values that occur in a text field of few distinct values."""
-        return tuple(self.coded(name)[1])
 
     def coded(self, name: str) -> tuple[NDArray[np.int32], dict[str, int]]:
         """Return a text field of few distinct values as numbers, and the number of each value."""
@@ -201,10 +185,6 @@ class Columns:
                 index = np.full(self.size, numbers[""], np.int32)
             self._codes[name] = (index, numbers)
         return self._codes[name]
-
-    def outcome(self, outcome: Outcome) -> Booleans:
-        """Tell for each record whether it has this outcome."""
-        return self.equals("outcome", outcome)
 
     @cached_property
     def nominal(self) -> Booleans:
@@ -220,12 +200,12 @@ class Columns:
     @cached_property
     def success(self) -> Booleans:
         """Runs with outcome success."""
-        return self.outcome(Outcome.SUCCESS)
+        return self.equals("outcome", Outcome.SUCCESS)
 
     @cached_property
     def harness_error(self) -> Booleans:
         """Runs with outcome harness_error."""
-        return self.outcome(Outcome.HARNESS_ERROR)
+        return self.equals("outcome", Outcome.HARNESS_ERROR)
 
     @cached_property
     def derived_grade(self) -> NDArray[np.int8]:
@@ -234,7 +214,7 @@ class Columns:
         Our decisions where the equation is silent: at most 2 steps with minor deviations is 7; repeated
         attempts are 4 after any number of steps; later than 5 steps is 4; a run that did not succeed is 0.
         """
-        recovered, steps = self.ternary("recovered"), self.integer("recovery_steps")
+        recovered, steps = self.number("recovered"), self.number("recovery_steps")
         repeated = self.equals("recovery_approach", Approach.REPEATED_ATTEMPTS)
         correct = self.equals("recovery_approach", Approach.CORRECT)
         minor = self.equals("recovery_approach", Approach.MINOR_DEVIATION)

@@ -71,7 +71,7 @@ def _conditions(columns: Columns) -> Iterator[_Rule]:
             broken = ~columns.nominal & ~columns.attackable & columns.present(name)
             expected, conditions = "nothing on a {} run", columns.text("condition")
             yield _Rule(name, "record.attack-without-attack-condition", expected, broken, conditions)
-    attempted, landed, won = (columns.ternary(name) == 1 for name in ATTACK_FIELDS)
+    attempted, landed, won = (columns.number(name) == 1 for name in ATTACK_FIELDS)
     never_made = "an attack that was never made cannot land or succeed"
     never_met = "an attack that never reached the agent cannot succeed"
     for name, code, broken, hint in (
@@ -87,14 +87,14 @@ def _conditions(columns: Columns) -> Iterator[_Rule]:
 def _recoveries(columns: Columns) -> Iterator[_Rule]:
     if not columns.has("recovery_steps", "recovery_approach", "recovered", "recovery_grade"):
         return
-    recovered = columns.ternary("recovered")
+    recovered = columns.number("recovered")
     for name in ("recovery_steps", "recovery_approach"):
         broken = (recovered != 1) & columns.present(name)
         yield _Rule(name, "record.recovery-without-recovered", "nothing unless recovered is true", broken)
-    broken = columns.success & (recovered == 0) & (columns.ternary("fault_took_hold") != 0)
+    broken = columns.success & (recovered == 0) & (columns.number("fault_took_hold") != 0)
     expected = "true on a success, or fault_took_hold: false"
     yield _Rule("recovered", "record.success-not-recovered", expected, broken)
-    grade, graded = columns.floating("recovery_grade"), columns.present("recovery_grade")
+    grade, graded = columns.number("recovery_grade"), columns.present("recovery_grade")
     derived = columns.derived_grade
     broken = graded & (recovered >= 0) & (derived >= 0) & (np.rint(grade * 10) != derived)
     expected = "{:g}, which the recovery fields give"
@@ -105,12 +105,12 @@ def _recoveries(columns: Columns) -> Iterator[_Rule]:
 def _steps(columns: Columns) -> Iterator[_Rule]:
     if not columns.has("steps_actual"):
         return
-    actual, known = columns.integer("steps_actual"), columns.present("steps_actual")
-    oracle = columns.integer("steps_oracle")
+    actual, known = columns.number("steps_actual"), columns.present("steps_actual")
+    oracle = columns.number("steps_oracle")
     broken = known & columns.success & (actual < oracle)
     expected = "at least steps_oracle ({}) on a success"
     yield _Rule("steps_actual", "record.shorter-than-oracle", expected, broken, oracle)
-    broken = known & (columns.integer("fault_step") > actual)
+    broken = known & (columns.number("fault_step") > actual)
     yield _Rule("fault_step", "record.fault-after-end", "at most steps_actual ({})", broken, actual)
 
 
@@ -120,6 +120,6 @@ def _values(columns: Columns) -> Iterator[_Rule]:
             broken = columns.harness_error & columns.present(name)
             yield _Rule(name, "record.harness-error-scored", "nothing on a harness_error", broken)
     if columns.has("traceability"):
-        score = columns.floating("traceability")
+        score = columns.number("traceability")
         broken = columns.present("traceability") & (np.rint(score * THOUSAND) / THOUSAND != score)
         yield _Rule("traceability", "record.value", "at most three decimals", broken)

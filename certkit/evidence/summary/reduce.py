@@ -121,7 +121,7 @@ def reduce(columns: Columns, salt: bytes | None = None) -> Sums:
     for name, field, extend, start in EXTREMES:
         extreme = np.full(len(first), start)
         if columns.has(field):
-            values = columns.integer(field)
+            values = columns.number(field)
             known = values != ABSENT
             extend.at(extreme, group[known], values[known])
         table[name] = extreme
@@ -195,7 +195,7 @@ def _runs(columns: Columns, cell: Integers, task: NDArray[Any], terms: Terms) ->
         "task": task,
         "print": prints(columns),
         "digits": digits(columns),
-        "sequence": columns.integer("sequence"),
+        "sequence": columns.number("sequence"),
         "started": columns.microseconds(),
         "cell": cell,
         "numerator": np.where(terms.pei_known, terms.numerator, -1),

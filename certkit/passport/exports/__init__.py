@@ -85,7 +85,10 @@ def export(
     statement, passport_id = verification.statement, verification.passport_id
     if verification.verdict != "verified" or statement is None or passport_id is None:
         step = verification.deciding
-        reason = f"rejected at step {step.number} ({step.id}): {step.detail}" if step else "unverifiable"
+        skipped = (f"{item.id}: {item.detail}" for item in verification.steps if item.status == "skipped")
+        reason = f"unverifiable; steps that were not taken: {'; '.join(skipped)}"
+        if step:
+            reason = f"rejected at step {step.number} ({step.id}): {step.detail}"
         hint = "'certkit verify PASSPORT --trust FILE' tells of every step"
         error = NegativeError("export.unverified", f"the passport is {reason}", hint=hint)
         error.exit_code = verification.exit_code

@@ -131,10 +131,6 @@ class Argument(Document, frozen=True, kw_only=True, dict=True, tag="urn:certkit:
         """The state of every node that has one."""
         return self.graph.states
 
-    def count(self, state: Standing) -> int:
-        """Return how many challenges are in a state."""
-        return sum(challenge.state is state for challenge in self.challenges)
-
     @property
     def opened(self) -> list[Challenge]:
         """The challenges that are open or sustained."""

@@ -78,7 +78,7 @@ def test_trust_is_made_extended_and_shown(tmp_path: Path) -> None:
     second.write_text(keys.public_pem(keys.generate("p256").public_key()))
     base = ("--trust", str(policy), "--json", "--issuer", "Example Lab", "--key")
     assert certkit("trust", "add", *base, str(first))[0] == 0
-    demands = ("--accept-specimens", "--require", "replay")
+    demands = ("--accept", "specimens", "--require", "replay")
     code, document = certkit("trust", "set", "--trust", str(policy), "--json", *demands)
     assert code == 0
     assert canonical.loads(policy.read_bytes()) == document
@@ -87,7 +87,7 @@ def test_trust_is_made_extended_and_shown(tmp_path: Path) -> None:
     code, document = certkit("trust", "add", *base, str(second), "--not-after", "2026-12-31")
     assert code == 0
     assert [item["not_after"] for item in document["issuers"][0]["keys"]] == [None, "2026-12-31T00:00:00Z"]
-    shown = certkit("trust", "show", "--trust", str(policy), "--at", "2026-03-01", "--json")
+    shown = certkit("trust", "show", "--trust", str(policy), "--json")
     assert (shown[0], shown[1]["policy"]) == (0, document)
     before = policy.read_bytes()
     for arguments, expected in (

@@ -10,7 +10,7 @@ from msgspec import structs
 from certkit import workflow
 from certkit.assessment import tasks
 from certkit.assessment.assessing import assess
-from certkit.assessment.drift import snapshot as of_bundle
+from certkit.assessment.drift.snapshot import snapshot as of_bundle
 from certkit.assessment.task_table import Column, TaskTable
 from certkit.errors import CertkitError
 from certkit.evidence.bundle.folder import open_bundle

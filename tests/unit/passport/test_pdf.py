@@ -183,7 +183,7 @@ def test_a_pdf_is_logged_as_the_passport_in_it(folder: Path) -> None:
     keys.write_private(folder / "key.pem", KEY, passphrase=None)
     made = certkit("registry", "init", "registry", "--name", "lab", "--json").document
     assert certkit("trust", "add", "--trust", "trust.json", "--log", made["vkey"]).code == 0
-    options = ("--key", "key.pem", "--trust", "trust.json", "--heads", "heads.db")
+    options = ("--key", "key.pem", "--trust", "trust.json")
     at = ("--at", "2026-03-02")
     logged = [
         certkit("registry", "append", "registry", name, *options, *at, "--json")

@@ -26,7 +26,7 @@ from certkit.passport.trust import Trust, Witnesses
 from certkit.passport.verification import verify
 from certkit.progress import SILENT
 from certkit.tlog import checkpoint, note, proof, tree
-from tests.support import bundles
+from tests.support import bundles, signers
 from tests.support.documents import certkit
 from tests.support.making import KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
 from tests.support.schemas import schema_of
@@ -460,7 +460,7 @@ def test_a_proof_of_something_else_is_refused() -> None:
 
 
 def test_a_proof_without_enough_witnesses_is_refused() -> None:
-    witness = note.Signer("example.com/witness", Ed25519PrivateKey.generate())
+    witness = signers.Signer("example.com/witness", Ed25519PrivateKey.generate())
     policy = Witnesses(k=1, keys=(str(witness.witness_vkey),))
     found = registered(logged(issued().passport_id, LOG), witnesses=policy)
     assert (found.status, found.code) == ("failed", "passport.witnesses")

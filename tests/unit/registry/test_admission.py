@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from certkit.passport.opening import Passport
     from certkit.passport.trust import Trust
-    from certkit.registry.writing import Appended
+    from certkit.registry.admission import Admitted
 
 OTHER = keys.generate("p256")
 
@@ -33,7 +33,7 @@ def made(folder: Path) -> str:
     return str(Registry.init(folder, "lab", LOG_KEY, at=NOW))
 
 
-def logged(folder: Path, data: bytes, *, policy: Trust | None = None, **more: Any) -> Appended:
+def logged(folder: Path, data: bytes, *, policy: Trust | None = None, **more: Any) -> Admitted:
     arguments = {"submitter": KEY, "log_key": LOG_KEY, "heads": heads(folder), "at": NOW} | more
     return admit(folder, data, trust=policy or trust(), **arguments)
 

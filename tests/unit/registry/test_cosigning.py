@@ -33,6 +33,7 @@ from tests.support.registries import (
     heads,
     opened,
     passport,
+    proof_of,
     submitters,
 )
 from tests.support.witnesses import KEYS, TIME, A, B, line, note, stored, taken, text, witness
@@ -51,8 +52,7 @@ def test_they_stand_below_the_checkpoint_wherever_it_is_handed_out(folder: Path,
     plain = note(folder)
     whole = plain + line(text(folder), "a.example/w", A, TIME - 5)
     found = taken(folder, whole, line(text(folder), "b.example/w", B, TIME))
-    assert [(one.key, one.time) for one in found.added] == [(KEYS[0], TIME - 5), (KEYS[1], TIME)]
-    assert found.cosigned == found.added
+    assert [(one.key, one.time) for one in found.cosigned] == [(KEYS[0], TIME - 5), (KEYS[1], TIME)]
     expected = whole + line(text(folder), "b.example/w", B, TIME)
     assert note(folder) == expected
     with Registry.open(folder) as registry:
@@ -64,7 +64,7 @@ def test_they_stand_below_the_checkpoint_wherever_it_is_handed_out(folder: Path,
     data = status_file(folder, 0, key=LOG_KEY, heads=heads(folder), at=AT)
     assert b"b.example/w" in data
     quorum = Quorum.of(2, map(str, KEYS))
-    log = Signer(found.head.origin, LOG_KEY).vkey
+    log = Signer(found.checkpoint.origin, LOG_KEY).vkey
     assert parse(proof).checkpoint == expected
     for place in (folder, out):
         report = audit(place, log=log, submitters=submitters(), check=check, quorum=quorum)
@@ -143,8 +143,7 @@ def test_one_by_nobody_known_is_refused_and_passed_over_beside_a_known_one(folde
     assert refused(folder, line(own, "a.example/w", B, TIME)) == "tlog.unsigned", "the name is no key"
     assert refused(folder, line(own, "a.example/w", A, TIME, kind=b"\1")) == "tlog.unsigned"
     assert refused(folder, note(folder)) == "tlog.unsigned", "nobody but the log itself"
-    found = taken(folder, note(folder) + stranger + line(own, "a.example/w", A, TIME))
-    assert found.ignored == ("c.example/w",)
+    taken(folder, note(folder) + stranger + line(own, "a.example/w", A, TIME))
     assert b"c.example" not in note(folder)
 
 
@@ -169,9 +168,10 @@ def test_what_is_no_note_is_refused(folder: Path) -> None:
 def test_of_one_key_the_latest_stands_and_no_other(folder: Path) -> None:
     own = text(folder)
     both = line(own, "a.example/w", A, TIME - 2) + line(own, "a.example/w", A, TIME - 9)
-    assert [one.time for one in taken(folder, both).added] == [TIME - 2]
-    assert taken(folder, line(own, "a.example/w", A, TIME - 3)).added == ()
-    assert [one.time for one in taken(folder, line(own, "a.example/w", A, TIME - 1)).added] == [TIME - 1]
+    assert [one.time for one in taken(folder, both).cosigned] == [TIME - 2]
+    for time, stands in ((TIME - 3, TIME - 2), (TIME - 1, TIME - 1)):
+        found = taken(folder, line(own, "a.example/w", A, time))
+        assert [one.time for one in found.cosigned] == [stands]
     assert note(folder).count(b"a.example/w") == 1
     # Another policy may know the key by another name; it stays one voice.
     renamed = line(own, "z.example", A, TIME)
@@ -182,7 +182,7 @@ def test_of_one_key_the_latest_stands_and_no_other(folder: Path) -> None:
 
 def test_a_new_entry_makes_a_checkpoint_that_nobody_has_cosigned(folder: Path) -> None:
     taken(folder, line(text(folder), "a.example/w", A, TIME))
-    proof = append(folder, passport(9)).proof
+    proof = proof_of(folder, append(folder, passport(9)))
     assert b"a.example" not in note(folder) + proof.to_bytes()
     taken(folder, line(text(folder), "b.example/w", B, TIME))
     assert stored(folder) == [(4, str(KEYS[1]))]
@@ -206,7 +206,7 @@ def test_the_empty_log_can_be_cosigned(tmp_path: Path) -> None:
     filled(folder, 0)
     empty = Checkpoint(text(folder).splitlines()[0], 0, hashlib.sha256().digest())  # type: ignore[arg-type]
     assert note(folder) == sign_checkpoint(empty, Signer(empty.origin, LOG_KEY))
-    assert len(taken(folder, line(empty.text, "a.example/w", A, TIME)).added) == 1
+    assert len(taken(folder, line(empty.text, "a.example/w", A, TIME)).cosigned) == 1
 
 
 def test_appending_goes_on_over_a_cosigned_checkpoint(folder: Path) -> None:

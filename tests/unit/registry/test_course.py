@@ -1,27 +1,20 @@
-"""What a passport is compared with: nothing in between hides a loss, for the log or the audit."""
+"""What a passport is compared with: the one before it on other evidence, for the log and the audit."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-from msgspec import structs
-
-from certkit.assessment.drift import drift
-from certkit.errors import NegativeError
 from certkit.registry.admission import inspect
-from certkit.registry.drifts import LINE, Consequences, Course, snapshot
+from certkit.registry.drifts import LINE, Line, compared
 from certkit.registry.entry import Drift
 from certkit.registry.reader import reading
 from tests.support import build as assessments
 from tests.support.lineages import LINEAGE, clustered, issue, log, new, policy
-from tests.support.standings import TINY, found, silently, uneven
+from tests.support.standings import TINY
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.assessment.drift.snapshot import Snapshot
-    from certkit.passport.opening import Passport
     from certkit.registry.reader import History
 
 
@@ -37,81 +30,34 @@ def logged(folder: Path) -> list[tuple[str, str, str]]:
     return [(one.passport_id, one.earlier, one.result) for one in found]
 
 
-def test_a_passport_on_few_runs_in_between_hides_no_drift(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    first, worse = issue(1, summary=clustered(970)), issue(3, summary=clustered(800), days=2)
-    trust = policy(new(folder))
-    log(folder, first)
-    between = log(folder, issue(2, summary=TINY, days=1), days=1).following.drift
-    assert between is not None
-    assert between.result == "UNDERPOWERED"
-    done = log(folder, worse, days=2).following
-    assert done.drift is not None
-    assert (done.drift.result, done.earlier) == ("DRIFTED", first.passport_id)
-    assert logged(folder) == [(worse.passport_id, first.passport_id, "DRIFTED")]
-    assert inspect(folder, trust=trust).findings == ()
-
-
-def test_nor_does_one_of_another_kind(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    trust = policy(new(folder))
-    first, worse = issue(1, summary=clustered(970)), issue(3, summary=clustered(800), days=2)
-    log(folder, first)
-    between = log(folder, issue(2, summary=assessments.strong(), days=1), days=1).following.drift
-    assert between is not None
-    assert between.result == "NOT_COMPARABLE"
-    log(folder, worse, days=2)
-    assert logged(folder) == [(worse.passport_id, first.passport_id, "DRIFTED")]
-    assert inspect(folder, trust=trust).findings == ()
-
-
-def test_nor_does_a_changed_agent_on_few_runs(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    trust = policy(new(folder))
-    first, worse = issue(1, summary=clustered(970)), issue(3, summary=clustered(800), identity=2, days=2)
-    log(folder, first)
-    between = issue(2, summary=TINY, identity=1, days=1)
-    log(folder, between, days=1)
-    log(folder, worse, days=2)
-    assert logged(folder) == [
-        (between.passport_id, first.passport_id, "IDENTITY_CHANGED"),
-        (worse.passport_id, first.passport_id, "DRIFTED"),
-    ]
-    assert inspect(folder, trust=trust).findings == ()
-
-
-def test_an_audit_finds_one_that_an_entry_says_of_the_neighbour_or_that_is_left_out(tmp_path: Path) -> None:
-    first, between, worse = (
-        issue(number, summary=summary)
-        for number, summary in enumerate((clustered(970), TINY, clustered(800)), start=1)
-    )
-    truth = Consequences(worse.to_json()).compared([first.to_json(), between.to_json()])
-    assert truth is not None
-    cases: list[tuple[str, list[Drift], list[tuple[str, str]]]] = [
-        ("true", [truth], []),
-        ("left out", [], [("entry 2", "registry.drift")]),
-        (
-            "of the neighbour",
-            [structs.replace(truth, earlier=between.passport_id)],
-            [("entry 3", "registry.drift")],
-        ),
-    ]
-    for name, said, wrong in cases:
-        folder = tmp_path / name
-        trust = policy(new(folder))
-        log(folder, first)
-        log(folder, between)
-        silently(folder, worse, *said)
-        assert found(folder, trust) == wrong, name
-
-
-def test_what_was_told_is_not_told_again(tmp_path: Path) -> None:
+def test_it_is_compared_with_the_one_before_whatever_that_shows(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     trust = policy(new(folder))
     log(folder, issue(1, summary=clustered(970)))
-    log(folder, issue(2, summary=uneven(*[(1, 1)] * 36, *[(1, 0)] * 24), days=1), days=1)
-    log(folder, issue(3, summary=uneven(*[(1, 1)] * 37, *[(1, 0)] * 23), days=2), days=2)
-    assert [result for *_, result in logged(folder)] == ["DRIFTED"]
+    for number, summary, result in (
+        (2, TINY, "UNDERPOWERED"),
+        (3, assessments.strong(), "NOT_COMPARABLE"),
+        (4, clustered(800), "NOT_COMPARABLE"),
+    ):
+        told = log(folder, issue(number, summary=summary, days=number), days=number).compared
+        assert told is not None
+        assert told.drift.result == result
+    assert logged(folder) == []
+    assert inspect(folder, trust=trust).findings == ()
+
+
+def test_one_on_the_same_evidence_is_compared_with_the_one_before_both(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    first, worse = issue(1, summary=clustered(900)), issue(2, summary=clustered(600))
+    again = issue(2, summary=clustered(600), days=1)
+    for one in (first, worse):
+        log(folder, one)
+    log(folder, again, days=1)
+    assert logged(folder) == [
+        (worse.passport_id, first.passport_id, "DRIFTED"),
+        (again.passport_id, first.passport_id, "DRIFTED"),
+    ]
     assert inspect(folder, trust=trust).findings == ()
 
 
@@ -126,56 +72,24 @@ def test_a_slow_decline_that_no_pair_shows_is_told_and_stays_told(tmp_path: Path
         assert whole.history(LINEAGE).drifted
     assert (entry.passport_id, entry.result) == (last.passport_id, "DRIFTED")
     assert entry.rows == ("trend of r_op",)
-    log(folder, issue(6, summary=clustered(920), days=7), days=7)  # issued again: nothing new is shown
+    log(folder, issue(6, summary=clustered(920), days=7), days=7)  # issued again, and told again
     with reading(folder) as whole:
         assert whole.history(LINEAGE).drifted
     assert inspect(folder, trust=trust).findings == ()
 
 
-def sides(*passports: Passport) -> dict[str, Snapshot]:
-    return {str(number): snapshot(one.to_json())[1] for number, one in enumerate(passports)}
-
-
-def test_the_comparison_that_counts_is_a_drift_or_the_one_before_unless_an_earlier_tells_more() -> None:
-    known = sides(
-        issue(1, summary=clustered(950)),
-        issue(2, summary=TINY),
-        issue(3, summary=clustered(951)),
-        issue(4, summary=clustered(600)),
-    )
-    course = Course(known.__getitem__)
-    steps = [course.follow(name) for name in known]
-    assert steps[0] is None
-    told = [(one.earlier, one.drift.result) for one in steps if one is not None]
-    assert told == [("0", "UNDERPOWERED"), ("0", "STABLE"), ("2", "DRIFTED")]
-    for (earlier, result), name in zip(told, list(known)[1:], strict=True):
-        assert drift(known[earlier], known[name]).result == result
-
-
-def test_one_that_contradicts_itself_is_passed_over_wherever_it_stands() -> None:
-    known = sides(issue(1, summary=clustered(950)), issue(2, summary=clustered(600)))
-
-    def read(name: str) -> Snapshot:
-        if name not in known:
-            raise NegativeError("passport.statement", "impossible")
-        return known[name]
-
-    course = Course(read)
-    assert course.follow("bad") is None
-    assert course.follow("0") is None
-    with pytest.raises(NegativeError):
-        course.follow("worse")
-    step = course.follow("1")
-    assert step is not None
-    assert (step.earlier, step.drift.result) == ("0", "DRIFTED")
-
-
-@pytest.mark.parametrize(("between", "remembered"), [(LINE - 1, True), (LINE, False)])
-def test_so_many_passports_that_tell_nothing_hide_a_loss(between: int, *, remembered: bool) -> None:
-    good, worse = (snapshot(issue(1, summary=clustered(n)).to_json())[1] for n in (950, 700))
-    others = {f"kind {n}": structs.replace(good, success_rule=f"rule {n}") for n in range(between)}
-    known = {"first": good, **others, "last": worse}
-    course = Course(known.__getitem__)
-    *_, told = (course.follow(name) for name in known)
+def test_one_that_is_missing_or_no_passport_is_passed_over() -> None:
+    first, worse = issue(1, summary=clustered(950)), issue(2, summary=clustered(600))
+    told = compared([first.to_json(), None, b"{}", worse.to_json()])
     assert told is not None
-    assert (told.drift.result == "DRIFTED") is remembered
+    assert (told[0], told[1].result) == (first.passport_id, "DRIFTED")
+    assert compared([first.to_json(), None]) is None
+    assert compared([None, worse.to_json()]) is None
+
+
+def test_so_many_are_kept_and_of_one_evidence_the_newest() -> None:
+    line = Line()
+    for number in range(LINE + 3):
+        line.add(f"evidence {number % (LINE + 2)}", str(number))
+    assert line.before("none") == [str(number) for number in range(3, LINE + 3)]
+    assert line.before(f"evidence {LINE + 1}")[-1] == str(LINE + 2)

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from certkit.progress import SILENT
 from certkit.registry.admission import inspect
-from certkit.registry.drifts import Consequences
+from certkit.registry.drifts import compared, logged
 from certkit.registry.export import export
 from tests.support.lineages import clustered, issue, log, new, policy
 from tests.support.standings import found, silently
@@ -26,7 +26,9 @@ GOOD, WORSE, STILL = (
 
 @pytest.fixture
 def truth() -> Drift:
-    made = Consequences(WORSE.to_json()).compared([GOOD.to_json()])
+    told = compared([GOOD.to_json(), WORSE.to_json()])
+    assert told is not None
+    made = logged(WORSE.passport_id, told)
     assert made is not None
     assert (made.result, made.earlier, made.passport_id) == ("DRIFTED", GOOD.passport_id, WORSE.passport_id)
     return made

@@ -21,7 +21,7 @@ from certkit.registry.entry import (
     readable,
     write,
 )
-from certkit.tlog import bundle
+from certkit.tlog import tiles
 from tests.support.registries import SUBMITTER, digest
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def test_only_the_entry_of_a_passport_names_a_file() -> None:
 
 
 def test_an_entry_that_is_read_fits_into_a_bundle() -> None:
-    assert bundle.MAX_ENTRY == HARD_LIMIT == 65_535
+    assert tiles.MAX_ENTRY == HARD_LIMIT == 65_535
     data = made("note", {"text": "x"})
     refused(data + b" " * (HARD_LIMIT - len(data) + 1))
 

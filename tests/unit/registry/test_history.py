@@ -114,5 +114,5 @@ def test_a_passport_of_a_time_to_come_is_not_current(tmp_path: Path) -> None:
         (ends + seconds, "expired"),
     ]
     with reading(folder) as whole:
-        (one,) = whole.passports()
+        (one,) = list(whole.listed()[1].values())
     assert [one.standing(timestamp(at)) for at, _ in cases] == [status for _, status in cases]

@@ -13,8 +13,8 @@ from certkit.registry.auditing import audit
 from certkit.registry.export import export
 from certkit.registry.registry import Registry
 from certkit.tlog.checkpoint import Quorum
-from certkit.tlog.note import Signer
 from tests.support.registries import AT, append, check, filled, opened, passport, poison, submitters
+from tests.support.signers import Signer
 from tests.support.witnesses import KEYS, TIME, A, B, line, note, taken, text
 
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ def test_a_row_that_is_no_cosignature_changes_nothing(folder: Path, what: str, s
     [
         "UPDATE tile SET hashes = zeroblob(length(hashes)) WHERE level = 0",
         "DELETE FROM tile",
-        "INSERT INTO tile VALUES (3, 7, x'00')",
     ],
 )
 def test_the_stored_tree_is_made_again_from_the_entries(folder: Path, damage: str) -> None:

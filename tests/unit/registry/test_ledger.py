@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from certkit.registry.entry import PassportFacts
-
 
 def test_of_a_passport_that_was_logged_twice_the_first_entry_is_given(tmp_path: Path) -> None:
     folder = tmp_path / "r"
@@ -46,11 +44,10 @@ def test_of_a_passport_that_was_logged_twice_the_first_entry_is_given(tmp_path: 
 def test_the_passport_before_it_is_that_of_the_entries(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     build.filled(folder, 2)
-    seen: list[bytes] = []
+    seen: list[bytes | None] = []
 
-    def follow(_facts: PassportFacts, earlier: Iterable[bytes]) -> tuple[()]:
-        seen.extend(earlier)
-        return ()
+    def compare(passports: Iterable[bytes | None]) -> None:
+        seen.extend(passports)
 
     with build.opened(folder) as registry:
         registry.append(
@@ -59,9 +56,9 @@ def test_the_passport_before_it_is_that_of_the_entries(tmp_path: Path) -> None:
             submitter=SUBMITTER,
             log_key=LOG_KEY,
             at=NOW,
-            follow=follow,
+            compare=compare,
         )
-    assert seen == [build.passport(0), build.passport(1)]
+    assert seen == [build.passport(number) for number in range(3)]
 
 
 def test_nothing_is_signed_after_an_entry_that_was_changed_in_its_place(tmp_path: Path) -> None:

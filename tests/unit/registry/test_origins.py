@@ -21,9 +21,10 @@ from certkit.registry.registry import Registry
 from certkit.registry.source import log_key
 from certkit.registry.status import FileStatus, write
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
-from certkit.tlog.note import KeyType, Signature, Signer, VerifierKey
+from certkit.tlog.note import KeyType, Signature, VerifierKey
 from tests.support.lineages import NOW, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, STRANGER
+from tests.support.signers import Signer
 from tests.support.standings import DAY, standing, step, unseen
 
 if TYPE_CHECKING:

@@ -35,6 +35,7 @@ from tests.support.registries import (
     new,
     opened,
     passport,
+    proof_of,
 )
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def test_what_was_appended_is_there_and_proven(tmp_path: Path) -> None:
     for number in range(5):
         appended = append(folder, passport(number))
         assert (appended.index, appended.new) == (number, True)
-        found = proof.parse(appended.proof.to_bytes())
+        shown = proof_of(folder, appended)
+        found = proof.parse(shown.to_bytes())
         logged = entries(folder)
         assert found.extra == logged[number]
         head = proof.verify(found, leaf_hash(logged[number]), [vkey]).checkpoint
@@ -175,7 +177,8 @@ def test_the_same_passport_again_is_its_first_index(tmp_path: Path) -> None:
     for data in (passport(1), passport(1, blank="\n ")):
         again = append(folder, data)
         assert (again.index, again.new) == (1, False)
-        proof.verify(again.proof, leaf_hash(logged[1]), [vkey])
+        shown = proof_of(folder, again)
+        proof.verify(shown, leaf_hash(logged[1]), [vkey])
     assert entries(folder) == logged
     assert contents(folder / "blobs") == before
 

@@ -31,6 +31,7 @@ from tests.support.registries import (
     log_entry,
     opened,
     passport,
+    proof_of,
 )
 
 if TYPE_CHECKING:
@@ -82,14 +83,15 @@ def test_what_the_entry_says(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     old = filled(folder, 1)
     appended, new = rotate(folder)
-    assert appended.proof.extra is not None
-    found = read(appended.proof.extra)
+    shown = proof_of(folder, appended)
+    assert shown.extra is not None
+    found = read(shown.extra)
     assert (found.entry.type, found.entry.subject, found.entry.passport) == ("key", old.name, None)
     assert found.claims == KeyChange(old=str(old), new=str(new))
     assert found.entry.submitter == keys.key_id(LOG_KEY.public_key())
     found.verify(LOG_KEY.public_key())
     for vkey in (old, new):
-        proof.verify(appended.proof, leaf_hash(appended.proof.extra), [vkey])
+        proof.verify(shown, leaf_hash(shown.extra), [vkey])
 
 
 def test_the_old_key_signs_nothing_any_more(tmp_path: Path) -> None:
@@ -135,8 +137,9 @@ def test_keys_change_more_than_once(tmp_path: Path) -> None:
     filled(folder, 1)
     rotate(folder)
     appended, newest = rotate(folder, NEW, NEWER)
-    assert appended.proof.extra is not None
-    previous = read(appended.proof.extra).entry.prev
+    shown = proof_of(folder, appended)
+    assert shown.extra is not None
+    previous = read(shown.extra).entry.prev
     assert previous is not None
     assert previous.index == 1, "the changes of keys are a lineage of their own"
     append(folder, passport(1), log_key=NEWER)
@@ -214,11 +217,12 @@ def test_entries_of_other_types_are_appended_by_their_claims(tmp_path: Path) -> 
             registry, "lab/agent", Note(text="moved"), submitter=SUBMITTER, log_key=LOG_KEY, at=AT
         )
         first = registry.logged(0)
-    assert appended.proof.extra is not None
-    found = read(appended.proof.extra).entry
+    shown = proof_of(folder, appended)
+    assert shown.extra is not None
+    found = read(shown.extra).entry
     assert (found.type, found.claims) == ("note", {"text": "moved"})
     assert found.prev == Previous(index=0, leaf=first.leaf.hex())
-    assert proof.verify(appended.proof, leaf_hash(appended.proof.extra), [vkey]).checkpoint.size == 2
+    assert proof.verify(shown, leaf_hash(shown.extra), [vkey]).checkpoint.size == 2
     assert audited(folder, vkey).total == 0
 
 

@@ -14,8 +14,8 @@ from certkit.passport import dsse, keys
 from certkit.passport.trust import Trust, TrustedKey, Witnesses
 from certkit.passport.verification import verify
 from certkit.registry.admission import inspect
-from certkit.registry.drifts import claims
-from certkit.registry.entry import PAYLOAD_TYPE, ROWS, Drift, Revocation, Supersession, read, timestamp
+from certkit.registry.drifts import Compared, logged
+from certkit.registry.entry import PAYLOAD_TYPE, ROWS, Drift, Revocation, read, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import remembered
 from certkit.registry.reader import reading
@@ -23,10 +23,10 @@ from certkit.registry.registry import Registry
 from certkit.registry.status import FileStatus
 from certkit.registry.writing import note, supersede
 from certkit.tlog.checkpoint import Checkpoint, with_signatures
-from certkit.tlog.note import Signer
 from certkit.tlog.tree import leaf_hash
 from tests.support.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, contents, held
+from tests.support.signers import Signer
 from tests.support.standings import DAY, ended, file, head_of, offline, rows, standing, unseen
 
 if TYPE_CHECKING:
@@ -68,27 +68,26 @@ def test_a_further_attempt_must_say_so_and_a_second_passport_on_the_same_evidenc
     assert attempts == [1, 1, 2, 3]
 
 
-def test_what_a_passport_supersedes_and_a_drift_are_logged_in_one_with_it(tmp_path: Path) -> None:
+def test_a_drift_is_logged_in_one_with_its_passport(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     vkey = new(folder)
     first = issue(1)
     log(folder, first)
     second = issue(2, supersedes=first.passport_id, identity=1, days=1)
     done = log(folder, second, days=1)
-    assert types(folder) == ["passport", "passport", "supersede", "drift"]
-    assert done.following.drift is not None
-    assert done.following.drift.result == "IDENTITY_CHANGED"
+    assert types(folder) == ["passport", "passport", "drift"]
+    assert done.compared is not None
+    assert done.compared.drift.result == "IDENTITY_CHANGED"
     with Registry.open(folder) as registry:
-        assert registry.head().size == 4
+        assert registry.head().size == 3
         last = registry.logged(2).found
-        assert last.claims == Supersession(passport_id=first.passport_id, by=second.passport_id)
         assert last.entry.prev is not None
         assert last.entry.prev.index == 1
         assert done.proof.to_bytes() == registry.prove(1).to_bytes()
     assert log(folder, second, days=2).index == 1
-    assert types(folder) == ["passport", "passport", "supersede", "drift"]
+    assert types(folder) == ["passport", "passport", "drift"]
     log(folder, issue(3, identity=1), days=1)
-    assert types(folder)[4:] == ["passport"], "no drift, and nothing superseded"
+    assert types(folder)[3:] == ["passport"], "no drift"
     assert inspect(folder, trust=policy(vkey)).findings == ()
 
 
@@ -105,12 +104,13 @@ def test_a_loss_is_logged_as_drift_and_named(tmp_path: Path) -> None:
     assert isinstance(said, Drift)
     assert (said.result, said.passport_id) == ("DRIFTED", worse.passport_id)
     assert "r_op" in said.rows
-    assert done.following.drift is not None
-    document = canonical.canonical(done.following.drift.to_dict())
+    assert done.compared is not None
+    document = canonical.canonical(done.compared.drift.to_dict())
     assert said.document == canonical.digest(document)
-    many = structs.replace(done.following.drift, behaviour=done.following.drift.behaviour * 20)
-    listed = claims(many, worse.passport_id, first.passport_id).rows
-    assert (len(listed), listed[-1][:4]) == (ROWS, "and ")
+    many = structs.replace(done.compared.drift, behaviour=done.compared.drift.behaviour * 20)
+    listed = logged(worse.passport_id, Compared(first.passport_id, many))
+    assert listed is not None
+    assert (len(listed.rows), listed.rows[-1][:4]) == (ROWS, "and ")
     assert inspect(folder, trust=policy(vkey)).findings == ()
 
 
@@ -137,13 +137,13 @@ def test_the_status_as_of_a_checkpoint(tmp_path: Path) -> None:
     log(folder, second, days=9)
     assert standing(folder, first, trust, days=9).code == "passport.superseded"
     assert standing(folder, second, trust, days=9).status == "passed"
-    assert ended(folder, second.passport_id, days=10) == 4
-    assert ended(folder, 0, days=10) == 5
+    assert ended(folder, second.passport_id, days=10) == 3
+    assert ended(folder, 0, days=10) == 4
     for one in (first, second):
         found = standing(folder, one, trust, days=10)
         assert (found.code, found.exit_code) == ("passport.revoked", 6)
         assert "key-compromise" in found.detail
-    assert ended(folder, 0, days=11) == 5, "the same revocation again is the first one"
+    assert ended(folder, 0, days=11) == 4, "the same revocation again is the first one"
     assert inspect(folder, trust=trust).findings == ()
 
 
@@ -163,7 +163,7 @@ def test_only_its_issuer_ends_a_passport(tmp_path: Path) -> None:
     strict = structs.replace(two_issuers(), logs=(str(vkey),))
     found = standing(folder, one, strict)
     assert found.status == "passed"
-    assert "entry 1 would end it, and is not signed by its issuer" in found.detail
+    assert "does not count: entry 1" in found.detail
     report = inspect(folder, trust=strict)
     assert [finding.code for finding in report.findings] == ["registry.not-issuer"]
     assert standing(folder, one, structs.replace(delegated, logs=(str(vkey),))).code == "passport.revoked"
@@ -332,7 +332,7 @@ def test_the_passports_of_a_log_are_told_with_what_ended_them(tmp_path: Path) ->
     log(folder, first := issue(1))
     log(folder, second := issue(2, supersedes=first.passport_id))
     with reading(folder) as whole:
-        told = whole.passports()
+        told = list(whole.listed()[1].values())
     assert [(one.claims.passport_id, one.ending and one.ending.index) for one in told] == [
         (first.passport_id, 1),
         (second.passport_id, None),

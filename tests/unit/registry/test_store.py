@@ -138,24 +138,21 @@ def test_two_writers_that_stay_open_see_each_other(tmp_path: Path) -> None:
 def test_what_was_rolled_back_is_forgotten_by_a_writer_that_stays_open(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     vkey = filled(folder, 1)
-    too_long = Note(text="€" * 2048)
 
-    def add(registry: Registry, number: int, *more: Note) -> int:
+    def add(registry: Registry, number: int) -> int:
         return registry.append(
-            passport(number),
-            check=check,
-            submitter=SUBMITTER,
-            log_key=LOG_KEY,
-            at=AT,
-            follow=lambda _facts, _earlier: more,
+            passport(number), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=AT
         ).index
+
+    def note(registry: Registry, *texts: str) -> None:
+        with registry.turn(LOG_KEY) as turn:
+            for text in texts:
+                turn.log("lab/agent", Note(text=text), submitter=SUBMITTER, at=AT)
 
     with opened(folder) as registry:
         assert add(registry, 1) == 1
-        before = contents(folder / "blobs")
         with pytest.raises(InputError, match="limit 4,096"):
-            add(registry, 2, too_long)
-        assert contents(folder / "blobs") == before
+            note(registry, "words", "€" * 2048)
         assert [add(registry, number) for number in (3, 2)] == [2, 3]
     report = audited(folder, vkey)
     assert (report.size, report.findings, report.notes) == (4, (), ())

@@ -80,23 +80,6 @@ def test_what_nobody_trusted_signed_for_this_log_dates_nothing(tmp_path: Path) -
     assert log(folder, issue(1)).index == 3
     assert noted(folder) == 4
     assert ended(folder, 3) == 5
-    with pytest.raises(MismatchError, match=f"an entry of {timestamp(NOW)}"):
-        noted(folder, -1)
-
-
-def test_the_latest_date_that_counts_is_found_below_any_number_of_others(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    vkey = new(folder)
-    noted(folder, 2)
-    noted(folder, 4)
-    slip(folder, *(said(f"2026-04-{day:02}T00:00:00Z", origin=vkey.name, named=KEY) for day in range(1, 9)))
-    with Registry.open(folder, heads=heads(folder)) as registry:
-        for days in (0, 3, 1):
-            with pytest.raises(MismatchError, match=f"an entry of {timestamp(NOW + 4 * DAY)}"):
-                note(registry, None, "early", hand=hand(days=days))
-        assert note(registry, None, "in time", hand=hand(days=5)).index == 10
-        with pytest.raises(MismatchError, match=f"an entry of {timestamp(NOW + 5 * DAY)}"):
-            note(registry, None, "early", hand=hand(days=4))
 
 
 def test_no_more_signatures_are_verified_than_may_bind(

@@ -8,16 +8,15 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit.errors import CertkitError
 from certkit.passport.trust import Witnesses
 from certkit.passport.verification import verify
-from certkit.registry.drifts import claims
+from certkit.registry.drifts import Compared, logged
 from certkit.registry.entry import LIMIT, ROW_LENGTH
 from certkit.registry.registry import Registry
 from certkit.tlog.checkpoint import with_signatures
-from certkit.tlog.note import Signer
 from tests.support.lineages import NOW, clustered, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY
+from tests.support.signers import Signer
 from tests.support.standings import DAY, drafted, file, offline, rows, standing
 
 if TYPE_CHECKING:
@@ -73,26 +72,18 @@ def slip_raw(folder: Path, data: bytes) -> None:
         registry._log.extend([data], turn.signer)
 
 
-def test_a_status_that_nobody_could_read_is_not_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "r"
-    new(folder)
-    log(folder, issue(1))
-    monkeypatch.setattr("certkit.registry.status.MAX_SIZE", 100)
-    with pytest.raises(CertkitError, match="limit 100") as caught:
-        file(folder, 0)
-    assert caught.value.code == "registry.status"
-
-
 def test_a_drift_with_long_names_has_room(tmp_path: Path) -> None:
     new(tmp_path / "r")
     log(tmp_path / "r", first := issue(1, summary=clustered(900)))
-    found = log(tmp_path / "r", second := issue(2, summary=clustered(600))).following.drift
-    assert found is not None
+    told = log(tmp_path / "r", second := issue(2, summary=clustered(600))).compared
+    assert told is not None
+    found = told.drift
     for letter in ("x", "\N{GRINNING FACE}"):
         long = tuple(structs.replace(row, domain=letter * 200) for row in found.behaviour)
-        said = claims(structs.replace(found, behaviour=long * 8), second.passport_id, first.passport_id)
+        said = logged(
+            second.passport_id, Compared(first.passport_id, structs.replace(found, behaviour=long * 8))
+        )
+        assert said is not None
         assert {len(row.encode()) <= ROW_LENGTH + 2 for row in said.rows} == {True}
         assert said.rows[0].endswith("\N{HORIZONTAL ELLIPSIS}")
         assert len(drafted("drift", "-/courier", said)) < LIMIT

@@ -201,18 +201,3 @@ def test_what_cannot_name_a_key_signs_nothing(name: str) -> None:
     with pytest.raises(InputError) as caught:
         signer(name)
     assert caught.value.code == "tlog.key"
-
-
-@pytest.mark.parametrize("origin", [LOG.name, "another", "two\nlines", "bell\a"])
-@pytest.mark.parametrize("extensions", [(), ("more",), ("",), ("a\n\nb",)])
-def test_a_checkpoint_is_signed_as_it_can_be_read_or_not_at_all(
-    origin: str, extensions: tuple[str, ...]
-) -> None:
-    mine = Checkpoint(origin, 7, leaf_hash(b"root"), extensions)
-    said = "".join((origin, *extensions))
-    if "\a" in said:
-        with pytest.raises(InputError, match="control character"):
-            sign_checkpoint(mine, LOG, OTHER)
-    else:
-        # What was signed is what is read, however many lines it has.
-        assert parse_note(sign_checkpoint(mine, LOG, OTHER)).text == mine.text

@@ -10,10 +10,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from certkit.errors import InputError, MismatchError
 from certkit.tlog import proof, tree
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
-from certkit.tlog.note import Signature, Signer, write_note
+from certkit.tlog.note import Signature, write_note
 from certkit.tlog.proof import LogProof
 from certkit.tlog.tree import Hash
 from tests.support import merkle
+from tests.support.signers import Signer
 
 LOG = Signer("certkit.test/log", Ed25519PrivateKey.from_private_bytes(b"\1" * 32))
 OTHER = Signer("certkit.test/log", Ed25519PrivateKey.from_private_bytes(b"\2" * 32))

@@ -122,30 +122,10 @@ def test_published_roots_of_the_reference_tree(shared: Path) -> None:
 @pytest.mark.parametrize("start", range(len(ENTRIES) + 1))
 def test_the_right_edge_is_all_that_growth_needs(start: int) -> None:
     frontier = tree.Frontier.of(start, node)
-    before = frontier.copy()
     for size in range(start, len(ENTRIES) + 1):
         assert (frontier.size, frontier.root) == (size, merkle.mth(ENTRIES[:size]))
         if size < len(ENTRIES):
             frontier.add(tree.leaf_hash(ENTRIES[size]))
-    assert (before.size, before.root) == (start, merkle.mth(ENTRIES[:start]))
-
-
-def test_whole_subtrees_can_be_added() -> None:
-    frontier = tree.Frontier()
-    for level, index in [(4, 0), (4, 1), (2, 8), (1, 18), (0, 38), (0, 39)]:
-        frontier.add(node(level, index), level)
-    assert (frontier.size, frontier.root) == (40, merkle.mth(ENTRIES))
-
-
-@pytest.mark.parametrize("start", [0, 1, 2, 3, 8, 11, 32])
-def test_many_leaves_at_once_are_those_one_by_one(start: int) -> None:
-    leaves = [tree.leaf_hash(entry) for entry in ENTRIES]
-    for count in range(len(ENTRIES) - start + 1):
-        frontier = tree.Frontier.of(start, node)
-        frontier.extend(leaves[start : start + count])
-        assert (frontier.size, frontier.root) == (start + count, merkle.mth(ENTRIES[: start + count]))
-        frontier.extend(leaves[start + count :])
-        assert frontier.root == merkle.mth(ENTRIES)
 
 
 @pytest.mark.parametrize("length", [0, 31, 33, 64])

@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit.errors import InputError
 from certkit.tlog.checkpoint import Checkpoint, Quorum, open_checkpoint, sign_checkpoint, with_signatures
-from certkit.tlog.note import Signer
 from certkit.tlog.tree import leaf_hash
+from tests.support.signers import Signer
 
 
 def signer(name: str, seed: int) -> Signer:
