@@ -42,10 +42,14 @@ if TYPE_CHECKING:
     """Returns the root that the registry's tree had at a size up to its own, proven by its checkpoint."""
 
 DDL: Final = (
-    "CREATE TABLE head (vkey TEXT PRIMARY KEY, note BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE snapshot (vkey TEXT PRIMARY KEY, digest BLOB NOT NULL, data BLOB NOT NULL)",
+    "CREATE TABLE head (vkey TEXT PRIMARY KEY, note BLOB NOT NULL, snapshot BLOB) WITHOUT ROWID",
+    "CREATE TABLE snapshot (vkey TEXT PRIMARY KEY, data BLOB NOT NULL)",
 )
-"""By the log's verifier key: the newest signed checkpoint, and the snapshot kept beside it."""
+"""By the log's verifier key: the newest signed checkpoint with the digest of the snapshot, and the snapshot."""
+
+_ADVANCE: Final = (
+    "INSERT INTO head (vkey, note) VALUES (?, ?) ON CONFLICT (vkey) DO UPDATE SET note = excluded.note"
+)
 
 ASK: Final = "ask whoever keeps the log for it as it is now; it had more, or other, entries before"
 BRING_BACK: Final = (
@@ -74,18 +78,19 @@ class Head:
         if not signers:
             raise ValueError("a checkpoint that none of the log's keys signed")
         for key in signers:
-            self._connection.execute("REPLACE INTO head VALUES (?, ?)", (str(key), note))
+            self._connection.execute(_ADVANCE, (str(key), note))
         self._note = note
 
     def keep(self, snapshot: bytes) -> None:
         """Keep a snapshot for the next one who writes; raise `UsageError` ``file.unwritable``."""
         digest = hashlib.sha256(snapshot).digest()
         for key in self._keys:
-            self._connection.execute("REPLACE INTO snapshot VALUES (?, ?, ?)", (str(key), digest, snapshot))
+            self._connection.execute("REPLACE INTO snapshot VALUES (?, ?)", (str(key), snapshot))
+            self._connection.execute("UPDATE head SET snapshot = ? WHERE vkey = ?", (digest, str(key)))
 
     def kept(self) -> bytes | None:
-        """Return the snapshot that was kept for the log, no bytes of an altered one; None for none."""
-        query = "SELECT digest, data FROM snapshot WHERE vkey = ?"
+        """Return the snapshot that was kept for the log, no bytes of one that is altered or older; None for none."""
+        query = "SELECT head.snapshot, data FROM snapshot LEFT JOIN head USING (vkey) WHERE vkey = ?"
         row = self._connection.execute(query, (str(self._keys[0]),)).fetchone()
         if row is None:
             return None

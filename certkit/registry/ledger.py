@@ -216,8 +216,8 @@ class Ledger:
                     self._forget(columns, frontier)
                     return
         self._warn(
-            "ignored the stored snapshot: it belongs to another log or has another format. Reading all"
-            " entries instead; this takes longer."
+            "ignored the stored snapshot: it was altered, is an older one, or belongs to another log. Reading"
+            " all entries instead; this takes longer."
         )
 
     def _reaches(self, head: Checkpoint) -> bool:
