@@ -5,7 +5,7 @@ It does not repeat what `parse` refuses (form, unknown metrics, repeated rows, t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.criteria import passes
 from certkit.assessment.metrics.catalogue import CATALOGUE
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _UP = (">", ">=")
 _STRICT = (">", "<")
+LEAST_COVERAGE: Final = 0.5
+"""Share of eligible runs below which a row would rest on the smaller part of the evidence."""
 
 
 def lint(profile: Profile, declared_runs: int | None = None) -> tuple[str, ...]:
@@ -71,12 +73,17 @@ def _falling(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
 
 
 def _range(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
-    """Tell of thresholds that no value of the metric meets."""
+    """Tell of thresholds that every value of the metric meets, and of those that none does."""
     spec = CATALOGUE[row.metric]
     for tier, threshold, operator in _specified(row, tiers):
-        best = spec.high if operator in _UP else spec.low
+        worst, best = (spec.low, spec.high) if operator in _UP else (spec.high, spec.low)
+        asked = f"{row.metric} is {operator} {float(threshold):g}"
+        if worst is not None and passes(worst, operator, threshold):
+            yield f"{row.id}: tier {tier}: every value of {asked}"
         if best is not None and not passes(best, operator, threshold):
-            yield f"{row.id}: tier {tier}: no value of {row.metric} is {operator} {float(threshold):g}"
+            yield f"{row.id}: tier {tier}: no value of {asked}"
+    if row.min_coverage < LEAST_COVERAGE:
+        yield f"{row.id}: min_coverage {row.min_coverage:g} lets most of the evidence be missing"
 
 
 def _attainable(row: Criterion, profile: Profile, declared: int) -> Iterator[str]:

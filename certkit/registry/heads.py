@@ -45,7 +45,7 @@ DDL: Final = (
     "CREATE TABLE head (vkey TEXT PRIMARY KEY, note BLOB NOT NULL, snapshot BLOB) WITHOUT ROWID",
     "CREATE TABLE snapshot (vkey TEXT PRIMARY KEY, data BLOB NOT NULL)",
 )
-"""By the log's verifier key: the newest signed checkpoint with the digest of the snapshot, and the snapshot."""
+"""By the log's verifier key: newest signed checkpoint with the digest of the snapshot; the snapshot."""
 
 _ADVANCE: Final = (
     "INSERT INTO head (vkey, note) VALUES (?, ?) ON CONFLICT (vkey) DO UPDATE SET note = excluded.note"
@@ -89,7 +89,7 @@ class Head:
             self._connection.execute("UPDATE head SET snapshot = ? WHERE vkey = ?", (digest, str(key)))
 
     def kept(self) -> bytes | None:
-        """Return the snapshot that was kept for the log, no bytes of one that is altered or older; None for none."""
+        """Return the snapshot kept for the log, no bytes where it was altered or is older; None for none."""
         query = "SELECT head.snapshot, data FROM snapshot LEFT JOIN head USING (vkey) WHERE vkey = ?"
         row = self._connection.execute(query, (str(self._keys[0]),)).fetchone()
         if row is None:

@@ -58,8 +58,11 @@ def test_an_attestation_without_its_file_is_refused_sealed_or_not(tmp_path: Path
     [
         ('operator = ">="\ntiers = {1 = 0.5, 2 = 0.6, 3 = 0.7}', "hb-eval-2026"),
         ('operator = "<"\ntiers = {1 = 0.9, 2 = 0.8, 3 = 0.7}', "house"),
+        ('operator = ">="\ntiers = {1 = 0, 2 = 0.6, 3 = 0.7}', "house"),
+        ('operator = ">"\ntiers = {1 = -5, 2 = 0.6, 3 = 0.7}', "house"),
+        ('operator = ">"\nmin_coverage = 1e-9\ntiers = {1 = 0.5, 2 = 0.6, 3 = 0.7}', "house"),
     ],
-    ids=["name of a packaged table", "wrong side"],
+    ids=["name of a packaged table", "wrong side", "cannot be missed", "below the range", "no coverage"],
 )
 def test_no_one_is_judged_by_a_table_that_makes_no_sense(tmp_path: Path, row: str, name: str) -> None:
     root = write(tmp_path / "b", [run(number) for number in range(60)])

@@ -12,6 +12,7 @@ from certkit import workflow
 from certkit.assessment import recheck as room
 from certkit.assessment.lint import lint as profile_faults
 from certkit.assessment.profile import Profile
+from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold
 from certkit.cli.views.assessment import show_profile
 from certkit.document import BESIDE, Digest, Document, Part, Text, fill
@@ -92,15 +93,20 @@ def _listed(profiles: Iterable[Profile]) -> Iterator[str]:
         yield from fold(text, first=f"{item.id:<{width}}", rest=" " * width)
 
 
-def lint(name: Annotated[str, typer.Argument(metavar="PROFILE", help=_NAME)]) -> None:
+def lint(
+    name: Annotated[str, typer.Argument(metavar="PROFILE", help=_NAME)],
+    runs: Annotated[
+        int | None, opt.RUNS(min=1, help="Runs that are planned: refuses rows that they can never meet.")
+    ] = None,
+) -> None:
     """Check that a profile makes sense: thresholds that rise with the tiers, rows that can be met.
 
     Exit code 0: nothing is wrong; 1: a fault was found; 3: it is not a profile at all.
 
-    Example: certkit profile lint ./mine.toml
+    Example: certkit profile lint ./mine.toml --runs 1000
     """
     profile = workflow.load_profile(name, linted=False)
-    faults = [str(fault) for fault in profile_faults(profile)]
+    faults = [str(fault) for fault in profile_faults(profile, runs)]
     lines = [line for fault in faults for line in fold(fault, rest="  ")]
     emit(ProfileLint(profile=profile.id, faults=faults), lines or [f"{profile.id}: nothing found"])
 
