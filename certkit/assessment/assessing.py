@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from certkit.assessment import criteria
-from certkit.assessment.bounded import Judged
+from certkit.assessment.bounded import Judged, with_intervals
 from certkit.assessment.bounded.fragility import fragility
-from certkit.assessment.bounded.intervals import with_intervals
 from certkit.assessment.findings.contradictions import contradictions
 from certkit.assessment.findings.findings import COMMITMENTS, answers, finding, ordered, raised, stated
 from certkit.assessment.findings.plausibility import plausibility

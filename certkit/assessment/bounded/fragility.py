@@ -18,8 +18,7 @@ from msgspec import Struct, structs
 from certkit.assessment.bounded import Judged, least_tasks, lower, of_every_run, row_passes, shows
 from certkit.assessment.criteria import Row, Status
 from certkit.assessment.kinds import AsItIs, Attested, Posterior, TaskMean
-from certkit.assessment.metrics.series import COST
-from certkit.assessment.metrics.view import restricted
+from certkit.assessment.metrics.series import COST, restricted
 from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.samples import Changed, LeftOut, successes
 from certkit.assessment.statistics import anytime
