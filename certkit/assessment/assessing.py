@@ -19,7 +19,7 @@ from certkit.assessment.findings.plausibility import plausibility
 from certkit.assessment.findings.provenance import commitments, provenance
 from certkit.assessment.rater_error import judge_findings, judge_report
 from certkit.assessment.result import Assessment, Counts
-from certkit.assessment.statistics.variation import variation
+from certkit.assessment.statistics.estimators import variation
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:

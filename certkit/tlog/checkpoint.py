@@ -7,8 +7,8 @@
     quorum.since(head.cosigned)                                    # the latest time by which two of them had
 
 The text of an offline proof that an entry is in a log (C2SP tlog-proof) holds the entry's index, the hashes
-of its inclusion proof and a signed checkpoint. `extra` is not covered by any signature; certkit puts the entry
-itself there, so that the leaf hash can be made again from this one file.
+of its inclusion proof and a signed checkpoint. `extra` is not covered by any signature; certkit puts the
+entry itself there, so that the leaf hash can be made again from this one file.
 
     proof = parse_proof(data)
     head = verify_proof(proof, leaf_hash(proof.extra or b""), trusted_logs)

@@ -12,10 +12,11 @@ reading does not meet is never met here. The row's kind computes the bound
   meet, which no bound reaches, stand as the table reads them.
 
 Beside Wilson's interval stand Clopper and Pearson's, Jeffreys', and that of the task posterior. The first
-three treat runs as independent, the last one tasks. It is computed with equal task weights and with weights by
-number of runs, each limit at one-sided confidence (1 + level)/2; the wider limits are taken.
+three treat runs as independent, the last one tasks. It is computed with equal task weights and with weights
+by number of runs, each limit at one-sided confidence (1 + level)/2; the wider limits are taken.
 
-With ``stopping = "anytime"`` in the profile the bounds are those of `certkit.assessment.statistics.anytime`.
+With ``stopping = "anytime"`` in the profile the bounds are those of
+`certkit.assessment.statistics.posterior`.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ judge passed what the record holds as a success, whatever the calibration says. 
 bundle has no condition; it counts in every series, and is a finding.
 
 How far raters agree: Cohen's κ and its weighted forms, ICC(2,1), mean absolute difference. Scores are
-integers (millionths), values exact fractions, so that the order of ratings changes nothing. An estimate carries its
-number of items and raters, its method and its source; where it does not exist it says why.
+integers (millionths), values exact fractions, so that the order of ratings changes nothing. An estimate
+carries its number of items and raters, its method and its source; where it does not exist it says why.
 
 - J. Cohen, Educ. Psychol. Meas. 20 (1960) 37; weighted: Psychol. Bull. 70 (1968) 213.
 - J. L. Fleiss, J. Cohen, B. S. Everitt, Psychol. Bull. 72 (1969) 323: the standard error of both.
