@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from certkit.registry.drifts import Compared
     from certkit.registry.entry import Check, PassportFacts
     from certkit.registry.heads import Head
-    from certkit.tlog.checkpoint import Checkpoint
-    from certkit.tlog.proof import LogProof
+    from certkit.tlog.checkpoint import Checkpoint, LogProof
 
 Compare = Callable[[Iterable[bytes | None]], "Compared | None"]
 """Compares the last of some passports with those before it; see `certkit.registry.drifts.compared`."""
