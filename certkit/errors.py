@@ -230,7 +230,7 @@ CODES: Final[dict[str, str]] = {
     "registry.supersedes": "the passport does not supersede the latest one of its agent",
     "registry.not-issuer": "the key that would end a passport is not its issuer's",
     "registry.status": "a status file does not hold together",
-    "registry.evidence-false": "it rests on evidence that its submitter revoked as false in its lineage",
+    "registry.evidence-false": "it rests on evidence of its lineage that an issuer revoked as false",
     "registry.attempt": "the passport declares fewer attempts than the log holds of its agent",
     "registry.inconsistent": "the log contradicts its own checkpoint, and nothing is signed on top of that",
     # the registry: what an audit finds

@@ -192,6 +192,7 @@ def checker(trust: Trust) -> Check:
             not_before=timestamp(predicate.validity.not_before),
             not_after=timestamp(predicate.validity.not_after),
             supersedes=predicate.supersedes,
+            bundles=tuple(bundle.digest for bundle in predicate.evidence.bundles or ()),
         )
 
     return check

@@ -309,7 +309,7 @@ class _Work:
         signed = self._signature(where, logged)
         for message in self._dates.follow(index, logged.found, signed=signed):
             self.found("registry.time", where, message)
-        for message in self._lineages.follow(logged, signed=signed):
+        for message in self._lineages.follow(logged):
             self.found("registry.chain", where, message)
         claims = logged.found.claims
         if isinstance(claims, Claims) and self._passports:
@@ -366,6 +366,8 @@ class _Work:
             self.found("registry.attempt", where, message)
         if facts.lineage != entry.subject or Claims.of(facts, claims.attempt) != claims:
             self.found("registry.claims", where, "the entry claims something else than the passport")
+        if not self._endings.refuted(facts.lineage).isdisjoint({facts.evidence, *facts.bundles}):
+            self.found("registry.evidence-false", where, "it rests on evidence that was revoked as false")
         return stored.sha256
 
     def _ends(self, where: str, logged: Logged) -> None:

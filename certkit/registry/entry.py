@@ -103,13 +103,14 @@ class PassportFacts(_Passport, frozen=True, kw_only=True):
     """What a verified passport says of itself, as far as the log needs it.
 
     `lineage` is ``provider/name``; `attempt` is the attempt that it declares; `issuer` is the policy's name
-    for who signed it.
+    for who signed it; `bundles` are those that its evidence pools.
     """
 
     lineage: _Name
     attempt: Count | None = None
     supersedes: Digest | None = None
     issuer: _Name | None = None
+    bundles: tuple[Digest, ...] = ()
 
 
 Check = Callable[[bytes, datetime], PassportFacts]

@@ -31,6 +31,7 @@ from certkit.registry.entry import (
     KeyChange,
     Logged,
     Previous,
+    Revocation,
     Type,
     begins,
     chosen,
@@ -241,7 +242,7 @@ class Ledger:
             return
         self._change_keys(index, entry)
         if entry.entry.subject in self._followed:
-            self._take(Logged(index, leaf, entry))
+            self._lineages.follow(Logged(index, leaf, entry))
 
     def _change_keys(self, index: int, entry: UnverifiedEntry) -> None:
         """Apply a key change; it counts only if the previous log key signed it."""
@@ -313,9 +314,15 @@ class Ledger:
         names = (logged.found.entry.subject for logged in counting)
         return next((name for name in names if name != lineage), None)
 
-    def is_false(self, lineage: str, evidence: str) -> bool:
-        """See `Lineages`."""
-        return self._of(lineage).is_false(lineage, evidence)
+    def refuted(self, lineage: str) -> set[str]:
+        """See `Passports`."""
+        revoking = self._about(lineage, {_LETTERS["revoke"]})
+        false = (
+            logged.found.passport_id
+            for logged in revoking
+            if isinstance(logged.found.claims, Revocation) and logged.found.claims.reason == "evidence-false"
+        )
+        return self.ended(lineage, *filter(None, false)).refuted(lineage)
 
     def passports(self, lineage: str) -> Iterator[Logged]:
         """Return the entries of a lineage's passports, in their order."""
@@ -325,21 +332,19 @@ class Ledger:
         """See `Lineages`."""
         return self._of(lineage).attempt(lineage, profile, evidence)
 
-    def ended(self, lineage: str, passport_id: str) -> Passports:
-        """Return what the entries of a lineage say of a passport and of those that take its place."""
+    def ended(self, lineage: str, *passport_ids: str) -> Passports:
+        """Return what the entries of a lineage say of some passports and of those that take their place."""
         passports = Passports(self._policy)
-        for logged in self._about(lineage):
+        for logged in self._about(lineage) if passport_ids else ():
             claims = logged.found.claims
             named = {logged.found.passport_id, claims.supersedes if isinstance(claims, Claims) else None}
-            if passport_id in named and logged.found.entry.log == self.origin:
+            if not named.isdisjoint(passport_ids) and logged.found.entry.log == self.origin:
                 passports.follow(logged)
         return passports
 
-    def _about(self, lineage: str) -> Iterator[Logged]:
+    def _about(self, lineage: str, types: set[int] = _FOLLOWED) -> Iterator[Logged]:
         """Return the passports of a lineage and the entries that end some, in their order."""
-        places = (
-            index for index in self._columns.of_lineage(lineage) if self._columns.types[index] in _FOLLOWED
-        )
+        places = (index for index in self._columns.of_lineage(lineage) if self._columns.types[index] in types)
         about = filter(None, map(self._logged, places))
         return (logged for logged in about if logged.found.entry.subject == lineage)
 
@@ -347,12 +352,8 @@ class Ledger:
         if lineage not in self._followed:
             self._followed.add(lineage)
             for logged in self._about(lineage):
-                self._take(logged)
+                self._lineages.follow(logged)
         return self._lineages
-
-    def _take(self, logged: Logged) -> None:
-        is_passport = logged.found.passport is not None
-        self._lineages.follow(logged, signed=is_passport or self._counts(logged.index))
 
     def _logged(self, index: int) -> Logged | None:
         data = self._bytes(index)

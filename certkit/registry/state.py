@@ -179,6 +179,7 @@ class Passports:
         self._issued: dict[str, Issued] = {}
         self._issuers: dict[str, set[str]] = {}
         self._endings: dict[str, list[tuple[Logged, Ending]]] = {}
+        self._false: dict[str, list[Logged]] = {}
         self._drifts: dict[str, DriftResult] = {}
 
     def follow(self, logged: Logged) -> bool:
@@ -192,6 +193,8 @@ class Passports:
                 self._drifts[claims.passport_id] = claims.result
         if counts and (ended := ending_of(logged.index, logged.found)):
             self._endings.setdefault(ended[0], []).append((logged, ended[1]))
+            if ended[1].reason == "evidence-false":
+                self._false.setdefault(logged.found.entry.subject, []).append(logged)
         return counts
 
     def _logs(self, logged: Logged, claims: Claims) -> bool:
@@ -232,6 +235,12 @@ class Passports:
         for logged, ending in self._endings.get(passport_id, ()):
             if self.ends(logged):
                 yield logged, ending
+
+    def refuted(self, lineage: str) -> set[str]:
+        """Return the evidence of a lineage that issuers revoked as false, by their passports on it."""
+        false = self._false.get(lineage, ())
+        named = (self._issued.get(str(logged.found.passport_id)) for logged in false if self.ends(logged))
+        return {issued.claims.evidence for issued in named if issued and issued.lineage == lineage}
 
     def ignored(self, passport_id: str) -> Iterator[int]:
         """Yield the places of entries that would end a passport and do not count."""
@@ -322,8 +331,7 @@ class Lineages:
     """The lineages of a log, entry by entry."""
 
     def __init__(self) -> None:
-        self._submitted: dict[tuple[str, str], str] = {}  # with the evidence
-        self._false: set[tuple[str, str]] = set()
+        self._submitted: set[tuple[str, str]] = set()
         self._last: dict[str, Previous] = {}
         self._latest: dict[str, str] = {}
         self._evidence: dict[tuple[str, str], dict[str, int]] = {}
@@ -346,10 +354,6 @@ class Lineages:
         attempts = self._evidence.get((lineage, profile), {})
         return attempts.get(evidence, len(attempts) + 1)
 
-    def is_false(self, lineage: str, evidence: str) -> bool:
-        """Tell whether who logged a passport of a lineage on this evidence revoked it as false."""
-        return (lineage, evidence) in self._false
-
     def alike(self) -> Iterator[tuple[str, ...]]:
         """Yield the lineages with passports that differ from each other in spelling alone."""
         spelled: dict[str, list[str]] = {}
@@ -357,26 +361,18 @@ class Lineages:
             spelled.setdefault(spelling(lineage), []).append(lineage)
         yield from (tuple(names) for names in spelled.values() if len(names) > 1)
 
-    def follow(self, logged: Logged, *, signed: bool = True) -> list[str]:
-        """Take the next entry; return what in it does not follow from those before.
-
-        A revocation that is not `signed` for this log by who it names is not heard.
-        """
+    def follow(self, logged: Logged) -> list[str]:
+        """Take the next entry; return what in it does not follow from those before."""
         entry, claims, wrong = logged.found.entry, logged.found.claims, []
         if entry.prev != self.last(entry.subject):
             wrong.append("prev is not the entry before it in its lineage")
         self._last[entry.subject] = Previous(index=logged.index, leaf=logged.leaf.hex())
-        if signed and isinstance(claims, Revocation) and claims.reason == "evidence-false":
-            evidence = self._submitted.get((claims.passport_id, entry.submitter), "")
-            self._false.add((entry.subject, evidence))
         if not isinstance(claims, Claims):
             return wrong
-        if self.is_false(entry.subject, claims.evidence):
-            wrong.append("it rests on evidence that was revoked as false")
         # Under a narrower policy a passport may seem not to be logged yet.
         if (claims.passport_id, entry.submitter) in self._submitted:
             wrong.append("the passport is logged a second time by the same key")
-        self._submitted[claims.passport_id, entry.submitter] = claims.evidence
+        self._submitted.add((claims.passport_id, entry.submitter))
         if claims.supersedes not in {None, self.latest(entry.subject)}:
             wrong.append("it supersedes another passport than the latest of its lineage")
         self._latest[entry.subject] = claims.passport_id

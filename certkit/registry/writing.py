@@ -79,7 +79,7 @@ class Turn:
         Raises `MismatchError` ``registry.evidence-false``, ``registry.lineage``, ``registry.supersedes`` or
         ``registry.attempt``.
         """
-        if self.known.is_false(facts.lineage, facts.evidence):
+        if not self.known.refuted(facts.lineage).isdisjoint({facts.evidence, *facts.bundles}):
             raise MismatchError(
                 "registry.evidence-false",
                 "rests on evidence that was revoked as false in this registry",

@@ -1,8 +1,9 @@
-"""Evidence that was revoked as false, by who logged a passport on it, carries no other of the lineage."""
+"""Evidence that was revoked as false, by the issuer of a passport on it, carries no other of the lineage."""
 
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,8 +15,10 @@ from certkit.passport import keys
 from certkit.passport.trust import TrustedKey
 from certkit.registry import store
 from certkit.registry.admission import checker, inspect
+from certkit.registry.auditing import audit
 from certkit.registry.entry import Claims, Revocation, Stored, read
 from certkit.registry.registry import Registry
+from certkit.registry.state import submitters
 from certkit.registry.writing import revoke
 from tests.support import registries as build
 from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
@@ -23,8 +26,10 @@ from tests.support.registries import LOG_KEY, STRANGER, digest, log_entry
 from tests.support.standings import DAY, drafted, slip, standing, stored
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
+    from certkit.passport.trust import Trust
     from certkit.registry.entry import PassportFacts, Reason
     from certkit.tlog.note import VerifierKey
 
@@ -43,7 +48,7 @@ def begun(tmp_path: Path) -> tuple[Path, VerifierKey]:
     return folder, vkey
 
 
-def again(folder: Path, vkey: VerifierKey) -> list[str]:
+def again(folder: Path, rules: Trust) -> list[str]:
     """Log another passport on the first one's evidence, past all rules; return what an audit finds then."""
     data, at = issue(1, days=1).to_json(), NOW + DAY
     facts = checker(policy())(data, at)
@@ -52,7 +57,7 @@ def again(folder: Path, vkey: VerifierKey) -> list[str]:
     with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(LOG_KEY) as turn:
         claims = Claims.of(facts, 1)
         turn.add(turn.draft(facts.lineage, claims, submitter=KEY, at=at, passport=file))
-    return [one.message for one in inspect(folder, trust=policy(vkey)).findings]
+    return [one.code for one in inspect(folder, trust=rules).findings]
 
 
 def test_it_is_not_admitted_again_and_found_where_somebody_did(tmp_path: Path) -> None:
@@ -65,7 +70,40 @@ def test_it_is_not_admitted_again_and_found_where_somebody_did(tmp_path: Path) -
     assert log(folder, issue(2)).index == 2, "other evidence is another matter"
     assert not log(folder, issue(1)).new, "what is logged already stays so"
     assert inspect(folder, trust=policy(vkey)).findings == ()
-    assert again(folder, vkey) == ["it rests on evidence that was revoked as false"]
+    assert again(folder, policy(vkey)) == ["registry.evidence-false"]
+
+
+@pytest.mark.parametrize("issuer", ["Operator", "Example Lab"])
+def test_whichever_key_submitted_its_issuer_says_so(tmp_path: Path, issuer: str) -> None:
+    """One who submits alone, and a further key of the issuer: the one that was rotated out, or in."""
+    folder = tmp_path / "r"
+    rules = policy(new(folder)).with_issuer(issuer, DELEGATE)
+    log(folder, issue(1), submitter=STRANGER, trust=rules)
+    revoked(folder, rules=rules)
+    with pytest.raises(MismatchError) as caught:
+        log(folder, issue(1, days=1), days=1, submitter=STRANGER, trust=rules)
+    assert caught.value.code == "registry.evidence-false"
+    assert again(folder, rules) == ["registry.evidence-false"]
+
+
+def test_nor_does_evidence_that_pools_it(tmp_path: Path) -> None:
+    folder, vkey = begun(tmp_path)
+    revoked(folder)
+    rules = policy(vkey)
+    verified = checker(rules)
+    false = verified(issue(1).to_json(), NOW).evidence
+
+    def pooled(data: bytes, at: datetime) -> PassportFacts:
+        facts = verified(data, at)
+        return facts if facts.evidence == false else structs.replace(facts, bundles=(digest("b"), false))
+
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        append = partial(registry.append, issue(2).to_json(), submitter=KEY, log_key=LOG_KEY, at=NOW)
+        with pytest.raises(MismatchError, match="rests on evidence that was revoked as false"):
+            append(check=pooled, trust=rules)
+        append(check=verified, trust=rules)
+    report = audit(folder, log=vkey, submitters=submitters(rules), check=pooled)
+    assert [(item.where, item.code) for item in report.findings] == [("entry 2", "registry.evidence-false")]
 
 
 @pytest.mark.parametrize("reason", ["issued-in-error", "key-compromise"])
