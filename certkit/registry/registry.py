@@ -231,7 +231,9 @@ class Registry:
                     raise UsageError(
                         "registry.log-key",
                         "the registry is not signed with this log key",
-                        hint="give the registry's own key with --log-key",
+                        hint=f"finish the change of keys: certkit registry rotate-key {self._folder}"
+                        if (self._folder / NEXT_KEY).exists()
+                        else "give the registry's own key with --log-key",
                     )
                 before = self._log.trust(signer)
                 remembered.advance(self._log.note(), self._log.root_at)
