@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment.findings.findings import Finding
     from certkit.assessment.integrity.document import IntegrityDocument
-    from certkit.assessment.metrics.view import View
+    from certkit.assessment.metrics.series import View
     from certkit.assessment.profile import Profile
     from certkit.evidence.bundle.manifest import Facts, Manifest
 

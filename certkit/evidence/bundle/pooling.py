@@ -32,7 +32,7 @@ from certkit.evidence.bundle.identity import MAX_BUNDLES, accumulation_digest
 from certkit.evidence.bundle.manifest import Attested, Facts, Manifest, Period, Protocol
 from certkit.evidence.reading.columns import ABSENT
 from certkit.evidence.summary.gather import Merge, calibration, gathered, traces
-from certkit.evidence.summary.repeats import record_lines, refuse_repetitions
+from certkit.evidence.summary.likeness import record_lines, refuse_repetitions
 from certkit.evidence.summary.summary import Traces
 from certkit.progress import SILENT, Progress
 

@@ -17,6 +17,7 @@ from certkit.evidence.reading.columns import ABSENT
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.likeness import digits, name_hashes, prints, spellings, stems
 from certkit.evidence.summary.summary import CLUSTER_FIELDS, TALLY_FIELDS
+from certkit.evidence.summary.tasks import TAG_BYTES
 from certkit.evidence.summary.terms import Terms
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ class Sums(Struct, kw_only=True, eq=False):
     unclustered: int
 
 
-TAG_BYTES: Final = 9
 GROUP: Final = np.dtype(
     [
         ("cell", "<i4"),
