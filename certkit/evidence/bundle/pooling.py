@@ -238,7 +238,8 @@ def _facts(bundles: Sequence[Bundle], parts: Sequence[Part], manifest: Manifest)
         digest=accumulation_digest([part.facts.digest for part in parts]),
         sealed=all(part.facts.sealed for part in parts),
         agent_digest=first.agent_digest,
-        unread=("integrity/",)
+        unread=("context.json",) * any(part.facts.unread for part in parts)
+        + ("integrity/",)
         * any(file["path"].startswith("integrity/") for bundle in bundles for file in bundle.files),
     )
 

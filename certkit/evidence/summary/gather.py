@@ -32,8 +32,7 @@ from certkit.evidence.summary.likeness import (
     repeated_values,
     repetitions,
 )
-from certkit.evidence.summary.ordering import order
-from certkit.evidence.summary.reduce import EXTREMES, GROUP, RUN, Sums, reduce
+from certkit.evidence.summary.reduce import EXTREMES, GROUP, RUN, Sums, order, reduce
 from certkit.evidence.summary.summary import (
     CLUSTER_FIELDS,
     TALLY_FIELDS,

@@ -43,13 +43,14 @@ if TYPE_CHECKING:
 
 SCORES: Final = (
     "memory_similarity",
+    "layer2_score",
     "layer3_score",
     "confidence",
     "safety_risk",
     "quality_factor",
     "traceability",
 )
-"""The continuous fields of a record; `layer2_score` is a share of constraints, and so a quotient."""
+"""The continuous fields of a record."""
 
 _NOT_MEASURED: Final = {
     *("run_id", "task_id", "cluster_id", "sequence", "started_at", "trial"),
@@ -62,7 +63,7 @@ _NUMBERS: Final = tuple(
 _BILLION: Final = 10**9
 MOST_DIGITS: Final = 9
 COUNTS: Final = 20
-"""Quotients of counts up to this one are grades, to three or four decimals, and tell runs apart badly."""
+"""Quotients of counts up to this one are grades, to three decimals or more, and tell runs apart badly."""
 
 SPARE: Final = 3
 """Powers of ten by which the values that scores can take must outnumber the runs."""
@@ -105,7 +106,8 @@ def prints(columns: Columns) -> Hashes:
 def digits(columns: Columns) -> NDArray[np.uint8]:
     """Return how many digits the `SCORES` of each run have together.
 
-    Two decimals count as one digit, one as none, more than three as `MOST_DIGITS`, a quotient as none.
+    Two decimals count as one digit, one as none, more than three as `MOST_DIGITS`, a quotient as none. One
+    decimal of `traceability`, which runs from 1 to 5, counts as one digit too unless it is a half.
     """
     total = np.zeros(columns.size, np.uint8)
     for name in SCORES:
@@ -116,16 +118,32 @@ def digits(columns: Columns) -> NDArray[np.uint8]:
             for zeros, fewer in ((6, 6), (7, 2), (8, 1)):  # from 9 digits to 3, 1 and 0
                 quotient = whole / 10**zeros
                 digits -= np.uint8(fewer) * (quotient == np.rint(quotient))
-            total += np.where(_QUOTIENTS[np.rint(behind * _TENTHS).astype(np.int64)], np.uint8(0), digits)
+            digits[_quotients(behind, whole)] = 0
+            if (
+                name == "traceability"
+            ):  # of 1 to 5 one decimal gives 41 values, of which whole and half are grades
+                digits[(whole % 10**8 == 0) & (whole % (5 * 10**8) != 0)] = 1
+            total += digits
     return total
 
 
-_TENTHS: Final = 10**4
-_QUOTIENTS: Final = np.zeros(_TENTHS + 1, np.bool_)
-"""Whether a number of ten-thousandths is a quotient of counts, rounded to three or four decimals."""
-for _n in range(1, COUNTS + 1):
-    for _unit in (1, 10):
-        _QUOTIENTS[np.rint(np.arange(_n + 1) / _n * _TENTHS / _unit).astype(np.int64) * _unit] = True
+def _quotients(behind: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return where a score is a quotient of counts, rounded to three decimals or more.
+
+    `behind` is the score without its integer, `whole` the same in billionths.
+    """
+    nearest = _NEAREST[np.rint(behind * _FINE).astype(np.int64)]
+    near = np.flatnonzero(np.abs(behind - nearest) * 1000 <= 1)
+    rounded = [np.rint(nearest[near] * 10**n) * 10 ** (MOST_DIGITS - n) for n in range(3, MOST_DIGITS + 1)]
+    return near.compress((np.array(rounded) == whole[near]).any(axis=0))
+
+
+_FINE: Final = 10**4
+_FRACTIONS: Final = np.unique([n / m for m in range(1, COUNTS + 1) for n in range(m + 1)])
+_NEAREST: Final = _FRACTIONS[
+    np.searchsorted((_FRACTIONS[1:] + _FRACTIONS[:-1]) / 2, np.arange(_FINE + 1) / _FINE)
+]
+"""The quotient of counts that is nearest to each number of ten-thousandths."""
 
 
 def spellings(names: Sequence[str], hashes: Hashes) -> Hashes:
