@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from certkit.assessment.bounded import Judged
+from certkit.cli.main import TABLE
 from tests import generate
 from tests.support import build, watch, words
 
@@ -81,7 +82,7 @@ def files(room: str) -> int:
 
 
 def imports() -> dict[str, set[str]]:
-    """Modules that each module loads, as it is loaded or inside functions; not for type checkers alone.
+    """Modules that each module loads, as it is loaded, inside functions or by `TABLE`; not for types alone.
 
     ``from package import name`` loads the submodule of that name, or else the package itself.
     """
@@ -94,6 +95,7 @@ def imports() -> dict[str, set[str]]:
             elif isinstance(node, ast.ImportFrom):
                 within = [f"{node.module}.{alias.name}" for alias in node.names]
                 graph[name] |= {deep if deep in modules() else node.module or "" for deep in within}
+    graph["certkit.cli.main"] |= {f"certkit.cli.commands.{command.module}" for command in TABLE}
     return {name: loaded & set(graph) - {name} for name, loaded in graph.items()}
 
 

@@ -1,7 +1,7 @@
 """The command line: read the options, call one function, print, exit. It decides nothing.
 
-`main` holds the table of commands and a team's settings, `options` what several commands share, `emit` the
-one way out, `context` the clock and the user's own files; `commands` has a module for each noun with its
+`main` holds the table of commands, `settings` those of a team, `options` what several commands share, `emit`
+the one way out, `context` the clock and the user's own files; `commands` has a module for each noun with its
 screens and documents, `views` the screens that several print. Clock, seed and environment are read here and
 nowhere below.
 """

@@ -1,12 +1,8 @@
-"""The program ``certkit``: the table of commands, the settings of a team, and the way out.
+"""The program ``certkit``: the table of commands and the way out.
 
 A module of `certkit.cli.commands` is loaded when one of its commands is called, so that help costs nothing of
 what the commands use; a row's help line is the beginning of the command's own help. Every command gets
 ``--json`` and ``-q`` here, which `certkit.cli.emit` obeys.
-
-A flag counts before a ``CERTKIT_…`` variable, that before ``certkit.toml`` (or ``[tool.certkit]`` in
-``pyproject.toml``) of the folder in which certkit runs, that before the default. A file that lies beside a
-``bundle.json`` is not read: evidence that was handed over must not choose how it is judged.
 
 Exit codes are those of `certkit.errors.Exit`, whatever happens: a wrong command line is 2, an expected
 failure is its error's, anything unexpected is 70 and the only thing that may show a traceback.
@@ -29,10 +25,10 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.exceptions import TyperException
 from typer.main import get_install_completion_arguments
 
-from certkit import files, toml
 from certkit._version import __version__
 from certkit.cli import emit
-from certkit.errors import CertkitError, Exit, InputError, UsageError
+from certkit.cli.settings import SETTINGS, from_file
+from certkit.errors import CertkitError, Exit, UsageError
 
 
 class Row(NamedTuple):
@@ -104,22 +100,6 @@ GROUPS: Final = {
     "keys": "Make, look at and replace signing keys",
     "trust": "Say whose passports are accepted, and what must be checked",
     "registry": "Log passports so that nobody can deny, forget or backdate one",
-}
-
-
-class Setting(NamedTuple):
-    """A setting: its type, default and variable, and the commands whose option of its name it sets."""
-
-    kind: type
-    default: Any
-    variable: str
-    sets: tuple[str, ...]
-
-
-SETTINGS: Final = {
-    "profile": Setting(str, "hb-eval-2026", "CERTKIT_PROFILE", ("assess", "plan")),
-    "require_tier": Setting(int, 1, "CERTKIT_REQUIRE_TIER", ("assess",)),
-    "seed": Setting(int, 1, "CERTKIT_SEED", ("simulate", "demo")),
 }
 
 LETTERS: Final = {"✓": "+", "✗": "x", "–": "-", "≥": ">=", "≤": "<=", "≠": "!=", "…": "~", "█": "#", "░": "."}
@@ -216,40 +196,6 @@ def _version(ctx: Any, param: Any, value: bool) -> None:  # noqa: ARG001 - typer
     if value:
         sys.stdout.write(f"certkit {__version__}\n")
         raise typer.Exit
-
-
-def from_file(folder: Path) -> tuple[dict[str, Any], str | None]:
-    """Return the settings of the file in `folder`, and its name; none where there is no file.
-
-    Raises `UsageError` ``config.invalid`` where the file is not TOML or holds what is not a setting.
-    """
-    for name, keys in (("certkit.toml", ()), ("pyproject.toml", ("tool", "certkit"))):
-        path = folder / name
-        if path.is_file() and not (folder / "bundle.json").exists():
-            try:
-                text = files.read(path, limit=1 << 20).decode(errors="replace")
-                table: Any = toml.loads(text, code="config.invalid", where=name)
-            except InputError as error:  # a part of the command line: its faults have that exit code
-                raise UsageError(error.code, error.message, where=name) from None
-            for key in keys:
-                table = table.get(key, {})
-            if table or not keys:
-                return _checked(table, name), name
-    return {}, None
-
-
-def _checked(table: Any, name: str) -> dict[str, Any]:
-    if not isinstance(table, dict):
-        raise UsageError("config.invalid", "[tool.certkit] is not a table", where=name)
-    for key, value in table.items():
-        if key not in SETTINGS:
-            known = ", ".join(SETTINGS)
-            raise UsageError("config.invalid", f"unknown setting {key!r}", where=name, hint=f"known: {known}")
-        kind = SETTINGS[key].kind
-        if not isinstance(value, kind) or isinstance(value, bool):
-            wanted = "a number" if kind is int else "a text"
-            raise UsageError("config.invalid", f"{key}: expected {wanted}, found {value!r}", where=name)
-    return table
 
 
 def _letters(error: Any) -> tuple[str, int]:

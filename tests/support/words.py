@@ -52,6 +52,9 @@ RIDDLES: Final = {
     "held against": "compared with",
     "came to": "result",
     "whose turn": "say who holds the lock",
+    "pass(?:es)? far more often than": "makes false passes likely",
+    "by other evidence": "say where the other evaluation stands",
+    "falls? if .{1,60}were judged": "say who wrongly passed which runs, and the tier that is missed",
 }  # fmt: skip
 
 _GAP: Final = (

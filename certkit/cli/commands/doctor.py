@@ -15,7 +15,7 @@ from msgspec import Meta
 from certkit import report
 from certkit._version import __version__
 from certkit.cli.emit import emit, fold
-from certkit.cli.main import SETTINGS, from_file
+from certkit.cli.settings import SETTINGS, from_file
 from certkit.document import Document, Part, Text
 from certkit.errors import Exit
 
