@@ -366,9 +366,10 @@ def disagreements(predicate: Predicate, criteria: Sequence[Row]) -> Iterator[str
     for row in criteria:
         for tier, at in row.criterion.tiers.items():
             claimed, expected = at.value or row.criterion.value, row.value(tier)
-            if isinstance(claimed, str) and expected is not None:
-                if abs(float(claimed) - expected) > row.kind.rounding:
-                    yield f"value of {row.criterion.id}: stated {claimed}, expected {expected:.6f}"
+            if not isinstance(claimed, str) or expected is None:
+                continue
+            if abs(float(claimed) - expected) > row.kind.rounding:
+                yield f"value of {row.criterion.id}: stated {claimed}, expected {expected:.6f}"
         if _unchecked(predicate, row) is None:
             for tier, bounded in _stated(row.criterion):
                 if fault := row.fault(tier, bounded):

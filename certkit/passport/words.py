@@ -1,4 +1,4 @@
-"""What exports and screens say of a passport in the same words: tiers, times, bundles, what it is not."""
+"""What exports and screens say of a passport in the same words: tiers, times, what it is not."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from certkit.text import visible
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from certkit.passport.statement import (
-        Commitments,
-        Dates,
-        Evidence,
-        Predicate,
-    )
+    from certkit.passport.statement import Commitments, Predicate
 
 SPECIMEN: Final = "SPECIMEN"
 
@@ -65,22 +60,6 @@ def one_line(text: str) -> str:
 def short(digest: str) -> str:
     """Return the beginning of a digest, for where the whole of it does not fit."""
     return digest[: len("sha256:") + 12]
-
-
-def periods(evidence: Evidence) -> list[str]:
-    """Return a line for each bundle, in their order; none where the evidence is a single one."""
-    return [
-        f"{number}. {_when(part.dates)}; {short(part.digest)}"
-        for number, part in enumerate(evidence.bundles or (), 1)
-    ]
-
-
-def _when(dates: Dates) -> str:
-    if dates.first_run is not None and dates.last_run is not None:
-        return f"run from {utc(dates.first_run)} to {utc(dates.last_run)}"
-    if dates.declared_from or dates.declared_to:
-        return f"declared from {dates.declared_from or 'not stated'} to {dates.declared_to or 'not stated'}"
-    return "time not stated"
 
 
 def commitments(stated: Commitments) -> str:

@@ -15,18 +15,15 @@ from certkit.assessment.result import Assessment, AssessmentDocument
 from certkit.errors import NegativeError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.bundle.pooling import accumulate
-from certkit.evidence.summary.gather import summarise
 from certkit.passport import keys, payload, sealed, statement
 from certkit.passport.claim import from_bundle
 from certkit.passport.issuing import VALIDITY, issue
 from certkit.passport.verification import verify
-from certkit.passport.words import periods, short
 from certkit.progress import SILENT
 from tests.support import schemas
 from tests.support.campaigns import campaign, made
 from tests.support.documents import certkit
 from tests.support.making import ISSUER, KEY, trust
-from tests.support.running import certkit as cli
 from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
@@ -273,64 +270,3 @@ def ran(digest: str, first: str, last: str | None = None, **declared: Any) -> st
 
 def declared(digest: str, first: str | None, last: str | None) -> statement.BundleClaim:
     return part(digest, declared_from=first, declared_to=last)
-
-
-def shown(found: Passport, folder: Path, *more: str) -> list[str]:
-    (folder / "passport.json").write_bytes(found.to_json())
-    done = cli("show", str(folder / "passport.json"), "--at", NOW.isoformat(), *more)
-    assert (done.code, done.err) == (0, "")
-    assert max(map(len, done.out.splitlines())) <= 80
-    return done.out.splitlines()
-
-
-def test_people_are_shown_every_period_and_its_contexts(
-    issued: Passport, roots: tuple[Path, Path, Path], tmp_path: Path
-) -> None:
-    text = " ".join(" ".join(shown(issued, tmp_path)).split())
-    assert "Pooled from 3 bundles, each alone:" in text
-    for month in (1, 2, 3):
-        assert f"{month}. run from 2026-0{month}-02T10:00:00Z to 2026-0{month}-02T10:59:03Z; sha256:" in text
-    for root in roots:
-        assert short(open_bundle(root).facts.digest) in text
-    alone = issue(
-        judged := workflow.assess(roots[0]),
-        summarise(open_bundle(roots[0])),
-        issuer=ISSUER,
-        key=KEY,
-        not_before=NOW,
-        not_after=NOW + VALIDITY,
-    )
-    assert judged.facts.sealed
-    assert not any("Pooled" in line for line in shown(alone, tmp_path))
-
-
-def test_a_period_is_told_by_its_runs_or_else_as_it_was_declared() -> None:
-    told = [
-        periods(pooled_evidence(one, one))[0]
-        for one in (
-            ran("a", "2026-01-01", declared_from="2025-01-01", declared_to="2025-02-01"),
-            declared("a", "2026-01-01", "2026-01-31"),
-            declared("a", "2026-01-01", None),
-            declared("a", None, "2026-01-31"),
-            declared("a", None, None),
-        )
-    ]
-    assert [line.partition(";")[0] for line in told] == [
-        "1. run from 2026-01-01T12:00:00Z to 2026-01-01T12:00:00Z",
-        "1. declared from 2026-01-01 to 2026-01-31",
-        "1. declared from 2026-01-01 to not stated",
-        "1. declared from not stated to 2026-01-31",
-        "1. time not stated",
-    ]
-
-
-def pooled_evidence(*bundles: statement.BundleClaim) -> statement.Evidence:
-    return statement.Evidence(
-        digest="sha256:" + "0" * 64,
-        records=20,
-        nominal_runs=0,
-        fault_runs=20,
-        harness_errors=0,
-        novel_fault_runs=0,
-        bundles=bundles,
-    )

@@ -182,17 +182,3 @@ def test_a_policy_that_cannot_follow_is_left_as_it_is(others: Path) -> None:
     done = certkit("trust", "rotate", "old.pem", "new.pem", "--trust", "trust.json", "--json")
     assert (done.code, done.document["error"]["code"]) == (3, "trust.invalid")
     assert (others / "trust.json").read_bytes() == both != before
-
-
-def words(text: str) -> str:
-    return " ".join(text.replace("hint:", "").split())
-
-
-def test_a_second_successor_of_a_key_is_pointed_out(others: Path) -> None:
-    policy = ("--trust", "trust.json", "--at")
-    assert certkit("trust", "rotate", "old.pem", "new.pem", *policy, "2026-03-11").err == ""
-    (others / "third.pem").write_text(keys.public_pem(keys.generate("p256").public_key()))
-    done = certkit("trust", "rotate", "old.pem", "third.pem", *policy, "2026-04-01")
-    assert done.code == 0
-    assert "the old key counts no longer than to 2026-03-11T00:00:00Z" in words(done.err)
-    assert "one more key" in words(done.err)
