@@ -9,7 +9,14 @@ from tests.support import words
 
 @pytest.mark.parametrize(
     "text",
-    ['"""What a\n    writer keeps to,\n    asked of."""', "# nobody\n    # but", '"binds "\n f"nobody"'],
+    [
+        '"""What a\n    writer keeps to,\n    asked of."""',
+        "# nobody\n    # but",
+        '"binds "\n f"nobody"',
+        "# passes far more\n# often than its confidence says",
+        '"the log holds 1 by "\n"other evidence"',
+        "falls if 4.8 %\nof failures were judged successes",
+    ],
 )
 def test_a_phrase_is_seen_over_lines(text: str) -> None:
     assert any(pattern.search(text) for pattern in words.PATTERNS.values())

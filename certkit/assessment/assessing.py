@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from certkit.assessment import criteria
-from certkit.assessment.bounded import Judged
+from certkit.assessment.bounded import Judged, with_intervals
 from certkit.assessment.bounded.fragility import fragility
-from certkit.assessment.bounded.intervals import with_intervals
 from certkit.assessment.findings.contradictions import contradictions
 from certkit.assessment.findings.findings import COMMITMENTS, answers, finding, ordered, raised, stated
 from certkit.assessment.findings.plausibility import plausibility
 from certkit.assessment.findings.provenance import commitments, provenance
 from certkit.assessment.rater_error import judge_findings, judge_report
 from certkit.assessment.result import Assessment, Counts
-from certkit.assessment.statistics.variation import variation
+from certkit.assessment.statistics.estimators import variation
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:

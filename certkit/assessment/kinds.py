@@ -28,7 +28,7 @@ from certkit.assessment.metrics.catalogue import ATTESTED, CATALOGUE
 from certkit.assessment.metrics.series import COST, METRICS
 from certkit.assessment.rater_error import corrected as rater_error
 from certkit.assessment.rater_error.labels import GRADED, SHARES
-from certkit.assessment.statistics import anytime, posterior
+from certkit.assessment.statistics import posterior
 from certkit.assessment.statistics.estimators import least_failure_free
 from certkit.assessment.statistics.posterior import FIVE, PRIORS, Scale
 
@@ -128,7 +128,7 @@ class TaskMean(Struct, frozen=True):
         """Return the limit of the task posterior, or of the e-process."""
         scale = self.scale(self.sums(sample), lower=lower)
         if sample.anytime:
-            return scale.back(anytime.lower_bound(*self._values(sample, scale), float(confidence)))
+            return scale.back(posterior.anytime_limit(*self._values(sample, scale), float(confidence)))
         if sample.labelled is not None and lower and self.series in GRADED:
             labels = sample.labelled.both(sample, self.series, self.domain)
             return rater_error.least(self.sums(sample), scale, labels, float(confidence))
@@ -142,17 +142,19 @@ class TaskMean(Struct, frozen=True):
         scale = self.scale(self.sums(sample), lower=True)
         limit = float((threshold - scale.low) / scale.span)
         if sample.anytime and prior is None:
-            return max(0.0, -float(np.expm1(-anytime.log_evidence(*self._values(sample, scale), limit))))
+            return max(
+                0.0, -float(np.expm1(-posterior.anytime_evidence(*self._values(sample, scale), limit)))
+            )
         prior = PRIORS["uniform"] if prior is None else prior
         if sample.labelled is not None and self.series in SHARES:
             labels = sample.labelled.both(sample, self.series, self.domain)
             return rater_error.chance(self.sums(sample), scale, labels, limit, prior)
         return posterior.above(self.sums(sample), scale, limit, prior)
 
-    def _values(self, sample: Sample, scale: Scale) -> tuple[anytime.Floats, anytime.Floats]:
+    def _values(self, sample: Sample, scale: Scale) -> tuple[posterior.Floats, posterior.Floats]:
         tasks = sample.tasks(self.series, self.domain)
         start, slope = map(float, scale.line)
-        return anytime.distinct(start + slope * (tasks.y / (tasks.scale * tasks.n)))
+        return posterior.distinct(start + slope * (tasks.y / (tasks.scale * tasks.n)))
 
     def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:
         """Return the least k with 1 − τ^(k+1) > δ for the threshold τ on the scale 0 to 1."""

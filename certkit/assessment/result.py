@@ -22,8 +22,7 @@ from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State, number
 from certkit.assessment.profile import Operator, Reading
 from certkit.assessment.rater_error import JudgeReport
-from certkit.assessment.statistics.estimators import Interval
-from certkit.assessment.statistics.variation import Variation
+from certkit.assessment.statistics.estimators import Interval, Variation
 from certkit.document import BESIDE, Count, Digest, Document, Part, Positive, Share, Text, TierKey, Time, fill
 from certkit.evidence.records.record import Split
 

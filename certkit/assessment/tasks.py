@@ -20,7 +20,7 @@ import numpy as np
 from certkit.assessment.metrics.series import series
 from certkit.assessment.task_table import Cell, Column, Task, TaskTable
 from certkit.evidence.records.record import Split
-from certkit.evidence.summary.reduce import TAG_BYTES
+from certkit.evidence.summary.tasks import TAG_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from certkit.assessment.bounded.fragility import Flips, Fragility
     from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.rater_error import JudgeReport, Variable
-    from certkit.assessment.rater_error.agreement import Estimate
     from certkit.assessment.rater_error.corrected import Share
+    from certkit.assessment.rater_error.labels import Estimate
     from certkit.assessment.result import Assessment
 
 ORDER = "it depends on when the runs were made"

@@ -52,13 +52,13 @@ def registry(case: Case) -> str:
         raise UnavailableError(case.proof.code, str(case.proof), hint=case.proof.hint)
     if not case.trust.logs:
         raise UnavailableError("passport.unavailable", "a proof was given, and the policy trusts no log")
-    from certkit.tlog import checkpoint, note, proof, tree  # noqa: PLC0415 - many come without a proof
+    from certkit.tlog import checkpoint, note, tree  # noqa: PLC0415 - many come without a proof
 
     logs = [note.VerifierKey.parse(key) for key in case.trust.logs]
     quorum = checkpoint.Quorum.of(case.trust.witnesses.k, case.trust.witnesses.keys)
-    parsed = proof.parse(case.proof)
+    parsed = checkpoint.parse_proof(case.proof)
     entry = parsed.extra or b""
-    head = proof.verify(parsed, tree.leaf_hash(entry), logs, quorum.keys)
+    head = checkpoint.verify_proof(parsed, tree.leaf_hash(entry), logs, quorum.keys)
     if not quorum.is_met(head.cosigned):
         raise MismatchError(
             "passport.witnesses", f"{len(head.cosigned)} of {quorum.k} required witnesses cosigned"

@@ -188,9 +188,18 @@ class _Program(Agent):
 
     def close(self) -> None:
         process, self._process = self._process, None
-        if process is not None:
-            with suppress(OSError), process:  # it waits for the end, and closes the pipes
-                os.killpg(process.pid, signal.SIGKILL)
+        if process is None:
+            return
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        # A child in a session of its own may hold the pipes, and the thread that reads them holds their lock.
+        Thread(target=_close, args=(process,), daemon=True).start()
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    with suppress(OSError), process:
+        pass
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -132,11 +132,13 @@ def _leaks(place: str, text: str, options: Sequence[Value]) -> Iterator[Flaw]:
 
 
 def _shape(task: Task) -> Iterator[Flaw]:
-    last, ids = task.probes[-1], {probe.id for probe in task.probes}
-    turns = [fact.turn for fact in task.facts]
+    last, positions = task.probes[-1], [probe.position for probe in task.probes]
+    turns, ids = [fact.turn for fact in task.facts], {probe.id for probe in task.probes}
     for place, right, actual in (
         ("/probes", (last.phase, last.role) == ("late", "decision"), f"{last.phase} {last.role} at the end"),
-        ("/probes", len(ids) == len(task.probes), "an id twice"),
+        ("/probes", positions == sorted(positions), f"positions {positions}"),
+        ("/probes", len(ids) == len(positions), "an id twice"),
+        ("/turns", len(task.turns) == task.priors.turns + 1, f"{len(task.turns)} turns"),
         ("/facts", turns == sorted(turns) and max(turns, default=0) <= len(task.turns), f"turns {turns}"),
     ):
         if not right:

@@ -30,10 +30,8 @@ from certkit.registry.source import keys_of_log, opened
 from certkit.registry.state import outside, submitters
 from certkit.registry.writing import Appended, refuse_stranger
 from certkit.tlog import tiles, tree
-from certkit.tlog.checkpoint import Quorum, open_checkpoint
+from certkit.tlog.checkpoint import MAX_PROOF, Quorum, open_checkpoint, parse_proof
 from certkit.tlog.note import VerifierKey, open_note, parse_note
-from certkit.tlog.proof import MAX_PROOF
-from certkit.tlog.proof import parse as parse_proof
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,8 +45,7 @@ if TYPE_CHECKING:
     from certkit.registry.auditing import Audit
     from certkit.registry.ledger import Warn
     from certkit.registry.source import Source
-    from certkit.tlog.checkpoint import Checkpoint
-    from certkit.tlog.proof import LogProof
+    from certkit.tlog.checkpoint import Checkpoint, LogProof
 
 PROOF_SUFFIX: Final = ".tlog-proof"
 """What is appended to a passport's file name to name the proof beside it."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from certkit import files
-from certkit.errors import CertkitError, MismatchError
+from certkit.errors import CertkitError, MismatchError, UsageError
 from certkit.registry import store
 from certkit.registry.entry import read as parse
 from certkit.registry.heads import BRING_BACK, read, refuse_fork
@@ -48,9 +48,11 @@ def export(folder: Path, out: Path, *, passports: bool, progress: Progress) -> E
 
     With `passports`, those are written too, into ``blobs/``; a tree that has them keeps having all. Raises
     `MismatchError` ``registry.export`` where `out` holds something else, a changed file or a later state,
-    ``registry.inconsistent`` where the registry contradicts its checkpoint, `UsageError` ``registry.busy`` or
-    ``file.unwritable``, and as `Registry.open`.
+    ``registry.inconsistent`` where the registry contradicts its checkpoint, `UsageError` ``usage.option``
+    where `out` is in the registry, ``registry.busy`` or ``file.unwritable``, and as `Registry.open`.
     """
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise UsageError("usage.option", "would be written into the registry", where=str(out))
     with Registry.open(folder) as registry:
         files.make_folder(out)
         with files.locked(out), registry.reading() as log:

@@ -90,7 +90,10 @@ class Head:
 
     def kept(self) -> bytes | None:
         """Return the snapshot kept for the log, no bytes where it was altered or is older; None for none."""
-        query = "SELECT head.snapshot, data FROM snapshot LEFT JOIN head USING (vkey) WHERE vkey = ?"
+        query = (
+            "SELECT CAST(head.snapshot AS BLOB), CAST(data AS BLOB)"
+            " FROM snapshot LEFT JOIN head USING (vkey) WHERE vkey = ?"
+        )
         row = self._connection.execute(query, (str(self._keys[0]),)).fetchone()
         if row is None:
             return None
@@ -133,12 +136,13 @@ class Heads:
         with store.translated(path, damaged=_unreadable), ExitStack() as undo:
             connection = store.open_file(path, "rwc")
             undo.callback(connection.close)
+            with store.Writing(connection):
+                for statement in DDL if store.has_schema(connection, ()) else ():
+                    connection.execute(statement)
+                _check(connection, path)
             # Where another writer is in the way, the file stays in its slower and equally safe mode.
             with suppress(sqlite3.OperationalError):
                 connection.execute("PRAGMA journal_mode = WAL")
-            with store.Writing(connection):
-                for statement in DDL:
-                    connection.execute(statement.replace("TABLE", "TABLE IF NOT EXISTS"))
             undo.pop_all()
         return cls(path, connection)
 
@@ -164,6 +168,7 @@ def remembered(path: Path, *keys: VerifierKey) -> Checkpoint | None:
     if not _is_there(path):
         return None
     with store.translated(path, damaged=_unreadable), closing(store.open_reading(path)) as connection:
+        _check(connection, path)
         note = _note(connection, keys)
     return None if note is None else read(note)
 
@@ -179,6 +184,11 @@ def _is_there(path: Path) -> bool:
     if not path.is_file():
         raise _unreadable("is no file", str(path))
     return True
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    if not store.has_schema(connection, DDL):
+        raise _unreadable("holds other tables than this version of certkit writes", str(path))
 
 
 def _note(connection: sqlite3.Connection, keys: Sequence[VerifierKey]) -> bytes | None:

@@ -52,7 +52,7 @@ def gather(
                 raise MismatchError(
                     "tlog.unsigned",
                     f"no cosignature by a known witness; signed as {names}",
-                    hint="name the witness's key: --witness VKEY, or 'witnesses' in the trust policy",
+                    hint="name the witness's key in the trust policy: certkit trust add --witness VKEY",
                 )
             for key, line in of_known:
                 (signed,) = open_note(write_note(head.text, [line]), [key]).signed

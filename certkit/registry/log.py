@@ -20,13 +20,13 @@ from certkit.registry import store
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import (
     Checkpoint,
+    LogProof,
     open_checkpoint,
     parse_checkpoint,
     sign_checkpoint,
     with_signatures,
 )
 from certkit.tlog.note import KeyType, VerifierKey, open_note, parse_lines, parse_note, write_note
-from certkit.tlog.proof import LogProof
 from certkit.tlog.tree import EMPTY_ROOT, HASH_SIZE, Frontier, Hash, leaf_hash
 
 if TYPE_CHECKING:

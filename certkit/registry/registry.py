@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from certkit.registry.drifts import Compared
     from certkit.registry.entry import Check, PassportFacts
     from certkit.registry.heads import Head
-    from certkit.tlog.checkpoint import Checkpoint
-    from certkit.tlog.proof import LogProof
+    from certkit.tlog.checkpoint import Checkpoint, LogProof
 
 Compare = Callable[[Iterable[bytes | None]], "Compared | None"]
 """Compares the last of some passports with those before it; see `certkit.registry.drifts.compared`."""
@@ -232,7 +231,9 @@ class Registry:
                     raise UsageError(
                         "registry.log-key",
                         "the registry is not signed with this log key",
-                        hint="give the registry's own key with --log-key",
+                        hint=f"finish the change of keys: certkit registry rotate-key {self._folder}"
+                        if (self._folder / NEXT_KEY).exists()
+                        else "give the registry's own key with --log-key",
                     )
                 before = self._log.trust(signer)
                 remembered.advance(self._log.note(), self._log.root_at)

@@ -55,8 +55,9 @@ class Stated(Part, frozen=True, kw_only=True):
 
 
 class Fall(Part, frozen=True, kw_only=True):
-    """What a comparison with the passport before gave: the row that lost most, in its unit, and the trend."""
+    """What comparing with an `earlier` passport gave: the row that lost most, in its unit, and the trend."""
 
+    earlier: Digest
     result: Result
     row: Text | None
     loss: float | None
@@ -123,10 +124,14 @@ class Standing(Part, frozen=True, kw_only=True):
             yield f"{ended.how} on {ended.at:%Y-%m-%d}{why}{more}"
 
     def _fall(self, fall: Fall) -> Iterable[str]:
-        most = "" if fall.row is None or fall.loss is None else f", {fall.row} lost {fall.loss:.3f}"
-        yield f"against the passport before: {fall.result}{most}"
+        most = "" if fall.row is None or fall.loss is None else f", {fall.row} {_lost(fall.loss)}"
+        yield f"against passport {fall.earlier[7:19]}: {fall.result}{most}"
         if fall.trend_loss is not None and fall.trend_p is not None:
-            yield f"trend of r_op: lost {fall.trend_loss:.3f} (p {fall.trend_p:.2g})"
+            yield f"trend of r_op: {_lost(fall.trend_loss)} (p {fall.trend_p:.2g})"
+
+
+def _lost(loss: float) -> str:
+    return f"{'gained' if loss < 0 else 'lost'} {abs(loss):.3f}"
 
 
 def _rate(predicate: Predicate) -> float | None:
@@ -197,7 +202,7 @@ def stated_in(log: Reader, issued: Issued) -> Stated | None:
 
 
 def _fall(log: Reader, passports: Sequence[Issued]) -> Fall | None:
-    """Return what the last of some passports lost against the one before it, None where there is none."""
+    """Return what the last of some passports lost against an earlier one, None where there is none."""
     line, latest = Line(), passports[-1]
     for issued in passports:
         line.add(issued.claims.evidence, issued.file.sha256)
@@ -205,10 +210,11 @@ def _fall(log: Reader, passports: Sequence[Issued]) -> Fall | None:
     told = compared(log.passport(file) for file in files if file)
     if told is None:
         return None
-    drift = told[1]
+    earlier, drift = told
     lost = [row for row in drift.behaviour if row.difference is not None]
     worst = max(lost, key=lambda row: row.difference or 0.0, default=None)
     return Fall(
+        earlier=earlier,
         result=drift.result,
         row=None if worst is None else worst.name,
         loss=None if worst is None else worst.difference,

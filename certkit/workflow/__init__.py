@@ -18,11 +18,12 @@ from certkit.lazy import lazy
 if TYPE_CHECKING:
     from certkit.workflow.comparing import compare, drift
     from certkit.workflow.demonstration import demo
-    from certkit.workflow.drawing import draw, load_context
+    from certkit.workflow.drawing import draw
     from certkit.workflow.issuing import NOT_ASKED, IssuedFiles, Logging, issue, own_trust
     from certkit.workflow.judging import assess, measured_icc, refuse_inside
     from certkit.workflow.named import (
         DEFAULT_PROFILE,
+        load_context,
         load_profile,
         named_text,
         packaged_profiles,
@@ -34,9 +35,16 @@ __getattr__ = lazy(
     {
         "comparing": ("compare", "drift"),
         "demonstration": ("demo",),
-        "drawing": ("draw", "load_context"),
+        "drawing": ("draw",),
         "issuing": ("NOT_ASKED", "IssuedFiles", "Logging", "issue", "own_trust"),
         "judging": ("assess", "measured_icc", "refuse_inside"),
-        "named": ("DEFAULT_PROFILE", "load_profile", "named_text", "packaged_profiles", "profile_text"),
+        "named": (
+            "DEFAULT_PROFILE",
+            "load_context",
+            "load_profile",
+            "named_text",
+            "packaged_profiles",
+            "profile_text",
+        ),
     },
 )

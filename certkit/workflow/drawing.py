@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certkit import files, report
+from certkit import report
 from certkit.progress import SILENT, Progress
 from certkit.workflow.judging import judge
 
@@ -15,16 +15,6 @@ if TYPE_CHECKING:
 
     from certkit.evidence.context import Given
     from certkit.report import View
-
-
-def load_context(path: Path) -> Given:
-    """Return the ``context.json`` at `path`; raises `InputError` where it is malformed."""
-    from certkit.evidence import context  # noqa: PLC0415 - most reports have none
-    from certkit.report.argument.challenges import check_answers  # noqa: PLC0415 - the same
-
-    given = context.read(files.read(path, limit=context.MAX_BYTES), where=str(path), folder=path.parent)
-    check_answers(given)
-    return given
 
 
 def draw(

@@ -1,4 +1,4 @@
-"""Profiles and other packaged files by name, or a user's own by their path.
+"""Profiles and other packaged files by name, or a user's own by their path; and what answers challenges.
 
     load_profile("hb-eval-2026"), load_profile("./house-rule.toml")
 
@@ -17,6 +17,7 @@ from certkit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from certkit.assessment.profile import Profile
+    from certkit.evidence.context import Given
 
 DEFAULT_PROFILE: Final = "hb-eval-2026"
 MAX_TEXT: Final = 4 << 20
@@ -82,3 +83,13 @@ def load_profile(name: str, *, linted: bool = True) -> Profile:
     if faults := profile_faults(profile):
         raise InputError("profile.invalid", "\n  ".join(faults), where=name)
     return profile
+
+
+def load_context(path: Path) -> Given:
+    """Return the ``context.json`` at `path`; raises `InputError` where it is malformed."""
+    from certkit.evidence import context  # noqa: PLC0415 - most are judged without answers
+    from certkit.report.argument.challenges import check_answers  # noqa: PLC0415 - the same
+
+    given = context.read(files.read(path, limit=context.MAX_BYTES), where=str(path), folder=path.parent)
+    check_answers(given)
+    return given

@@ -71,8 +71,7 @@ def evidence_of(
             raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
         return {}
     from certkit.passport.claim import from_bundle  # noqa: PLC0415 - only where there is evidence
-    from certkit.workflow.drawing import load_context  # noqa: PLC0415 - the same
-    from certkit.workflow.named import load_profile  # noqa: PLC0415 - the same
+    from certkit.workflow.named import load_context, load_profile  # noqa: PLC0415 - the same
 
     opened, replayed = from_bundle(
         list(bundles),

@@ -55,7 +55,8 @@ def test_an_exported_tree_is_audited_like_the_registry(logged: Path) -> None:
     ("out", "code", "exit_code"),
     [
         ("issuer", "registry.export", 7),
-        ("registry", "registry.export", 7),
+        ("registry", "usage.option", 2),
+        ("registry/public", "usage.option", 2),
         ("public.pem", "file.unwritable", 2),
     ],
 )
@@ -150,6 +151,7 @@ def test_a_change_of_keys_that_was_interrupted_is_finished(logged: Path) -> None
     (registry / KEY_FILE).write_bytes(old)
     refused = certkit(*append(logged, "--json"))
     assert (refused.code, refused.document["error"]["code"]) == (2, "registry.log-key")
+    assert f"certkit registry rotate-key {registry}" in refused.document["error"]["hint"]
     again = certkit("registry", "rotate-key", registry, "--json")
     assert (again.code, again.document["size"]) == (0, 2)
     assert certkit(*append(logged, "-q")).code == 0

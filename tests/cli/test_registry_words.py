@@ -219,6 +219,11 @@ def test_a_passport_on_other_evidence_that_shows_no_loss_ends_the_drift(place: P
     done = certkit("registry", "history", "registry", NAME, "--json")
     assert [row["drift"] for row in done.document["passports"]] == [None, "DRIFTED", None]
     assert done.code == 0
+    assert ending("revoke", "registry", "1", "--replaced-by", "3").code == 0
+    by = f" by {passport_ids(place / 'registry')[-1][7:19]}"
+    listed, told = certkit("registry", "list", "registry"), certkit("registry", "history", "registry", NAME)
+    assert narrow(listed).splitlines()[-1].endswith(by)
+    assert narrow(told).splitlines()[-1].endswith(by)
 
 
 # Attempts

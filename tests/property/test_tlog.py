@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from certkit.errors import CertkitError, InputError, MismatchError
-from certkit.tlog import proof, tiles, tree
+from certkit.tlog import checkpoint, tiles, tree
 from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint, sign_checkpoint
 from certkit.tlog.note import KeyType, Signature, VerifierKey, parse_note, write_note
 from certkit.tlog.tree import Hash
@@ -145,7 +145,7 @@ def test_checkpoints_come_back(
 def test_readers_never_fail_otherwise_than_by_refusing(data: bytes) -> None:
     for head in (b"", b"c2sp.org/tlog-proof@v1\n", b"a\n1\n", b"text\n\n\xe2\x80\x94 a "):
         with suppress(InputError):
-            proof.parse(head + data)
+            checkpoint.parse_proof(head + data)
         with suppress(InputError):
             parse_note(head + data)
         text = (head + data).decode(errors="replace")

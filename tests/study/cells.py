@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from certkit.assessment.kinds import TaskMean
-from certkit.assessment.statistics import anytime, posterior
+from certkit.assessment.statistics import posterior
 from certkit.assessment.statistics.posterior import Scale
 from certkit.evidence.summary.tasks import Shared, TaskSums
 
@@ -196,8 +196,8 @@ def looking(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
     for stop in range(15, k + 1, 5):
         fixed |= posterior.above(summed(y[:, :stop], np.full(stop, 5)), SHARE, tau) > delta
         for number in np.flatnonzero(~always):
-            means, counts = anytime.distinct(y[number, :stop] / 5)
-            always[number] = anytime.log_evidence(means, counts, tau) >= -np.log(1 - delta)
+            means, counts = posterior.distinct(y[number, :stop] / 5)
+            always[number] = posterior.anytime_evidence(means, counts, tau) >= -np.log(1 - delta)
     yield Cell("looking", 2, "fixed bound, looked at every 5 tasks", k, draws, float(fixed.mean()))
     yield Cell("looking", 2, "bound at any time, looked at every 5 tasks", k, draws, float(always.mean()))
 

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 PROMPTS: list[str] = []
 
 PROGRAM = """
-import json, os, sys, time
+import json, os, subprocess, sys, time
 how = sys.argv[1]
 for number, line in enumerate(sys.stdin):
     asked = json.loads(line)
     if how == "dies" and number == 3: os._exit(9)
-    if how == "hangs": time.sleep(60)
+    if how == "leaves-a-child":  # that holds the pipes, and outlives the program
+        subprocess.Popen(["sleep", "20"], start_new_session=True)
+    if how in {"hangs", "leaves-a-child"}: time.sleep(60)
     if how == "floods": print("x" * 3_000_000)
     if how == "babbles": print("hello")
     elif how == "other-id": print(json.dumps({"id": 0, "text": "x"}))

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from certkit.registry.auditing import Audit
     from certkit.registry.entry import AnyClaims, Logged
     from certkit.registry.writing import Appended
+    from certkit.tlog.checkpoint import LogProof
     from certkit.tlog.note import VerifierKey
-    from certkit.tlog.proof import LogProof
 
 AT: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LOG_KEY: Final = Ed25519PrivateKey.from_private_bytes(b"\1" * 32)

@@ -54,7 +54,7 @@ RIDDLES: Final = {
     "whose turn": "say who holds the lock",
     "pass(?:es)? far more often than": "makes false passes likely",
     "by other evidence": "say where the other evaluation stands",
-    "falls? if .{1,60}were judged": "say who wrongly passed which runs, and the tier that is missed",
+    r"falls? if [\s\S]{1,60}were judged": "say who wrongly passed which runs, and the tier that is missed",
 }  # fmt: skip
 
 _GAP: Final = (

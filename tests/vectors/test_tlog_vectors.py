@@ -9,7 +9,7 @@ import pytest
 
 from certkit import canonical
 from certkit.errors import InputError, MismatchError
-from certkit.tlog import proof
+from certkit.tlog import checkpoint
 from certkit.tlog.checkpoint import parse_checkpoint
 from certkit.tlog.note import VerifierKey, open_note, parse_note
 
@@ -68,7 +68,7 @@ def test_checkpoints(text: str) -> None:
 @pytest.mark.parametrize("text", _cases("proof"))
 def test_proofs(text: str) -> None:
     with pytest.raises(InputError) as caught:
-        proof.parse(_filled(text).encode())
+        checkpoint.parse_proof(_filled(text).encode())
     assert caught.value.code == "tlog.proof"
 
 
@@ -77,7 +77,7 @@ def test_the_stand_ins_are_themselves_accepted() -> None:
     assert parse_note(_filled("text\n\nSIG").encode()).text == "text\n"
     assert parse_checkpoint(_filled("origin\n7\nROOT\n")).size == 7
     text = "c2sp.org/tlog-proof@v1\nextra AAAA\nindex 5\nROOT\n\ntext\n\nSIG"
-    assert proof.parse(_filled(text).encode()).index == 5
+    assert checkpoint.parse_proof(_filled(text).encode()).index == 5
 
 
 def test_a_note_that_is_not_utf_8_is_refused() -> None:

@@ -11,13 +11,19 @@ reading does not meet is never met here. The row's kind computes the bound
 - Consistency has no known bound: it is compared as it is. Yes-or-no rows, and rows that every run must
   meet, which no bound reaches, stand as the table reads them.
 
-With ``stopping = "anytime"`` in the profile the bounds are those of `certkit.assessment.statistics.anytime`.
+Beside Wilson's interval stand Clopper and Pearson's, Jeffreys', and that of the task posterior. The first
+three treat runs as independent, the last one tasks. It is computed with equal task weights and with weights
+by number of runs, each limit at one-sided confidence (1 + level)/2; the wider limits are taken.
+
+With ``stopping = "anytime"`` in the profile the bounds are those of
+`certkit.assessment.statistics.posterior`.
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
@@ -27,19 +33,23 @@ from certkit.assessment.criteria import Bounded, Row, Status, passes
 from certkit.assessment.kinds import AsItIs, Attested, Kind, TaskMean, fewest, holds, kind_of
 from certkit.assessment.metrics import metrics_2025, metrics_2026
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.metrics.metric import shown
-from certkit.assessment.metrics.view import View
+from certkit.assessment.metrics.metric import State, shown
+from certkit.assessment.metrics.series import METRICS, View
 from certkit.assessment.rater_error.labels import OF_OUTCOMES, gives_outcomes, labelled, unlabelled
+from certkit.assessment.statistics import posterior
+from certkit.assessment.statistics.estimators import LEVEL, Interval, clopper_pearson, jeffreys
 from certkit.assessment.statistics.posterior import FIVE, corrected, tasks_needed
 from certkit.wording import many
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from collections.abc import Iterator
 
+    from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.profile import Profile, Reading
     from certkit.evidence.bundle.manifest import Manifest
     from certkit.evidence.summary.summary import Summary
     from certkit.evidence.summary.tasks import Number, TaskSums
+
 
 ICC = 0.3
 """How much runs of one task are taken to correlate in rates, and where the tasks found are all alike."""
@@ -281,3 +291,47 @@ def _round(number: int) -> int:
     """Return a number to two digits, rounded up: it is an estimate and shall look like one."""
     step: int = 10 ** max(0, len(str(number)) - 2)
     return -(-number // step) * step
+
+
+LEAST: Final = 2
+"""Tasks below which there is no interval: one task shows nothing of how tasks differ."""
+
+_BINOMIAL: Final = {
+    "c_nom",
+    "r_op",
+    "irs",
+    "domain_min",
+    "adversarial_resistance",
+    "cn_frr",
+    "novel_fault",
+    "harness_errors",
+}
+
+
+def with_intervals(metrics: dict[str, Metric], view: View) -> dict[str, Metric]:
+    """Return the metrics with their further intervals; those without evidence as they are."""
+    result = {}
+    for name, metric in metrics.items():
+        further = [*_binomial(metric), *_of_tasks(metric, view)]
+        result[name] = structs.replace(metric, intervals=tuple(further)) if further else metric
+    return result
+
+
+def _binomial(metric: Metric) -> tuple[Interval, ...]:
+    if metric.id not in _BINOMIAL or not metric.n or not isinstance(metric.value, Fraction):
+        return ()
+    successes = int(metric.value * metric.n)
+    return clopper_pearson(successes, metric.n), jeffreys(successes, metric.n)
+
+
+def _of_tasks(metric: Metric, view: View) -> Iterator[Interval]:
+    if metric.id not in METRICS or metric.state is State.UNMEASURED:
+        return
+    kind = TaskMean(metric.id)
+    sums = view.sums(metric.id)
+    if sums is not None and sums.k >= LEAST:
+        low, high = (
+            float(scale.back(posterior.lower(sums, scale, (1 + LEVEL) / 2)))
+            for scale in (kind.scale(sums, lower=lower) for lower in (True, False))
+        )
+        yield Interval(low=low, high=high, method="task-posterior")

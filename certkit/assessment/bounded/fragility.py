@@ -18,11 +18,10 @@ from msgspec import Struct, structs
 from certkit.assessment.bounded import Judged, least_tasks, lower, of_every_run, row_passes, shows
 from certkit.assessment.criteria import Row, Status
 from certkit.assessment.kinds import AsItIs, Attested, Posterior, TaskMean
-from certkit.assessment.metrics.series import COST
-from certkit.assessment.metrics.view import restricted
+from certkit.assessment.metrics.series import COST, restricted
 from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.samples import Changed, LeftOut, successes
-from certkit.assessment.statistics import anytime
+from certkit.assessment.statistics import posterior
 from certkit.assessment.statistics.estimators import least
 from certkit.assessment.statistics.posterior import PRIORS
 from certkit.assessment.words import ORDER
@@ -253,13 +252,13 @@ def _posteriors(judged: Judged) -> dict[int, TierPosterior]:
     if sample.sums("r_op") is None:
         return {}
     tasks = sample.tasks("r_op")
-    means, counts = anytime.distinct(tasks.y / tasks.n)
+    means, counts = posterior.distinct(tasks.y / tasks.n)
     told = {}
     for tier, tau in judged.profile.tau.items():
         rows = [row for row in judged.rows if isinstance(judged.kind(row), Posterior) and row.tier == tier]
         asked = max([judged.confidence(tier), *(row.threshold for row in rows if row.threshold is not None)])
         holds = bool(rows) and all(row.deciding(judged.profile.reading) is Status.MET for row in rows)
-        evidence = anytime.log_evidence(means, counts, float(tau))
+        evidence = posterior.anytime_evidence(means, counts, float(tau))
         told[tier] = TierPosterior(
             holds=holds,
             specificity_falls_at=_specificity(judged, tau, asked) if holds else None,

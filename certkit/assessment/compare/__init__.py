@@ -37,8 +37,7 @@ from certkit.assessment.drift.rows import LEAST
 from certkit.assessment.metrics import metrics_2026
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import State
-from certkit.assessment.metrics.series import series
-from certkit.assessment.metrics.view import View
+from certkit.assessment.metrics.series import View, series
 from certkit.assessment.result import AgentPart
 from certkit.assessment.statistics.estimators import LEVEL, Interval
 from certkit.document import fill

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from certkit.assessment.compare.document import Side
-    from certkit.assessment.metrics.view import View
+    from certkit.assessment.metrics.series import View
 
     Floats = NDArray[np.float64]
     Cells = Mapping[tuple[str, str], Sequence[float]]

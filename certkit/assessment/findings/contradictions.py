@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment.bounded import Judged
     from certkit.assessment.findings.findings import Finding
-    from certkit.assessment.metrics.view import View
+    from certkit.assessment.metrics.series import View
 
 HALF: Final = Fraction(1, 2)
 TENTH: Final = Fraction(1, 10)

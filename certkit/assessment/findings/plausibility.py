@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment.findings.findings import Finding
     from certkit.assessment.metrics.metric import Metric
-    from certkit.assessment.metrics.view import View
+    from certkit.assessment.metrics.series import View
     from certkit.assessment.profile import Profile
     from certkit.evidence.summary.summary import Clusters, Tally
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment.findings.findings import Finding
     from certkit.assessment.integrity.document import IntegrityDocument
-    from certkit.assessment.metrics.view import View
+    from certkit.assessment.metrics.series import View
     from certkit.assessment.profile import Profile
     from certkit.evidence.bundle.manifest import Facts, Manifest
 
@@ -44,6 +44,7 @@ def provenance(view: View, facts: Facts, profile: Profile) -> Iterator[Finding]:
     yield from _missing(view)
     yield from _protocol(view, profile)
     yield from _import(facts.manifest)
+    yield from _period(view)
     yield from _traces(view)
 
 
@@ -158,6 +159,17 @@ def _import(manifest: Manifest) -> Iterator[Finding]:
         if note.kind in {"odd", "refused"}:
             detail = f": {note.detail}" if note.detail else ""
             yield finding(f"import-{note.kind}", f"{note.what} ({note.count:,}){detail}")
+
+
+def _period(view: View) -> Iterator[Finding]:
+    """Compare the declared period with the first and last start time."""
+    period, times = view.manifest.protocol.period, view.summary.times
+    start, end = period.span if period else (None, None)
+    early = start is not None and times.first is not None and times.first < start
+    late = end is not None and times.last is not None and times.last > end
+    if early or late:
+        side = "before and after" if early and late else "before" if early else "after"
+        yield finding("outside-period", f"runs started {side} the declared period")
 
 
 def commitments(scored: IntegrityDocument | None) -> Iterator[Finding]:

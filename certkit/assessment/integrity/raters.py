@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import UNSET, structs
 
 from certkit.assessment.integrity.document import Assigner, Audit, Construct, Difficulty, RaterPair
-from certkit.assessment.rater_error.agreement import contingency, icc, kappa
+from certkit.assessment.rater_error.labels import contingency, icc, kappa
 from certkit.probes.matching import Verdict
 from certkit.probes.records import Band, Family
 

@@ -29,7 +29,7 @@ from certkit.evidence.summary.summary import PEI_SCALE, STRETCHES, WINDOW
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from certkit.assessment.metrics.view import View
+    from certkit.assessment.metrics.series import View
     from certkit.evidence.summary.summary import Stretch, Window
 
 TREND: Final = 20

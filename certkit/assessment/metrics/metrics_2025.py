@@ -23,7 +23,7 @@ from certkit.assessment.statistics.estimators import wilson
 from certkit.evidence.summary.summary import pei25_sum
 
 if TYPE_CHECKING:
-    from certkit.assessment.metrics.view import View
+    from certkit.assessment.metrics.series import View
     from certkit.evidence.bundle.manifest import Manifest
     from certkit.evidence.summary.summary import Tally
 

@@ -23,7 +23,7 @@ from certkit.assessment.metrics.metric import (
     too_many_harness_errors,
     unmeasured,
 )
-from certkit.assessment.rater_error.agreement import kappa
+from certkit.assessment.rater_error.labels import kappa
 from certkit.assessment.statistics.estimators import posterior, wilson
 from certkit.evidence.records.record import SINGLE_FAULTS, Condition
 from certkit.evidence.summary.summary import PEI_SCALE, Cell, Tally, pei_sum
@@ -31,7 +31,7 @@ from certkit.evidence.summary.summary import PEI_SCALE, Cell, Tally, pei_sum
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from certkit.assessment.metrics.view import View
+    from certkit.assessment.metrics.series import View
 
 NO_FAULTS: Final = "no run under a fault"
 

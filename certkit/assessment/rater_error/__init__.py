@@ -18,9 +18,17 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct, structs
 
 from certkit.assessment.findings.findings import finding
-from certkit.assessment.rater_error.agreement import Agreement, Estimate, compare, icc
 from certkit.assessment.rater_error.corrected import Correction, Labels, Share, correction, share
-from certkit.assessment.rater_error.labels import PASSES, counted, gives_outcomes, judge_of
+from certkit.assessment.rater_error.labels import (
+    PASSES,
+    Agreement,
+    Estimate,
+    compare,
+    counted,
+    gives_outcomes,
+    icc,
+    judge_of,
+)
 from certkit.assessment.statistics.posterior import Scale
 from certkit.evidence.bundle.calibration import ABSENT
 from certkit.wording import many
@@ -29,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.assessment.findings.findings import Finding
-    from certkit.assessment.metrics.view import View
+    from certkit.assessment.metrics.series import View
     from certkit.evidence.bundle.calibration import Calibration
     from certkit.evidence.bundle.manifest import Protocol
 

@@ -1,28 +1,42 @@
-"""Whether a model gave the outcomes, which rater it is, and what a person's labels say of each series.
+"""Whether a model gave the outcomes, what a person's labels say of each series, and how far raters agree.
 
 A series takes the labels of its own runs: those of its conditions, and in one domain those of the domain. The
 judge passed what the record holds as a success, whatever the calibration says. An item that is no run of the
 bundle has no condition; it counts in every series, and is a finding.
+
+How far raters agree: Cohen's κ and its weighted forms, ICC(2,1), mean absolute difference. Scores are
+integers (millionths), values exact fractions, so that the order of ratings changes nothing. An estimate
+carries its number of items and raters, its method and its source; where it does not exist it says why.
+
+- J. Cohen, Educ. Psychol. Meas. 20 (1960) 37; weighted: Psychol. Bull. 70 (1968) 213.
+- J. L. Fleiss, J. Cohen, B. S. Everitt, Psychol. Bull. 72 (1969) 323: the standard error of both.
+- P. E. Shrout, J. L. Fleiss, Psychol. Bull. 86 (1979) 420; K. O. McGraw, S. P. Wong, Psychol. Methods 1
+  (1996) 30: ICC(2,1), two-way random effects, absolute agreement, one rater.
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import isfinite
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from msgspec import Struct
+import numpy as np
+from msgspec import Struct, structs
 
 from certkit.assessment.metrics import series as of_runs
 from certkit.assessment.metrics.metric import names
 from certkit.assessment.rater_error.corrected import Labels
+from certkit.assessment.statistics.estimators import LEVEL, Interval, Z
 from certkit.evidence.bundle.calibration import ABSENT, MILLION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from certkit.assessment.kinds import Sample
     from certkit.evidence.bundle.calibration import Calibration
     from certkit.evidence.bundle.manifest import Protocol
+
 
 OF_OUTCOMES: Final = frozenset(
     (
@@ -174,3 +188,173 @@ def unlabelled(calibration: Calibration | None, protocol: Protocol) -> str | Non
     if not counted(calibration, judge, recorded=True).runs:
         return f"how often {judge} errs is unknown: no run that it scored is labelled by a person"
     return None
+
+
+MAX_CATEGORIES: Final = 20
+"""Distinct scores beyond which they are measurements and not categories."""
+_NO_ITEM: Final = "no item scored by both"
+_ZERO: Final = 1e-12
+"""A standard error below it is 0 but for rounding."""
+
+Weights = Literal["none", "linear", "quadratic"]
+_KAPPA: Final[dict[Weights, tuple[str, str]]] = {
+    "none": ("Cohen's κ", "Cohen 1960"),
+    "linear": ("weighted κ, weights 1 - |difference|/range", "Cohen 1968; Cicchetti & Allison 1971"),
+    "quadratic": ("weighted κ, weights 1 - (difference/range)²", "Cohen 1968; Fleiss & Cohen 1973"),
+}
+
+
+class Estimate(Struct, frozen=True, kw_only=True):
+    """A measure of agreement over `items` scored by `raters`; with a `reason` where part of it is null."""
+
+    value: float | None
+    items: int
+    raters: int
+    se: float | None = None
+    interval: Interval | None = None
+    method: str
+    source: str
+    reason: str | None = None
+
+
+def kappa(table: Sequence[Sequence[int]], scores: Sequence[int], weights: Weights = "none") -> Estimate:
+    """Return κ of two raters from their contingency table, with the standard error of Fleiss et al. 1969.
+
+    table[i][j] counts the items to which one rater gave scores[i] and the other scores[j]. Weights depend on
+    the distance of the scores, so that a score that nobody gave changes nothing.
+    """
+    counts = np.array(table, object).reshape(len(scores), len(scores))
+    n = int(counts.sum())
+    bare = _kappa(n, weights)
+    if n == 0:
+        return structs.replace(bare, reason=_NO_ITEM)
+    distance = abs(np.subtract.outer(np.array(scores, object), np.array(scores, object)))
+    span = max(1, int(distance.max()))
+    agree, full = {
+        "none": ((distance == 0).astype(object), 1),
+        "linear": (span - distance, span),
+        "quadratic": (span**2 - distance**2, span**2),
+    }[weights]
+    rows, columns = counts.sum(axis=1), counts.sum(axis=0)
+    observed = Fraction(int((agree * counts).sum()), full * n)
+    chance = Fraction(int(rows @ agree @ columns), full * n * n)
+    if chance == 1:
+        reason = "one and the same score throughout: agreement by chance is certain"
+        return structs.replace(bare, reason=reason)
+    value = float((observed - chance) / (1 - chance))
+    po, pe, w = float(observed), float(chance), agree.astype(np.float64) / full
+    by_row, by_column = (total.astype(np.float64) / n for total in (rows, columns))
+    lean = w * (1 - pe) - np.add.outer(w @ by_column, by_row @ w) * (1 - po)
+    variance = (counts.astype(np.float64) / n * (lean - (po * pe - 2 * pe + po)) ** 2).sum() / n
+    se = float(np.sqrt(variance)) / (1 - pe) ** 2
+    if se < _ZERO:
+        return structs.replace(
+            bare, value=value, reason="no interval: the raters differ on no item, or on all"
+        )
+    low, high = max(-1.0, value - Z * se), min(1.0, value + Z * se)
+    interval = Interval(low=low, high=high, method="fleiss-cohen-everitt")
+    return structs.replace(bare, value=value, se=se, interval=interval)
+
+
+def _kappa(n: int, weights: Weights, reason: str | None = None) -> Estimate:
+    """Return a κ over `n` items without its value."""
+    method, source = _KAPPA[weights]
+    return Estimate(value=None, items=n, raters=2, method=method, source=source, reason=reason)
+
+
+def icc(rows: Sequence[Sequence[int]]) -> Estimate:
+    """Return ICC(2,1) of a complete table of items × raters, with the F interval of Shrout & Fleiss 1979."""
+    n, k = len(rows), len(rows[0]) if rows else 0
+    bare = Estimate(
+        value=None,
+        items=n,
+        raters=k,
+        method="ICC(2,1), two-way random, absolute agreement",
+        source="Shrout & Fleiss 1979; McGraw & Wong 1996",
+    )
+    if n < 2 or k < 2:  # noqa: PLR2004 - a variance needs two
+        few = "fewer than two raters" if k == 1 else "fewer than two items scored by all raters"
+        return structs.replace(bare, reason=few)
+    by_item = [sum(row) for row in rows]
+    by_rater = [sum(column) for column in zip(*rows, strict=True)]
+    square = sum(by_item) ** 2
+    # Sums of squares, n·k times each, as integers.
+    of_items = n * sum(total * total for total in by_item) - square
+    of_raters = k * sum(total * total for total in by_rater) - square
+    rest = n * k * sum(x * x for row in rows for x in row) - square - of_items - of_raters
+    msr = Fraction(of_items, n - 1)
+    msc = Fraction(of_raters, k - 1)
+    mse = Fraction(rest, (n - 1) * (k - 1))
+    whole = msr + (k - 1) * mse + k * (msc - mse) / n
+    if whole == 0:
+        return structs.replace(bare, reason="neither the items nor the raters differ")
+    value = float((msr - mse) / whole)
+    if not (msr and mse):
+        what = "the raters differ by nothing but constants" if msr else "the items do not differ"
+        return structs.replace(bare, value=value, reason=f"no interval: {what}")
+    return structs.replace(bare, value=value, interval=_icc_interval(value, msr / mse, msc / mse, n, k))
+
+
+def _icc_interval(value: float, f_items: Fraction, f_raters: Fraction, n: int, k: int) -> Interval:
+    """Return the interval of ICC(2,1) from its two F ratios; Satterthwaite degrees of freedom."""
+    from scipy.special import fdtri  # noqa: PLC0415 - heavy
+
+    fr, fc = float(f_items), float(f_raters)
+    a, b = k * value * fc, n * (1 + (k - 1) * value) - k * value
+    v = (n - 1) * (k - 1) * (a + b) ** 2 / ((n - 1) * a * a + b * b)
+    upper = (1 + LEVEL) / 2
+    lower_f, upper_f = float(fdtri(n - 1, v, upper)), float(fdtri(v, n - 1, upper))
+    shift = k * fc + k * n - k - n
+    low = n * (fr - lower_f) / (lower_f * shift + n * fr)
+    high = n * (upper_f * fr - 1) / (shift + n * upper_f * fr)
+    # Degrees of freedom near 0 leave an end open.
+    low, high = (low if isfinite(low) else -1.0), (high if isfinite(high) else 1.0)
+    return Interval(low=max(-1.0, low), high=min(1.0, high), method="shrout-fleiss")
+
+
+class Agreement(Struct, frozen=True, kw_only=True):
+    """Two raters (or one and the reference) over the items that both scored.
+
+    `success` is κ of the scores read as success and failure, null for a variable that is no outcome;
+    `quadratic` takes the distinct scores as categories in their order, and `mae` is the mean absolute
+    difference.
+    """
+
+    a: str
+    b: str
+    items: int
+    success: Estimate | None
+    quadratic: Estimate
+    mae: float | None
+
+
+def compare(
+    a: str, b: str, x: Sequence[int], y: Sequence[int], *, passes: int | None, scale: int
+) -> Agreement:
+    """Return how far scores `x` of a and `y` of b agree, in units of 1/`scale`; success at `passes`."""
+    success = None
+    if passes is not None:
+        success = kappa(contingency([i >= passes for i in x], [j >= passes for j in y], [0, 1]), [0, 1])
+    scores = sorted({*x, *y})
+    if len(scores) <= MAX_CATEGORIES:
+        quadratic = kappa(contingency(x, y, scores), scores, "quadratic")
+    else:
+        quadratic = _kappa(len(x), "quadratic", f"more than {MAX_CATEGORIES} distinct scores: no categories")
+    apart = sum(abs(i - j) for i, j in zip(x, y, strict=True))
+    return Agreement(
+        a=a,
+        b=b,
+        items=len(x),
+        success=success,
+        quadratic=quadratic,
+        mae=float(Fraction(apart, len(x) * scale)) if x else None,
+    )
+
+
+def contingency(x: Sequence[int], y: Sequence[int], scores: Sequence[int]) -> list[list[int]]:
+    """Return how often each pair of `scores` occurs."""
+    place = {score: number for number, score in enumerate(scores)}
+    table = [[0] * len(scores) for _ in scores]
+    for i, j in zip(x, y, strict=True):
+        table[place[i]][place[j]] += 1
+    return table

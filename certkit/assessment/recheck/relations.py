@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, model_validator
 
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.recheck.claim import Claim, Name, Result, Runs, State, Text
+from certkit.assessment.recheck.claim import Claim, Name, Range, Result, Runs, State, Text
 from certkit.assessment.recheck.printed import (
     Number,
     Operator,
@@ -195,22 +195,31 @@ class EveryClaim(Claim):
     kind: Literal["every"]
     operator: Operator
     bound: Number
-    values: Several
+    values: Annotated[tuple[Statement, ...], Field(min_length=1, max_length=1000)]
 
     def check(self, profiles: Profiles) -> Result:  # noqa: ARG002 - the same door for all claims
         """Return whether the statement can hold of every value, naming the values that contradict it."""
-        against = [
-            item.text
-            for item in self.values
-            if not compare(
-                item.high if self.operator[0] == ">" else item.low, self.operator, self.bound.value
-            )
-        ]
+        states = {item.text: self._stands(item) for item in self.values}
+        against = [text for text, state in states.items() if state is not State.CONSISTENT]
         low, high = min(item.low for item in self.values), max(item.high for item in self.values)
         words = f"against it: {', '.join(against)}" if against else f"the values are {spread(low, high)}"
-        return self.judged(
-            f"every value {self.operator} {self.bound.text}", words, low, high, fits=not against
-        )
+        worst = min(states.values(), key=list(State).index)
+        meets = "; some value meets both" if worst is State.INCONSISTENT else ""
+        said = f"every value {self.operator} {self.bound.text}"
+        return self.result(worst, said, words + meets, computed=Range(low=low, high=high))
+
+    def _stands(self, item: Printed) -> State:
+        """Return how a value stands to the statement; a bound is inconsistent with it where both can hold."""
+        sign, bound = self.operator, self.bound.value
+        if not item.operator:
+            holds = compare(item.high if sign[0] == ">" else item.low, sign, bound)
+            return State.CONSISTENT if holds else State.IMPOSSIBLE
+        holds = compare(item.value, sign, bound)
+        if item.operator[0] == sign[0]:
+            given = holds or (item.operator, item.value) == (sign, bound)
+            return State.CONSISTENT if given else State.INCONSISTENT
+        both = holds and compare(bound, item.operator, item.value)
+        return State.INCONSISTENT if both else State.IMPOSSIBLE
 
 
 class Saying(Authored):

@@ -52,22 +52,22 @@ def doctor() -> None:
 
     Example: certkit doctor
     """
-    found = Doctor(
+    state = Doctor(
         certkit=__version__,
         python=platform.python_version(),
         missing=_missing(),
         pdf_missing=report.pdf_missing(),
         settings=list(_in_force()),
     )
-    emit(found, _screen(found), hints=report.HINTS if found.pdf_missing else ())
+    emit(state, _screen(state), hints=report.HINTS if state.pdf_missing else ())
 
 
-def _screen(found: Doctor) -> Iterator[str]:
-    yield f"certkit {found.certkit}, Python {found.python}, {platform.platform(terse=True)}"
-    yield from (f"missing: pip install {name}" for name in found.missing)
-    yield from fold(f"PDF: {found.pdf_missing or 'Pango, HarfBuzz and the font of reports are here'}")
+def _screen(state: Doctor) -> Iterator[str]:
+    yield f"certkit {state.certkit}, Python {state.python}, {platform.platform(terse=True)}"
+    yield from (f"missing: pip install {name}" for name in state.missing)
+    yield from fold(f"PDF: {state.pdf_missing or 'Pango, HarfBuzz and the font of reports are here'}")
     yield ""
-    for item in found.settings:
+    for item in state.settings:
         yield f"{item.name:<14}{item.value!s:<24}{item.source}"
 
 

@@ -227,6 +227,8 @@ def _words(logged: Entry) -> str:
     claims = logged.claims
     if logged.type == "key":
         return f"the log is handed over to its key {VerifierKey.parse(claims['new']).key_id.hex()}"
+    if logged.type == "supersede":
+        return f"by {brief(claims['by'])}"
     told = claims.get("result") or claims.get("reason") or claims.get("text")
     return ": ".join(filter(None, [told, claims.get("detail") or ", ".join(claims.get("rows", ()))]))
 
@@ -308,8 +310,7 @@ def _history(told: RegistryHistory) -> Iterator[str]:
         yield ""
         yield "Events:"
     for event in told.events:
-        claims = event.entry.claims
-        by = f" by {brief(claims['by'])}" if "by" in claims else f": {_words(event.entry)}"
-        about = " ".join(filter(None, [event.entry.type, brief(claims.get("passport_id"))]))
-        line = f"{event.index:>4}  {event.entry.issued_at[:10]}  {about}{by}"
+        about = " ".join(filter(None, [event.entry.type, brief(event.entry.claims.get("passport_id"))]))
+        colon = "" if event.entry.type == "supersede" else ":"
+        line = f"{event.index:>4}  {event.entry.issued_at[:10]}  {about}{colon} {_words(event.entry)}"
         yield from fold(line, first="  ", rest=" " * 20)

@@ -130,6 +130,7 @@ def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
         digest=canonical.digest(canonical.canonical(sealed_document)),
         sealed=listed is not None,
         agent_digest=canonical.digest(canonical.canonical(document["agent"])),
+        unread=("context.json",) * ("context.json" in present),
     )
     return Bundle(root=root, document=document, files=tuple(hashed), facts=facts)
 

@@ -283,8 +283,8 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     `digest` is the bundle's digest, as sealed or, where `sealed` is false, as sealing would give it.
     `agent_digest` identifies the agent: the digest of the canonical agent object, which changes with every
-    version or component. `unread` names parts that are hashed and not read: those of
-    pooled bundles that are read of a single bundle only.
+    version or component. `unread` names parts that are hashed and not read: ``context.json``,
+    and those of pooled bundles that are read of a single bundle only.
     """
 
     manifest: Manifest

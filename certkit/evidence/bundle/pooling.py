@@ -32,7 +32,7 @@ from certkit.evidence.bundle.identity import MAX_BUNDLES, accumulation_digest
 from certkit.evidence.bundle.manifest import Attested, Facts, Manifest, Period, Protocol
 from certkit.evidence.reading.columns import ABSENT
 from certkit.evidence.summary.gather import Merge, calibration, gathered, traces
-from certkit.evidence.summary.repeats import record_lines, refuse_repetitions
+from certkit.evidence.summary.likeness import record_lines, refuse_repetitions
 from certkit.evidence.summary.summary import Traces
 from certkit.progress import SILENT, Progress
 
@@ -238,7 +238,8 @@ def _facts(bundles: Sequence[Bundle], parts: Sequence[Part], manifest: Manifest)
         digest=accumulation_digest([part.facts.digest for part in parts]),
         sealed=all(part.facts.sealed for part in parts),
         agent_digest=first.agent_digest,
-        unread=("integrity/",)
+        unread=("context.json",) * any(part.facts.unread for part in parts)
+        + ("integrity/",)
         * any(file["path"].startswith("integrity/") for bundle in bundles for file in bundle.files),
     )
 

@@ -51,6 +51,7 @@ class TaskResults(Struct, frozen=True, kw_only=True):
     utility: bool
     security: bool | None = None
     evaluation_timestamp: str | None = None
+    benchmark_version: str | None = None
 
 
 class AgentDojo(Importer):
@@ -61,6 +62,7 @@ class AgentDojo(Importer):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._utility = job.options.success == "utility"
+        self._versions: dict[str, str | None] = {}
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs of a folder or an export."""
@@ -78,7 +80,7 @@ class AgentDojo(Importer):
             draft = self.job.draft(agent)
             fields = self._fields(run, place, draft)
             if fields is not None:
-                self._remark(run, draft)
+                self._remark(run, place, draft)
                 yield Run(agent, place, row, fields, shown(run))
 
     def _typed(self, row: dict[str, Any], place: Place) -> TaskResults | None:
@@ -129,11 +131,22 @@ class AgentDojo(Importer):
         held = run.attack_type is None or self._utility or not run.security
         return Outcome.SUCCESS if run.utility and held else Outcome.FAILURE
 
-    def _remark(self, run: TaskResults, draft: Draft) -> None:
+    def _remark(self, run: TaskResults, place: Place, draft: Draft) -> None:
         placeholder = "a model service failed or refused the context; utility and security are placeholders"
         undelivered = "the log does not say whether the injected text was delivered to the agent"
         both = bool(run.attack_type and run.security and run.utility and not run.error)
+        folders = place.file.split("/")
+        moved = self.job.source.is_dir() and folders[-3] != visible(run.user_task_id.replace("/", "_"))
+        version = self._versions.setdefault(draft.agent, run.benchmark_version)
+        mixed = f"{run.benchmark_version or 'no version'} beside {version or 'no version'}"
         draft.notes.add_those(
+            (
+                moved,
+                "odd",
+                "runs of another user task than their folder names",
+                f"{place.file}: {run.user_task_id}",
+            ),
+            (run.benchmark_version != version, "odd", "runs of another version of the benchmark", mixed),
             (run.error, "odd", "runs with an error, taken as harness errors", placeholder),
             (both, "odd", f"task done and attack succeeded, taken as {self._outcome(run)}", None),
             (run.evaluation_timestamp, "unmeasured", "started_at", "evaluation_timestamp has no time zone"),

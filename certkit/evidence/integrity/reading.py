@@ -110,9 +110,11 @@ class _Reader:
                 self._data[name] = b"" if self._faults else files.read(folder / name, limit=MAX_FILE)
 
     def read(self) -> Kept:
+        before = self._faults.total
         inventory = self._checked(INVENTORY, 1, self._data[INVENTORY], Inventory)
         tasks = () if inventory is None else self._tasks(inventory)
-        questions = None if self._faults else {key for key, _, _ in asked(tasks)}
+        sound = self._faults.total == before
+        questions = {key for key, _, _ in asked(tasks)} if sound else None
         run = self._checked(RUN, 1, self._data[RUN], Run) if RUN in self._data else None
         digest = canonical.digest(self._data[INVENTORY])
         if run is not None and run.inventory != digest:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import msgspec
 import numpy as np
 
-from certkit.evidence.records import timestamps
+from certkit.evidence.records import rules
 from certkit.evidence.records.record import REQUIRED, Approach, Condition, Outcome, Record, may_be_attacked
 
 if TYPE_CHECKING:
@@ -115,9 +115,7 @@ class Columns:
                 texts[name] = filled
             else:
                 numbers[name] = pack(name, filled)
-        times = [
-            ABSENT if record.started_at is None else timestamps.of(record.started_at) for record in records
-        ]
+        times = [ABSENT if record.started_at is None else rules.of(record.started_at) for record in records]
         return cls(
             len(records),
             numbers=numbers,

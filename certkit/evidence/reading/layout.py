@@ -21,7 +21,7 @@ from msgspec import UNSET
 
 from certkit.canonical import MAX_INTEGER
 from certkit.evidence.reading.columns import ABSENT, DEFAULTS, FIELDS, KINDS, Columns, pack
-from certkit.evidence.records import timestamps
+from certkit.evidence.records import rules
 from certkit.evidence.records.record import CONDITION_PATTERN, MAX_LINE, REQUIRED, USER_FIELD
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def times_of(column: Sequence[str]) -> NDArray[np.int64]:
     for length in np.unique(lengths[lengths > 0]).tolist():
         where = np.flatnonzero(lengths == length)
         same = column if len(where) == len(column) else [column[i] for i in where.tolist()]
-        times = timestamps.parse(same)
+        times = rules.parse_times(same)
         if times is None:
             raise NotUnderstoodError
         result[where] = times

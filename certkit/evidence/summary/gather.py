@@ -23,16 +23,16 @@ from certkit.evidence.reading.columns import ABSENT, Index
 from certkit.evidence.reading.lines import Reader, blocks, checked
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Measured, Outcome, Split
-from certkit.evidence.summary.likeness import likeness, name_hash
-from certkit.evidence.summary.ordering import order
-from certkit.evidence.summary.reduce import EXTREMES, GROUP, RUN, Sums, reduce
-from certkit.evidence.summary.repeats import (
+from certkit.evidence.summary.likeness import (
     Named,
+    likeness,
+    name_hash,
     record_lines,
     refuse_repetitions,
     repeated_values,
     repetitions,
 )
+from certkit.evidence.summary.reduce import EXTREMES, GROUP, RUN, Sums, order, reduce
 from certkit.evidence.summary.summary import (
     CLUSTER_FIELDS,
     TALLY_FIELDS,

@@ -5,6 +5,10 @@ same print are alike. Equal runs prove copying only if equality by chance is unl
 if its scores together can take at least 1,000 times as many values as there are runs (`SPARE`), by the digits
 that they have: see `digits`.
 
+Names that repeat across the records of a bundle (a run id or sequence used twice, a task in two domains) are
+found by sorted 64-bit hashes, and then confirmed by comparing the names themselves, so that a collision of
+hashes cannot refuse good evidence.
+
 Everything here works on whole columns. What follows from it is for `assessment.findings` to say.
 """
 
@@ -13,31 +17,40 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 import xxhash
+from msgspec.structs import replace
 
-from certkit.evidence.reading.columns import ABSENT, DEFAULTS, KINDS
+from certkit.evidence.reading import parquet
+from certkit.evidence.reading.columns import ABSENT, DEFAULTS, KINDS, Index
+from certkit.evidence.reading.lines import blocks, repeated, split_lines, two_domains
+from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.summary.summary import Likeness
 from certkit.text import skeleton
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from certkit.evidence.bundle.folder import Bundle
     from certkit.evidence.reading.columns import Columns
+    from certkit.evidence.summary.gather import Merge
 
     Hashes = NDArray[np.uint64]
 
+
 SCORES: Final = (
     "memory_similarity",
+    "layer2_score",
     "layer3_score",
     "confidence",
     "safety_risk",
     "quality_factor",
     "traceability",
 )
-"""The continuous fields of a record; `layer2_score` is a share of constraints, and so a quotient."""
+"""The continuous fields of a record."""
 
 _NOT_MEASURED: Final = {
     *("run_id", "task_id", "cluster_id", "sequence", "started_at", "trial"),
@@ -50,7 +63,7 @@ _NUMBERS: Final = tuple(
 _BILLION: Final = 10**9
 MOST_DIGITS: Final = 9
 COUNTS: Final = 20
-"""Quotients of counts up to this one are grades, to three or four decimals, and tell runs apart badly."""
+"""Quotients of counts up to this one are grades, to three decimals or more, and tell runs apart badly."""
 
 SPARE: Final = 3
 """Powers of ten by which the values that scores can take must outnumber the runs."""
@@ -93,7 +106,8 @@ def prints(columns: Columns) -> Hashes:
 def digits(columns: Columns) -> NDArray[np.uint8]:
     """Return how many digits the `SCORES` of each run have together.
 
-    Two decimals count as one digit, one as none, more than three as `MOST_DIGITS`, a quotient as none.
+    Two decimals count as one digit, one as none, more than three as `MOST_DIGITS`, a quotient as none. One
+    decimal of `traceability`, which runs from 1 to 5, counts as one digit too unless it is a half.
     """
     total = np.zeros(columns.size, np.uint8)
     for name in SCORES:
@@ -104,16 +118,32 @@ def digits(columns: Columns) -> NDArray[np.uint8]:
             for zeros, fewer in ((6, 6), (7, 2), (8, 1)):  # from 9 digits to 3, 1 and 0
                 quotient = whole / 10**zeros
                 digits -= np.uint8(fewer) * (quotient == np.rint(quotient))
-            total += np.where(_QUOTIENTS[np.rint(behind * _TENTHS).astype(np.int64)], np.uint8(0), digits)
+            digits[_quotients(behind, whole)] = 0
+            if (
+                name == "traceability"
+            ):  # of 1 to 5 one decimal gives 41 values, of which whole and half are grades
+                digits[(whole % 10**8 == 0) & (whole % (5 * 10**8) != 0)] = 1
+            total += digits
     return total
 
 
-_TENTHS: Final = 10**4
-_QUOTIENTS: Final = np.zeros(_TENTHS + 1, np.bool_)
-"""Whether a number of ten-thousandths is a quotient of counts, rounded to three or four decimals."""
-for _n in range(1, COUNTS + 1):
-    for _unit in (1, 10):
-        _QUOTIENTS[np.rint(np.arange(_n + 1) / _n * _TENTHS / _unit).astype(np.int64) * _unit] = True
+def _quotients(behind: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return where a score is a quotient of counts, rounded to three decimals or more.
+
+    `behind` is the score without its integer, `whole` the same in billionths.
+    """
+    nearest = _NEAREST[np.rint(behind * _FINE).astype(np.int64)]
+    near = np.flatnonzero(np.abs(behind - nearest) * 1000 <= 1)
+    rounded = [np.rint(nearest[near] * 10**n) * 10 ** (MOST_DIGITS - n) for n in range(3, MOST_DIGITS + 1)]
+    return near.compress((np.array(rounded) == whole[near]).any(axis=0))
+
+
+_FINE: Final = 10**4
+_FRACTIONS: Final = np.unique([n / m for m in range(1, COUNTS + 1) for n in range(m + 1)])
+_NEAREST: Final = _FRACTIONS[
+    np.searchsorted((_FRACTIONS[1:] + _FRACTIONS[:-1]) / 2, np.arange(_FINE + 1) / _FINE)
+]
+"""The quotient of counts that is nearest to each number of ten-thousandths."""
 
 
 def spellings(names: Sequence[str], hashes: Hashes) -> Hashes:
@@ -208,3 +238,81 @@ def _oracles(groups: NDArray[np.void]) -> int:
     np.minimum.at(low, place, groups["oracle_low"])
     np.maximum.at(high, place, groups["oracle_high"])
     return int((low < high).sum())
+
+
+CONFIRM: Final = 100_000
+"""Repeated hashes that are confirmed by name; where there are more, the first ones are."""
+
+
+class Named(msgspec.Struct):
+    """What of a record names it."""
+
+    run_id: str
+    domain: str
+    task_id: str
+    condition: str
+    outcome: str
+    sequence: int | float | None = None
+
+
+def repetitions(
+    lines: Iterable[tuple[str, int, bytes]], merge: Merge, sequences: NDArray[Any]
+) -> Iterator[Fault]:
+    """Yield a fault for every run id and every one of `sequences` used again, and every task in two domains.
+
+    `lines` are the merged records with file and number. They are read only where hashes repeat, and the
+    names themselves compared, so that a collision of hashes refuses nothing.
+    """
+    groups = merge.groups()
+    domains = Index()
+    domain_of = np.array([domains[domain] for _, domain, _condition in merge.cells], np.uint64)
+    pairs = np.unique(np.stack([groups["task"], domain_of[groups["cell"]]]), axis=1)
+    hashes = (repeated_values(merge.run("run_id")), sequences, repeated_values(pairs[0]))
+    runs, ordered, tasks = (set(values[:CONFIRM].tolist()) for values in hashes)
+    if not (runs or ordered or tasks):
+        return
+    decoder = msgspec.json.Decoder(Named)
+    places: dict[tuple[str, str | int], str] = {}
+    homes: dict[str, tuple[str, str]] = {}
+    for path, number, line in lines:
+        record = decoder.decode(line)
+        place = f"{path}:{number}" if path else f"line {number}"
+        names: list[tuple[str, str | int]] = []
+        if name_hash(record.run_id) in runs:
+            names.append(("run_id", record.run_id))
+        if record.sequence is not None and record.sequence in ordered:
+            names.append(("sequence", int(record.sequence)))
+        for key in names:
+            if key in places:
+                yield replace(repeated(number, *key, places[key]), file=path)
+            places.setdefault(key, place)
+        if name_hash(record.task_id) in tasks:
+            domain, first = homes.setdefault(record.task_id, (record.domain, place))
+            if domain != record.domain:
+                fault = two_domains(number, record.task_id, domain, record.domain, first)
+                yield replace(fault, file=path)
+
+
+def refuse_repetitions(
+    lines: Iterable[tuple[str, int, bytes]], merge: Merge, sequences: NDArray[Any]
+) -> None:
+    """Raise `RecordFaultsError` where names repeat; see `repetitions`."""
+    if faults := Faults(repetitions(lines, merge, sequences)):
+        raise RecordFaultsError(faults)
+
+
+def repeated_values(values: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Return the values that occur more than once, sorted."""
+    ordered = np.sort(values)
+    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+
+
+def record_lines(bundle: Bundle) -> Iterator[tuple[str, int, bytes]]:
+    """Yield every line of every record file, with the path of the file and the number of the line from 1."""
+    for path in bundle.record_files:
+        number = 0
+        file = bundle.root / path
+        for block in parquet.lines(file, shown=path) if path.endswith(".parquet") else blocks(file):
+            for line in split_lines(block):
+                number += 1
+                yield path, number, line

@@ -19,7 +19,7 @@ from certkit.evidence.reading.lines import typed_line
 from certkit.evidence.records.faults import Faults, RecordFaultsError
 from certkit.evidence.records.record import Outcome, Record
 from certkit.evidence.summary.gather import gathered
-from certkit.evidence.summary.repeats import record_lines
+from certkit.evidence.summary.likeness import record_lines
 from certkit.text import visible
 
 if TYPE_CHECKING:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
+TAG_BYTES: Final = 9
+"""Of the tag by which a passport names a task."""
+
 FINE: Final = 2**256
 """Sums of quotients are taken in steps of 1/FINE: exact for powers of 2, else far below any double."""
 

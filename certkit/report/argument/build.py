@@ -19,7 +19,7 @@ from certkit import canonical
 from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.catalogue import CATALOGUE, Group
 from certkit.document import Digest, Document, Part, Text, Tier, fill
-from certkit.evidence.context import HazardIdentification
+from certkit.evidence.context import HazardIdentification, refuse
 from certkit.report import words
 from certkit.report.argument.challenges import (
     ASSUMED,
@@ -138,10 +138,21 @@ class Argument(Document, frozen=True, kw_only=True, dict=True, tag="urn:certkit:
 
 
 def build(case: Case) -> Argument:
-    """Return the argument of a case, with the state of every node."""
+    """Return the argument of a case, with the state of every node.
+
+    Raises `InputError` ``context.invalid`` where an indicator is about a node that there is not.
+    """
     raised = challenges(case)
     effects = {f"ch-{item.code}": _EFFECTS[item.state] for item in raised if item.state in _EFFECTS}
     graph = settled(_Builder(case).built(raised), effects)
+    if case.given and not case.stale:
+        known = {*graph.by_id, *(hazard.id for hazard in case.context.hazards or ())}
+        unknown = (
+            f"/monitoring/{place}/claim: the argument has no node {item.claim!r}"
+            for place, item in enumerate(case.context.monitoring or ())
+            if item.claim and item.claim not in known
+        )
+        refuse(unknown, case.given.where)
     because = tuple(_reasons(case, graph, raised))
     root = graph.by_id[ROOT]
     return Argument(

@@ -68,7 +68,7 @@ _AGAINST: Final = {
     "G4.1": "unsealed",
     "G4.2": (
         "no-records repeated-attempt undeclared-attempt undeclared-runs declared-runs-differ "
-        "harness-errors one-start-time constant-interval times-backwards domains-in-blocks "
+        "harness-errors outside-period one-start-time constant-interval times-backwards domains-in-blocks "
         "implausible-pace runs-alike names-alike tasks-not-distinct import-odd import-refused "
         "periods-differ periods-not-compared integrity-partial integrity-rated "
         "integrity-tasks"

@@ -16,7 +16,7 @@ from msgspec import structs
 from scipy import stats
 
 from certkit.assessment.metrics.metrics_2026 import layer_agreement
-from certkit.assessment.rater_error.agreement import (
+from certkit.assessment.rater_error.labels import (
     Estimate,
     compare,
     contingency,
@@ -28,7 +28,7 @@ from certkit.evidence.summary.summary import Tally
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from certkit.assessment.rater_error.agreement import Weights
+    from certkit.assessment.rater_error.labels import Weights
 
 # J. Cohen, Educ. Psychol. Meas. 20 (1960), p. 45: κ = .492 for 200 cases
 COHEN = [[88, 14, 18], [10, 40, 10], [2, 6, 12]]

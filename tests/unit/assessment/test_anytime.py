@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 from scipy.special import betaln
 
-from certkit.assessment.statistics import anytime
-from certkit.assessment.statistics.estimators import posterior
+from certkit.assessment.statistics import estimators, posterior
 
 Floats = NDArray[np.float64]
 TAUS = (0.05, 0.5, 0.8, 0.95)
@@ -38,7 +37,7 @@ def closed_form(s: int, f: int, tau: float) -> float:
 )
 def test_single_runs_have_the_closed_form(s: int, f: int, tau: float) -> None:
     wanted = closed_form(s, f, tau)
-    found = anytime.log_evidence(*runs(s, f), tau)
+    found = posterior.anytime_evidence(*runs(s, f), tau)
     if np.isfinite(wanted):
         assert found == pytest.approx(wanted, rel=1e-9, abs=1e-9)
     else:
@@ -46,8 +45,8 @@ def test_single_runs_have_the_closed_form(s: int, f: int, tau: float) -> None:
 
 
 def test_nothing_is_evidence_for_certainty_and_anything_for_a_threshold_of_zero() -> None:
-    assert anytime.log_evidence(*runs(5, 0), 1.0) == -inf
-    assert anytime.log_evidence(*runs(0, 5), 0.0) == inf
+    assert posterior.anytime_evidence(*runs(5, 0), 1.0) == -inf
+    assert posterior.anytime_evidence(*runs(0, 5), 0.0) == inf
 
 
 @pytest.mark.parametrize("tau", TAUS)
@@ -55,7 +54,10 @@ def test_the_process_is_fair_at_the_threshold_and_loses_below(tau: float) -> Non
     # Over all outcomes of eight runs, exactly; a Bernoulli(τ) run multiplies E by 1 in expectation.
     def expectation(theta: float) -> float:
         return sum(
-            comb(8, s) * theta**s * (1 - theta) ** (8 - s) * exp(anytime.log_evidence(*runs(s, 8 - s), tau))
+            comb(8, s)
+            * theta**s
+            * (1 - theta) ** (8 - s)
+            * exp(posterior.anytime_evidence(*runs(s, 8 - s), tau))
             for s in range(9)
         )
 
@@ -92,7 +94,7 @@ def test_whatever_runs_of_a_cluster_have_in_common_the_process_stays_fair(name: 
             y = np.array([sum(outcome) for outcome, _ in drawn])
             n = np.full(3, 3)
             total += float(np.prod([p for _, p in drawn])) * exp(
-                anytime.log_evidence(*anytime.distinct(y / n), tau)
+                posterior.anytime_evidence(*posterior.distinct(y / n), tau)
             )
         return total
 
@@ -102,7 +104,7 @@ def test_whatever_runs_of_a_cluster_have_in_common_the_process_stays_fair(name: 
 
 
 def test_clusters_of_unequal_size_count_once_each() -> None:
-    means, counts = anytime.distinct(np.array([3, 1, 8, 0]) / np.array([4, 2, 16, 5]))
+    means, counts = posterior.distinct(np.array([3, 1, 8, 0]) / np.array([4, 2, 16, 5]))
     assert means.tolist() == [0.0, 0.5, 0.75]
     assert counts.tolist() == [1.0, 2.0, 1.0]
 
@@ -112,24 +114,24 @@ def test_clusters_of_unequal_size_count_once_each() -> None:
 def test_the_lower_bound_is_where_the_evidence_reaches_one_over_alpha(
     s: int, f: int, confidence: float
 ) -> None:
-    bound = anytime.lower_bound(*runs(s, f), confidence)
+    bound = posterior.anytime_limit(*runs(s, f), confidence)
     limit = -log(1 - confidence)
     wanted = optimize.brentq(lambda tau: closed_form(s, f, tau) - limit, 1e-12, s / (s + f) - 1e-12)
     assert bound == pytest.approx(wanted, rel=1e-9, abs=1e-12)
 
 
 def test_no_success_bounds_nothing_from_below() -> None:
-    assert anytime.lower_bound(*runs(0, 50), 0.95) == 0.0
+    assert posterior.anytime_limit(*runs(0, 50), 0.95) == 0.0
 
 
 def test_bounds_move_with_evidence_and_confidence() -> None:
-    more = [anytime.lower_bound(*runs(9 * m, m), 0.95) for m in (1, 3, 10, 100)]
-    better = [anytime.lower_bound(*runs(100 - f, f), 0.95) for f in (40, 20, 5, 0)]
-    surer = [anytime.lower_bound(*runs(90, 10), level) for level in (0.9999, 0.99, 0.95, 0.5)]
+    more = [posterior.anytime_limit(*runs(9 * m, m), 0.95) for m in (1, 3, 10, 100)]
+    better = [posterior.anytime_limit(*runs(100 - f, f), 0.95) for f in (40, 20, 5, 0)]
+    surer = [posterior.anytime_limit(*runs(90, 10), level) for level in (0.9999, 0.99, 0.95, 0.5)]
     for row in (more, better, surer):
         assert row == sorted(set(row))
     at_once = float(stats.beta(91, 11).isf(0.95))
-    assert anytime.lower_bound(*runs(90, 10), 0.95) < at_once  # looking at any time has its price
+    assert posterior.anytime_limit(*runs(90, 10), 0.95) < at_once  # looking at any time has its price
 
 
 def test_who_looks_all_the_time_is_rarely_fooled() -> None:
@@ -146,9 +148,9 @@ def test_who_looks_all_the_time_is_rarely_fooled() -> None:
 
 @cache
 def evidence_of(s: int, k: int) -> float:
-    return anytime.log_evidence(*runs(s, k - s), 0.8)
+    return posterior.anytime_evidence(*runs(s, k - s), 0.8)
 
 
 @cache
 def naive_posterior(s: int, n: int) -> float:
-    return posterior(s, n, Fraction("0.8"))
+    return estimators.posterior(s, n, Fraction("0.8"))

@@ -12,7 +12,7 @@ from scipy import stats
 
 from certkit.assessment.assessing import assess
 from certkit.assessment.metrics.csi import csi_windowed, irs_spread, pei_spread, trend
-from certkit.assessment.metrics.view import View
+from certkit.assessment.metrics.series import View
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.summary.gather import summarise
 from certkit.evidence.summary.summary import PEI_SCALE, Stretch

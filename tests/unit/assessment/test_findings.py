@@ -149,6 +149,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "nominal-share": lambda: found(schedule(nominal=22, fault=78)),
     "few-fault-runs": lambda: found(schedule(nominal=7, fault=29)),
     "fault-mix-differs": lambda: found(declared_mix={"nominal": 0.2, "tool_failure": 0.5, "stochastic": 0.3}),
+    "outside-period": lambda: timed(timed=2, first=late(10), last=late(31) + 31 * 60 * MICRO, distinct=2),
     "one-start-time": lambda: timed(timed=100, first=late(1), last=late(1), distinct=1),
     "constant-interval": lambda: timed(
         timed=100, first=late(1), last=late(2), distinct=100, constant_interval=MICRO
@@ -232,6 +233,7 @@ def test_findings_stand_by_severity() -> None:
             lambda: timed(timed=2, first=late(1), last=late(31), distinct=2, constant_interval=5),
             "constant-interval",
         ),
+        (lambda: timed(timed=2, first=late(1), last=late(31), distinct=2), "outside-period"),
         (
             lambda: found(
                 schedule(rule_a_checked=9, rule_a_differs=1), methodology="constraint_verification"

@@ -13,7 +13,7 @@ from scipy import stats
 from certkit.assessment.assessing import assess
 from certkit.assessment.bounded.fragility import Fragility, fragility
 from certkit.assessment.profile import parse
-from certkit.assessment.statistics.anytime import log_evidence
+from certkit.assessment.statistics.posterior import anytime_evidence
 from certkit.assessment.words import fragile
 from tests.support import bound_laws, bounded_oracle, build, clustered
 from tests.support.bounded_oracle import family
@@ -125,7 +125,7 @@ def test_the_p_value_of_the_process_is_one_over_the_evidence() -> None:
             shares.setdefault(family(run), []).append(run["outcome"] == "success")
     means = np.array(sorted(sum(won) / len(won) for won in shares.values()))
     for tier, row in found.posterior.items():
-        evidence = log_evidence(means, np.ones(len(means)), TAU[tier])
+        evidence = anytime_evidence(means, np.ones(len(means)), TAU[tier])
         assert row.anytime_p == pytest.approx(min(1.0, exp(-evidence)), rel=1e-9)
 
 

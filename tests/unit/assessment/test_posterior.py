@@ -14,8 +14,8 @@ from scipy import special, stats
 
 from certkit.assessment.kinds import KINDS, Difference, Kind, Minimum, Posterior, TaskMean
 from certkit.assessment.statistics import posterior
+from certkit.assessment.statistics.estimators import variation
 from certkit.assessment.statistics.posterior import PRIORS, Scale
-from certkit.assessment.statistics.variation import variation
 from certkit.evidence.summary.tasks import Shared, Tasks, TaskSums, shared, task_sums
 
 SHARE = Scale(Fraction(0), Fraction(1), lower=True)

@@ -221,6 +221,12 @@ def test_an_interval_without_n_and_a_search_too_wide_are_undecidable() -> None:
         ('kind = "every"\noperator = ">"\nbound = 0\nvalues = ["1.0", "0.0"]', State.CONSISTENT),
         ('kind = "every"\noperator = ">"\nbound = 0\nvalues = ["1.0", "-0.1"]', State.IMPOSSIBLE),
         ('kind = "every"\noperator = "<="\nbound = 1\nvalues = ["1.0", 2]', State.IMPOSSIBLE),
+        ('kind = "every"\noperator = "<="\nbound = 1\nvalues = ["< 1", "<= 0.5"]', State.CONSISTENT),
+        ('kind = "every"\noperator = "<"\nbound = 1\nvalues = ["< 1"]', State.CONSISTENT),
+        ('kind = "every"\noperator = "<="\nbound = 1\nvalues = ["< 4"]', State.INCONSISTENT),
+        ('kind = "every"\noperator = "<="\nbound = 1\nvalues = [">= 1"]', State.INCONSISTENT),
+        ('kind = "every"\noperator = "<="\nbound = 1\nvalues = ["> 1"]', State.IMPOSSIBLE),
+        ('kind = "every"\noperator = "<="\nbound = 1\nvalues = ["< 4", 2]', State.IMPOSSIBLE),
         ('kind = "same"\nstatements = [{where="a", says="0.2"}, {where="b", says="0.20"}]', State.CONSISTENT),
         (
             'kind = "same"\nstatements = [{where="a", says="0.2"}, {where="b", says="0.26"}]',
@@ -422,6 +428,10 @@ def test_every_known_contradiction_of_the_papers_is_found(
 ) -> None:
     for name in WRONG[contradiction]:
         assert papers[name].state in {State.IMPOSSIBLE, State.INCONSISTENT}, name
+
+
+def test_a_bound_that_gives_no_sil_is_inconsistent_with_it(papers: dict[str, Result]) -> None:
+    assert {papers[name].state for name in WRONG["SIL"]} == {State.INCONSISTENT}
 
 
 def test_what_holds_in_the_papers_comes_out_consistent(papers: dict[str, Result]) -> None:

@@ -147,6 +147,7 @@ def test_a_deep_tree_is_refused_in_words(tmp_path: Path) -> None:
 def test_record_files_and_their_size_are_told(root: Path) -> None:
     bundle = open_bundle(root)
     assert bundle.record_files == ("records/a.jsonl", "records/b.jsonl")
+    assert bundle.facts.unread == ("context.json",)
     assert bundle.records_size == sum(path.stat().st_size for path in (root / "records").iterdir())
     assert bundle.manifest.agent.lineage == "-/a"
 

@@ -154,6 +154,20 @@ def test_a_security_flag_missing_under_attack_is_refused(tmp_path: Path) -> None
     assert {fault.pointer for fault in caught.value.faults} == {"/security"}
 
 
+def test_a_run_in_another_tasks_folder_and_one_of_another_version_are_counted(tmp_path: Path) -> None:
+    shutil.copytree(RUNS / "plain-2", tmp_path / "runs")
+    account, _ = imported("agentdojo", tmp_path / "runs", tmp_path / "a")
+    assert counts(account, "odd") == {}
+    (tmp_path / "runs/garden/user_task_1").rename(tmp_path / "runs/garden/user_task_7")
+    other = tmp_path / "runs/garden/user_task_7/none/none.json"
+    other.write_bytes(other.read_bytes().replace(b'"benchmark_version": "v1"', b'"benchmark_version": "v2"'))
+    account, _ = imported("agentdojo", tmp_path / "runs", tmp_path / "b")
+    assert counts(account, "odd") == {
+        "runs of another user task than their folder names": 1,
+        "runs of another version of the benchmark": 1,
+    }
+
+
 def test_links_are_not_followed(tmp_path: Path) -> None:
     shutil.copytree(RUNS / "plain-2", tmp_path / "runs")
     (tmp_path / "runs" / "library").symlink_to(RUNS / "acme_gardener-1" / "library")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from certkit.evidence.reading.lines import Reader, check_line
-from certkit.evidence.records import timestamps
+from certkit.evidence.records import rules
 from tests.support import bundles
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,10 +34,10 @@ def test_times_are_those_of_the_standard_library(
         for time, zone in moments
     ]
     texts = [_written(time, places) for time in times]
-    found = timestamps.parse(texts)
+    found = rules.parse_times(texts)
     assert found is not None
     assert found.tolist() == [microseconds(time) for time in times]
-    assert [timestamps.of(datetime.fromisoformat(text)) for text in texts] == found.tolist()
+    assert [rules.of(datetime.fromisoformat(text)) for text in texts] == found.tolist()
 
 
 def _written(time: datetime, places: int) -> str:
@@ -59,7 +59,7 @@ def _written(time: datetime, places: int) -> str:
     ],
 )
 def test_times_by_the_calendar(text: str, expected: int) -> None:
-    found = timestamps.parse([text])
+    found = rules.parse_times([text])
     assert found is not None
     assert found.tolist() == [expected]
 
@@ -95,7 +95,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_is_no_time_is_left_to_the_careful_reader_which_refuses_it(text: str) -> None:
-    assert timestamps.parse([text]) is None
+    assert rules.parse_times([text]) is None
     result = check_line(bundles.line(bundles.run(1, started_at=text)))
     assert isinstance(result, list)
     assert [fault.pointer for fault in result] == ["/started_at"]
@@ -103,10 +103,10 @@ def test_what_is_no_time_is_left_to_the_careful_reader_which_refuses_it(text: st
 
 def test_one_odd_time_among_many_is_noticed() -> None:
     good = "2026-01-01T00:00:00Z"
-    assert timestamps.parse([good] * 3) is not None
-    assert timestamps.parse([good, "2026-01-32T00:00:00Z", good]) is None
+    assert rules.parse_times([good] * 3) is not None
+    assert rules.parse_times([good, "2026-01-32T00:00:00Z", good]) is None
     # The same length, but an offset of another form.
-    assert timestamps.parse(["2026-01-01T00:00:00+01:00", "2026-01-01T00:00:00.1234Z"]) is None
+    assert rules.parse_times(["2026-01-01T00:00:00+01:00", "2026-01-01T00:00:00.1234Z"]) is None
 
 
 def test_lengths_may_differ_from_line_to_line() -> None:

@@ -15,7 +15,7 @@ from certkit.assessment.result import Assessment, AssessmentDocument
 from certkit.errors import NegativeError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.bundle.pooling import accumulate
-from certkit.passport import keys, payload, sealed, statement
+from certkit.passport import keys, payload, sealed
 from certkit.passport.claim import from_bundle
 from certkit.passport.issuing import VALIDITY, issue
 from certkit.passport.verification import verify
@@ -257,16 +257,3 @@ def test_the_commands_take_several_bundles(tmp_path: Path, roots: tuple[Path, Pa
 def test_an_output_inside_any_of_the_bundles_is_refused(roots: tuple[Path, Path, Path]) -> None:
     code, document = certkit("assess", *map(str, roots), "-o", str(roots[2] / "a.json"), "--json")
     assert (code, document["error"]["code"]) == (2, "usage.option")
-
-
-def part(digest: str, **dates: Any) -> statement.BundleClaim:
-    return statement.BundleClaim(digest="sha256:" + digest * 64, dates=statement.Dates(**dates))
-
-
-def ran(digest: str, first: str, last: str | None = None, **declared: Any) -> statement.BundleClaim:
-    start, end = (datetime.fromisoformat(f"{day}T12:00:00Z") for day in (first, last or first))
-    return part(digest, first_run=start, last_run=end, **declared)
-
-
-def declared(digest: str, first: str | None, last: str | None) -> statement.BundleClaim:
-    return part(digest, declared_from=first, declared_to=last)

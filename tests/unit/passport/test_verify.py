@@ -25,7 +25,7 @@ from certkit.passport.opening import Step, Verification, VerificationDocument
 from certkit.passport.trust import Trust, Witnesses
 from certkit.passport.verification import verify
 from certkit.progress import SILENT
-from certkit.tlog import checkpoint, note, proof, tree
+from certkit.tlog import checkpoint, note, tree
 from tests.support import bundles, signers
 from tests.support.documents import certkit
 from tests.support.making import KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
@@ -388,7 +388,7 @@ def logged(passport_id: str, signer: note.Signer, **changes: Any) -> bytes:
     kind = "application/vnd.certkit.registry-entry.v1+json"
     data = canonical.canonical(dsse.sign(kind, canonical.canonical(entry), KEY))
     head = checkpoint.Checkpoint(signer.name, 1, tree.leaf_hash(data))
-    return proof.LogProof(0, (), checkpoint.sign_checkpoint(head, signer), data).to_bytes()
+    return checkpoint.LogProof(0, (), checkpoint.sign_checkpoint(head, signer), data).to_bytes()
 
 
 LOG = note.Signer("example.com/log", Ed25519PrivateKey.generate())
@@ -424,12 +424,12 @@ def test_an_entry_that_is_no_object_or_that_nobody_trusted_signed_is_refused() -
     for payload in (b"[]", b'"x"', b"null"):
         data = canonical.canonical(dsse.sign(kind, payload, KEY))
         head = checkpoint.Checkpoint(LOG.name, 1, tree.leaf_hash(data))
-        text = proof.LogProof(0, (), checkpoint.sign_checkpoint(head, LOG), data).to_bytes()
+        text = checkpoint.LogProof(0, (), checkpoint.sign_checkpoint(head, LOG), data).to_bytes()
         assert registered(text).code == "passport.registry"
     entry = {"v": 1, "type": "passport", "claims": {"passport_id": identity}, "issued_at": NOW.isoformat()}
     data = canonical.canonical(dsse.sign(kind, canonical.canonical(entry), Ed25519PrivateKey.generate()))
     head = checkpoint.Checkpoint(LOG.name, 1, tree.leaf_hash(data))
-    text = proof.LogProof(0, (), checkpoint.sign_checkpoint(head, LOG), data).to_bytes()
+    text = checkpoint.LogProof(0, (), checkpoint.sign_checkpoint(head, LOG), data).to_bytes()
     assert registered(text).detail == "no trusted key signed the logged entry"
 
 

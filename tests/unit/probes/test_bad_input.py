@@ -171,6 +171,14 @@ def test_like_faults_in_two_files_name_both() -> None:
     assert [line.partition(")")[0] for line in grouped] == ["3 rows (first a:1, 2, b:1"]
 
 
+def test_a_reply_to_no_question_is_listed_beside_a_stray_file(bundle: Path) -> None:
+    edit(bundle, A, put(2, b'"task_id":"', b'"task_id":"no-'))
+    (bundle / "integrity" / "notes.txt").write_text("x")
+    with pytest.raises(IntegrityFaultsError) as caught:
+        read(bundle)
+    assert {fault.code for fault in caught.value.faults} == {"integrity.file-name", "integrity.unknown"}
+
+
 def test_stray_files_and_links_are_listed_with_all_other_faults(bundle: Path, tmp_path: Path) -> None:
     edit(bundle, "tasks.jsonl", put(7, b'"gold":"', b'"gold":"x'))
     edit(bundle, A, put(2, b'"calls":1', b'"calls":0'))

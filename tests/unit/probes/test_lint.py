@@ -207,6 +207,14 @@ def _no_late_decision(task: Document) -> None:
     task["probes"][2]["role"] = "state"
 
 
+def _probes_out_of_order(task: Document) -> None:
+    task["probes"][0]["position"] = 5
+
+
+def _turns_that_the_priors_do_not_count(task: Document) -> None:
+    task["priors"]["turns"] += 1
+
+
 def _another_middle(task: Document) -> None:
     task["turns"][0] += " Indeed."
 
@@ -234,6 +242,8 @@ def _very_long_last_turn(task: Document) -> None:
         (_lure_is_gold, {"integrity.options"}),
         (_option_of_another_kind, {"integrity.options"}),
         (_no_late_decision, {"integrity.shape"}),
+        (_probes_out_of_order, {"integrity.shape"}),
+        (_turns_that_the_priors_do_not_count, {"integrity.shape"}),
         (_another_middle, {"integrity.twins"}),
         (_very_long_last_turn, {"integrity.twins"}),
     ],

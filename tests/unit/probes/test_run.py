@@ -138,6 +138,16 @@ def test_a_program_that_fails_is_counted_and_the_run_ends(
     assert all(word in error for error in errors)
 
 
+def test_a_child_that_holds_the_pipes_does_not_hold_the_run(two: Path, tmp_path: Path) -> None:
+    spec = agents.program(tmp_path / "agent.py", "leaves-a-child")
+    asking = Asking(spec, timeout=0.3, retries=0, jobs=3)
+    running = threading.Thread(target=run_probes, args=(two, tmp_path / "b", asking), daemon=True)
+    running.start()
+    running.join(timeout=15)  # the child lives longer
+    assert [line["error"] for line in lines(tmp_path / "b")] == ["no reply within 0.3 s"] * 6
+    assert not running.is_alive()
+
+
 def test_a_call_that_failed_is_made_again(two: Path, tmp_path: Path) -> None:
     ran = run(two, tmp_path / "b", agents.program(tmp_path / "agent.py", "dies"))
     assert (ran.answered, ran.errors) == (6, 0)

@@ -19,9 +19,8 @@ from certkit.registry.export import export
 from certkit.registry.keeping import gather
 from certkit.registry.registry import Registry
 from certkit.registry.status import write as status_file
-from certkit.tlog.checkpoint import Checkpoint, Quorum, sign_checkpoint
+from certkit.tlog.checkpoint import Checkpoint, Quorum, parse_proof, sign_checkpoint
 from certkit.tlog.note import Signer, VerifierKey
-from certkit.tlog.proof import parse
 from tests.support.registries import (
     AT,
     LOG_KEY,
@@ -65,7 +64,7 @@ def test_they_stand_below_the_checkpoint_wherever_it_is_handed_out(folder: Path,
     assert b"b.example/w" in data
     quorum = Quorum.of(2, map(str, KEYS))
     log = Signer(found.checkpoint.origin, LOG_KEY).vkey
-    assert parse(proof).checkpoint == expected
+    assert parse_proof(proof).checkpoint == expected
     for place in (folder, out):
         report = audit(place, log=log, submitters=submitters(), check=check, quorum=quorum)
         assert report.findings == ()

@@ -191,7 +191,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
     assert refusal(folder, out).code == "registry.export"
     (out / "checkpoint").write_bytes(b"x")
     assert refusal(folder, out).code == "registry.export"
-    assert refusal(folder, folder).code == "registry.export"
+    assert refusal(folder, folder).code == "usage.option"
 
 
 def test_a_tree_of_another_log_is_left_alone(tmp_path: Path) -> None:

@@ -57,6 +57,11 @@ def test_it_holds_the_facts_of_the_latest_passport(folder: Path) -> None:
     assert found.drift is not None
     assert (found.drift.result, round(found.drift.loss or 0, 3)) == ("DRIFTED", 0.3)
     assert found.size == 3, "the drift is logged too"
+    compared = f"against passport {issue(1, summary=clustered(900)).passport_id[7:19]}: DRIFTED, "
+    assert f"{compared}{found.drift.row} lost 0.300" in found.sentence
+    better = structs.replace(found.drift, row="r_op", loss=-0.021, trend_loss=-0.01, trend_p=0.5)
+    sentence = structs.replace(found, drift=better).sentence
+    assert f"{compared}r_op gained 0.021; trend of r_op: gained 0.010 (p 0.5)" in sentence
 
 
 def test_it_says_what_ended_the_passport_and_when(folder: Path) -> None:

@@ -16,7 +16,7 @@ from certkit.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.passport import keys
 from certkit.registry.log import KEY_FILE, load_log_key
 from certkit.registry.registry import Registry
-from certkit.tlog import proof
+from certkit.tlog import checkpoint
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.tree import leaf_hash
 from tests.support import merkle
@@ -114,10 +114,10 @@ def test_what_was_appended_is_there_and_proven(tmp_path: Path) -> None:
         appended = append(folder, passport(number))
         assert (appended.index, appended.new) == (number, True)
         shown = proof_of(folder, appended)
-        found = proof.parse(shown.to_bytes())
+        found = checkpoint.parse_proof(shown.to_bytes())
         logged = entries(folder)
         assert found.extra == logged[number]
-        head = proof.verify(found, leaf_hash(logged[number]), [vkey]).checkpoint
+        head = checkpoint.verify_proof(found, leaf_hash(logged[number]), [vkey]).checkpoint
         assert (head.size, head.root) == (number + 1, merkle.mth(logged))
     assert audited(folder, vkey).total == 0
 
@@ -178,7 +178,7 @@ def test_the_same_passport_again_is_its_first_index(tmp_path: Path) -> None:
         again = append(folder, data)
         assert (again.index, again.new) == (1, False)
         shown = proof_of(folder, again)
-        proof.verify(shown, leaf_hash(logged[1]), [vkey])
+        checkpoint.verify_proof(shown, leaf_hash(logged[1]), [vkey])
     assert entries(folder) == logged
     assert contents(folder / "blobs") == before
 

@@ -14,7 +14,7 @@ from certkit.passport import dsse, keys
 from certkit.registry.entry import PAYLOAD_TYPE, KeyChange, Note, Previous, read
 from certkit.registry.heads import remembered
 from certkit.registry.registry import Registry
-from certkit.tlog import proof
+from certkit.tlog import checkpoint
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.note import Signer, VerifierKey
 from certkit.tlog.tree import leaf_hash
@@ -91,7 +91,7 @@ def test_what_the_entry_says(tmp_path: Path) -> None:
     assert found.entry.submitter == keys.key_id(LOG_KEY.public_key())
     found.verify(LOG_KEY.public_key())
     for vkey in (old, new):
-        proof.verify(shown, leaf_hash(shown.extra), [vkey])
+        checkpoint.verify_proof(shown, leaf_hash(shown.extra), [vkey])
 
 
 def test_the_old_key_signs_nothing_any_more(tmp_path: Path) -> None:
@@ -127,9 +127,9 @@ def test_an_older_proof_is_verified_with_the_older_key(tmp_path: Path) -> None:
         earlier = registry.prove(0)
     _, new = rotate(folder)
     assert earlier.extra is not None
-    assert proof.verify(earlier, leaf_hash(earlier.extra), [new, old]).checkpoint.size == 1
+    assert checkpoint.verify_proof(earlier, leaf_hash(earlier.extra), [new, old]).checkpoint.size == 1
     with pytest.raises(MismatchError):
-        proof.verify(earlier, leaf_hash(earlier.extra), [new])
+        checkpoint.verify_proof(earlier, leaf_hash(earlier.extra), [new])
 
 
 def test_keys_change_more_than_once(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_entries_of_other_types_are_appended_by_their_claims(tmp_path: Path) -> 
     found = read(shown.extra).entry
     assert (found.type, found.claims) == ("note", {"text": "moved"})
     assert found.prev == Previous(index=0, leaf=first.leaf.hex())
-    assert proof.verify(shown, leaf_hash(shown.extra), [vkey]).checkpoint.size == 2
+    assert checkpoint.verify_proof(shown, leaf_hash(shown.extra), [vkey]).checkpoint.size == 2
     assert audited(folder, vkey).total == 0
 
 

@@ -87,7 +87,9 @@ def test_without_it_all_are_read(tmp_path: Path, read: list[int]) -> None:
     assert stored(folder), "and it is kept again"
 
 
-@pytest.mark.parametrize("kind", ["altered", "empty", "leaves a passport out", "foreign", "older"])
+@pytest.mark.parametrize(
+    "kind", ["altered", "text", "integer", "real", "empty", "leaves a passport out", "foreign", "older"]
+)
 def test_one_that_was_not_kept_for_this_log_is_ignored_with_a_warning(
     tmp_path: Path, read: list[int], kind: str
 ) -> None:
@@ -97,8 +99,8 @@ def test_one_that_was_not_kept_for_this_log_is_ignored_with_a_warning(
     kept, count = snapshot_of(folder), COUNT
     if kind == "altered":
         data = data[:-1] + bytes([data[-1] ^ 1])
-    elif kind == "empty":
-        data = b""
+    elif kind in (others := {"text": "abc", "integer": 5, "real": 0.5, "empty": b""}):
+        data = others[kind]
     elif kind == "leaves a passport out":
         data = msgspec.msgpack.encode(structs.replace(kept, passports=bytearray(len(kept.passports))))
     elif kind == "older":

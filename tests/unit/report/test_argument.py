@@ -418,9 +418,18 @@ def test_an_answer_that_can_never_count_is_refused(code: str, state: str, said: 
         check_answers(read)
 
 
-def test_a_criterion_that_there_is_not_is_refused() -> None:
-    with pytest.raises(InputError, match="/hazards/0/criteria/1: ") as refused:
-        but(lambda said: said["hazards"][0].update(criteria=["r_op", "zz"]))
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        (lambda said: said["hazards"][0].update(criteria=["r_op", "zz"]), "/hazards/0/criteria/1"),
+        (lambda said: said["monitoring"].append({"id": "I-9", "claim": "H-99"}), "/monitoring/2/claim"),
+    ],
+)
+def test_a_criterion_or_node_that_there_is_not_is_refused(
+    change: Callable[[Context], object], path: str
+) -> None:
+    with pytest.raises(InputError, match=f"{path}: ") as refused:
+        but(change)
     assert refused.value.where == "context.json"
 
 

@@ -142,6 +142,11 @@ def test_no_page_is_nearly_empty(made: Path, foreign: tuple[Path, Path]) -> None
         assert min(filled(file)) > 0.25, filled(file)
 
 
+def test_without_a_context_the_register_of_nodes_is_in_html_alone(foreign: tuple[Path, Path]) -> None:
+    assert "Register of nodes" in foreign[1].with_suffix(".html").read_text(encoding="utf-8")
+    assert "Register of nodes" not in tool("pdftotext", foreign[1], "-")
+
+
 def test_bookmarks_lead_to_the_sections(made: Path, tmp_path: Path) -> None:
     plain = tmp_path / "plain.pdf"
     tool("qpdf", "--qdf", "--object-streams=disable", made, plain)

@@ -8,10 +8,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit.errors import InputError, MismatchError
-from certkit.tlog import proof, tree
-from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
+from certkit.tlog import checkpoint, tree
+from certkit.tlog.checkpoint import Checkpoint, LogProof, sign_checkpoint
 from certkit.tlog.note import Signature, write_note
-from certkit.tlog.proof import LogProof
 from certkit.tlog.tree import Hash
 from tests.support import merkle
 from tests.support.signers import Signer
@@ -41,15 +40,15 @@ def test_the_text_is_that_of_the_specification() -> None:
 @pytest.mark.parametrize("extra", [None, b"", b"\x00\n\n\xff"])
 def test_a_proof_is_read_as_it_is_written(extra: bytes | None) -> None:
     for index in range(len(ENTRIES)):
-        assert proof.parse(made(index, extra).to_bytes()) == made(index, extra)
+        assert checkpoint.parse_proof(made(index, extra).to_bytes()) == made(index, extra)
 
 
 def test_it_shows_the_entry_and_nothing_else() -> None:
     for index, entry in enumerate(ENTRIES):
-        head = proof.verify(made(index), tree.leaf_hash(entry), [OTHER.vkey, LOG.vkey])
+        head = checkpoint.verify_proof(made(index), tree.leaf_hash(entry), [OTHER.vkey, LOG.vkey])
         assert head.checkpoint == HEAD
         with pytest.raises(MismatchError) as caught:
-            proof.verify(made(index), tree.leaf_hash(entry + b"!"), [LOG.vkey])
+            checkpoint.verify_proof(made(index), tree.leaf_hash(entry + b"!"), [LOG.vkey])
         assert caught.value.code == "tlog.inclusion"
 
 
@@ -66,14 +65,14 @@ def test_only_a_trusted_log_counts() -> None:
     for code, cases in refused.items():
         for found, logs in cases:
             with pytest.raises(MismatchError) as caught:
-                proof.verify(found, leaf, logs)
+                checkpoint.verify_proof(found, leaf, logs)
             assert caught.value.code == code
 
 
 def test_witnesses_come_out_beside_the_log() -> None:
     note = write_note(HEAD.text, [LOG.sign(HEAD.text), WITNESS.cosign(HEAD.text, 12)])
     found = LogProof(3, made(3).hashes, note)
-    head = proof.verify(found, tree.leaf_hash(ENTRIES[3]), [LOG.vkey], [WITNESS.witness_vkey])
+    head = checkpoint.verify_proof(found, tree.leaf_hash(ENTRIES[3]), [LOG.vkey], [WITNESS.witness_vkey])
     assert [one.time for one in head.cosigned] == [12]
 
 
@@ -85,9 +84,9 @@ def test_the_key_is_that_of_the_log_in_the_text_whatever_other_lines_say() -> No
     for lines in ([own, junk], [junk, own], [stranger, own], [own]):
         found = LogProof(3, made(3).hashes, write_note(HEAD.text, lines))
         for logs in ([other, LOG.vkey], [LOG.vkey, other]):
-            assert proof.verify(found, leaf, logs).checkpoint == HEAD
+            assert checkpoint.verify_proof(found, leaf, logs).checkpoint == HEAD
         with pytest.raises(MismatchError) as caught:
-            proof.verify(found, leaf, [other])
+            checkpoint.verify_proof(found, leaf, [other])
         assert caught.value.code == "tlog.unsigned"
 
 
@@ -105,7 +104,7 @@ def test_of_several_keys_of_a_log_the_later_one_that_signed_counts() -> None:
         found = LogProof(3, made(3).hashes, write_note(HEAD.text, lines))
         refused = None
         try:
-            assert proof.verify(found, leaf, [key.vkey for key in keys]).checkpoint == HEAD
+            assert checkpoint.verify_proof(found, leaf, [key.vkey for key in keys]).checkpoint == HEAD
         except MismatchError as error:
             refused = error.code
         assert refused == code
@@ -120,7 +119,7 @@ def test_every_changed_byte_is_refused_or_means_the_same() -> None:
             changed = bytearray(whole)
             changed[place] ^= mask
             with suppress(InputError, MismatchError):
-                proof.verify(proof.parse(bytes(changed)), leaf, [LOG.vkey])
+                checkpoint.verify_proof(checkpoint.parse_proof(bytes(changed)), leaf, [LOG.vkey])
                 survivors.add(place)
     start = whole.index(b"extra ") + len(b"extra ")
     assert survivors <= set(range(start, whole.index(b"\n", start))), "only `extra` is not covered"
@@ -128,13 +127,13 @@ def test_every_changed_byte_is_refused_or_means_the_same() -> None:
 
 
 def test_size_limits() -> None:
-    longest = LogProof(0, (tree.EMPTY_ROOT,) * proof.MAX_HASHES, made(0).checkpoint)
-    assert proof.parse(longest.to_bytes()) == longest
-    assert len(tree.inclusion_path(0, tree.MAX_SIZE)) == proof.MAX_HASHES
+    longest = LogProof(0, (tree.EMPTY_ROOT,) * checkpoint.MAX_HASHES, made(0).checkpoint)
+    assert checkpoint.parse_proof(longest.to_bytes()) == longest
+    assert len(tree.inclusion_path(0, tree.MAX_SIZE)) == checkpoint.MAX_HASHES
     for found in (
-        LogProof(0, (tree.EMPTY_ROOT,) * (proof.MAX_HASHES + 1), made(0).checkpoint),
-        LogProof(0, (), made(0).checkpoint, bytes(proof.MAX_PROOF)),
+        LogProof(0, (tree.EMPTY_ROOT,) * (checkpoint.MAX_HASHES + 1), made(0).checkpoint),
+        LogProof(0, (), made(0).checkpoint, bytes(checkpoint.MAX_PROOF)),
     ):
         with pytest.raises(InputError) as caught:
-            proof.parse(found.to_bytes())
+            checkpoint.parse_proof(found.to_bytes())
         assert caught.value.code == "tlog.proof"
