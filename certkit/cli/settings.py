@@ -44,7 +44,7 @@ def from_file(folder: Path) -> tuple[dict[str, Any], str | None]:
             except InputError as error:  # a part of the command line: its faults have that exit code
                 raise UsageError(error.code, error.message, where=name) from None
             for key in keys:
-                table = table.get(key, {})
+                table = table.get(key, {}) if isinstance(table, dict) else table
             if table or not keys:
                 return _checked(table, name), name
     return {}, None

@@ -1,6 +1,6 @@
-"""The bounds of a claim, computed again from the integers of its task table.
+"""Values and bounds of a claim, computed again from the integers of its task table.
 
-A bound follows from the tasks alone, as in
+A value is the mean over runs. A bound follows from the tasks alone, as in
 `certkit.assessment.statistics.posterior`: a task has the mean x of its runs, 1 being best; beside the k tasks
 stand one that failed and one that passed; and the limit is that of a Beta distribution with mean and variance
 of both weightings, the worse of the two. This module does not solve for the limit. It evaluates the Beta
@@ -238,6 +238,26 @@ class Row:
             for weights in part.weights()
         ]
 
+    def value(self, tier: str) -> float | None:
+        """Return the value at a tier, from totals over runs; None where they do not give it."""
+        if self.kind.chance:
+            return None if (tau := self.tau(tier)) is None else 1 - self._over_runs.below(tau)
+        table, parts = self._table, []
+        for series in self.kind.series:
+            carrying = [column for column in table.columns if _carries(column, series)]
+            parts.append([(column.y / column.scale, column.n) for column in carrying])
+        if self.kind.by_domain:
+            by_domain = defaultdict[str, list[tuple[float, int]]](list)
+            for cell in table.cells:
+                if cell.condition != NOMINAL and cell.runs:
+                    by_domain[cell.domain].append((cell.successes, cell.runs))
+            parts = list(by_domain.values())
+        runs = [sum(n for _, n in part) for part in parts]
+        if not runs or not all(runs):
+            return None
+        means = [sum(y for y, _ in part) / n for part, n in zip(parts, runs, strict=True)]
+        return 100 * (means[0] - means[1]) if len(self.kind.series) > 1 else min(means)
+
     @cached_property
     def _over_runs(self) -> Beta:
         faults = [cell for cell in self._table.cells if cell.condition != NOMINAL]
@@ -342,8 +362,14 @@ def needs_none(criterion: CriterionClaim, at: RowAtTier) -> bool:
 
 
 def disagreements(predicate: Predicate, criteria: Sequence[Row]) -> Iterator[str]:
-    """Yield the bounds that the integers of a statement do not give."""
+    """Yield the values and bounds that the integers of a statement do not give."""
     for row in criteria:
+        for tier, at in row.criterion.tiers.items():
+            claimed, expected = at.value or row.criterion.value, row.value(tier)
+            if not isinstance(claimed, str) or expected is None:
+                continue
+            if abs(float(claimed) - expected) > row.kind.rounding:
+                yield f"value of {row.criterion.id}: stated {claimed}, expected {expected:.6f}"
         if _unchecked(predicate, row) is None:
             for tier, bounded in _stated(row.criterion):
                 if fault := row.fault(tier, bounded):

@@ -109,6 +109,8 @@ def cautions(policy: Trust) -> Iterator[str]:
         yield "any profile is accepted: a passport may be judged by a table that asks for little"
     if policy.reading != "bounded":
         yield "the table reading may decide: a tier then rests on point estimates, however few the tasks"
+    if "replay" not in policy.require:
+        yield "no replay is required: a challenge that only the records show may be left out"
     if policy.max_status_age > MAX_VALIDITY:
         yield "a status of any age counts: it may be older than a revocation"
     if policy.trusted_root is not None:

@@ -165,6 +165,10 @@ def _times(predicate: st.Predicate) -> Iterator[str]:
     for time in (*runs, validity.not_before, validity.not_after):
         if time.year not in _YEARS:
             yield f"{time} is no time of a run or of a validity"
+    for dates in periods:
+        start, end = dates.first_run, dates.last_run
+        if (start is None) != (end is None) or (start is not None and end is not None and end < start):
+            yield "the times of the first and last run do not agree"
     if not timedelta(0) <= validity.not_after - validity.not_before <= MAX_VALIDITY:
         yield f"the validity ends before it begins, or is longer than {MAX_VALIDITY.days} days"
 

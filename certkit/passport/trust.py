@@ -204,6 +204,9 @@ def _check(trust: Trust, candidates: tuple[Candidate, ...], where: str) -> None:
     for what, names in (("key", [str(candidate.id) for candidate in candidates]), ("identity", who)):
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise InputError("trust.invalid", f"the same {what} twice: {repeated[0]}", where=where)
+    for key in candidates:
+        if key.not_before is not None and key.not_after is not None and key.not_after < key.not_before:
+            raise InputError("trust.invalid", f"key {key.id}: its window ends before it begins", where=where)
     if (k := trust.witnesses.k) > (count := len(trust.witnesses.keys)):
         raise InputError("trust.invalid", f"witnesses: {k} of {count} cannot be had", where=where)
     if trust.max_status_age <= timedelta(0):

@@ -196,6 +196,9 @@ def _left_open(steps: tuple[out.Step, ...], case: Case | None) -> Iterator[str]:
         yield "subject: whether the agent in use is this one; no agent digest and no bundle was given"
     if case.signing.time is None and case.signing.fault is None:
         yield f"signing time: it is the issuer's word, {case.signing.reason}"
+    material = case.passport.file.verification_material
+    if material.tlog_entries and not material.keyless:
+        yield "log entries inside the file: beside a key they are not read"
     if done & {"registry", "status"}:
         yield (
             "the log: whether others are shown another or an older version; a remembered head, or a witness"

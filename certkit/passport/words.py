@@ -1,4 +1,4 @@
-"""What exports and screens say of a passport in the same words: tiers, times, bundles, what it is not."""
+"""What exports and screens say of a passport in the same words: tiers, times, what it is not."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from certkit.text import visible
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from certkit.passport.statement import (
-        Commitments,
-        Predicate,
-    )
+    from certkit.passport.statement import Commitments, Predicate
 
 SPECIMEN: Final = "SPECIMEN"
 

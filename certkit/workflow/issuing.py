@@ -8,16 +8,18 @@ Keys are given, never made; nothing is left behind where a step fails, except an
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from certkit import canonical, files, report
+from certkit.errors import MismatchError
 from certkit.passport import issuing, keys
 from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
 from certkit.progress import SILENT, Progress
 from certkit.registry.admission import PROOF_SUFFIX, Admitted, admit
-from certkit.workflow.judging import judge, refuse_inside
+from certkit.workflow.judging import judge, paths_of, refuse_inside
 from certkit.workflow.named import DEFAULT_PROFILE
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ def issue(
         if isinstance(key, keys.PrivateKey):
             files.write(folder / "public-key.pem", keys.public_pem(key.public_key()).encode())
             if logging:
-                logged = _log(folder, signed, key, logging, at=at, progress=progress)
+                logged = _log(folder, signed, key, logging, bundle, at=at, progress=progress)
     return IssuedFiles(assessment=judged, passport=signed, logged=logged, pdf_missing=pdf_missing)
 
 
@@ -128,19 +130,31 @@ def _draw(folder: Path, view: View, *, pdf: bool) -> str | None:
 
 
 def _log(
-    folder: Path, signed: Passport, key: PrivateKey, logging: Logging, *, at: datetime, progress: Progress
+    folder: Path,
+    signed: Passport,
+    key: PrivateKey,
+    logging: Logging,
+    bundle: Path | Sequence[Path],
+    *,
+    at: datetime,
+    progress: Progress,
 ) -> Admitted:
-    appended = admit(
-        logging.registry,
-        signed.to_json(),
-        trust=logging.trust,
-        submitter=key,
-        log_key=logging.log_key,
-        heads=logging.heads,
-        at=at,
-        warn=logging.warn,
-        progress=progress,
-    )
+    try:
+        appended = admit(
+            logging.registry,
+            signed.to_json(),
+            trust=logging.trust,
+            submitter=key,
+            log_key=logging.log_key,
+            heads=logging.heads,
+            at=at,
+            warn=logging.warn,
+            progress=progress,
+        )
+    except MismatchError as error:
+        if error.code == "registry.attempt" and len(folders := paths_of(bundle)) == 1:
+            error.hint = str(error.hint).replace("BUNDLE", shlex.quote(str(folders[0])))
+        raise
     files.write(folder / f"passport.json{PROOF_SUFFIX}", appended.proof.to_bytes())
     return appended
 

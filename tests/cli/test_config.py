@@ -74,6 +74,15 @@ def test_what_is_not_a_setting_is_refused(
     assert main(["assess", "--help"]) == 0
 
 
+def test_a_pyproject_whose_tool_is_no_table_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "pyproject.toml").write_text("tool = 5\n")
+    capsys.readouterr()
+    assert main(["assess", "evidence", "--json"]) == 2
+    assert canonical.loads(capsys.readouterr().out.encode())["error"]["code"] == "config.invalid"
+
+
 def test_show_tells_where_each_value_comes_from(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,7 +42,9 @@ def test_a_revocation_is_on_every_screen_and_in_every_document(place: Path) -> N
     assert (told["standing"]["status"], told["standing"]["ended"]["how"]) == ("revoked", "revoked")
     assert told["passports"][1]["reason"] == "key-compromise"
     show = ("show", "second.json", "--trust", "trust.json", "--registry", "registry", *AT)
-    assert "revoked by entry 3" in narrow(certkit(*show))
+    screen = narrow(certkit(*show))
+    assert "revoked by entry 3" in screen
+    assert "proof that it still stands" not in screen
     steps = certkit(*show, "--json").document["verification"]["steps"]
     assert {step["id"]: step["code"] for step in steps}["status"] == "passport.revoked"
 
@@ -82,5 +84,5 @@ def test_a_refused_attempt_names_the_command(place: Path) -> None:
         issuing = ("issue", bundle, "-o", f"out{seed}", "--key", "key.pem", "--issuer", "Lab")
         made.append(certkit(*issuing, "--registry", "registry", "--trust", "trust.json", "--json"))
     assert [done.code for done in made] == [0, 7]
-    assert made[1].document["error"]["hint"].endswith("certkit bundle seal BUNDLE --attempt 2")
+    assert made[1].document["error"]["hint"].endswith("certkit bundle seal 'bundle 2' --attempt 2")
     assert not (place / "out2").exists()

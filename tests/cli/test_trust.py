@@ -52,8 +52,12 @@ def test_every_field_of_a_policy_is_set_by_commands(folder: Path) -> None:
         ("set", "--accept", "specimens", "--accept", "contested"),
     ):
         assert told(*command).code == 0, command
+    assert told("set", "--accept", "specimens").code == 0
+    assert held(folder)["accept_answered"] is False
+    assert told("set", "--accept", "specimens", "--accept", "contested").code == 0
     after = held(folder)
-    assert {name for name in after if after[name] == before[name]} == {"schema"}
+    assert after["accept_answered"] is True
+    assert {name for name in after if after[name] == before[name]} == {"schema", "accept_answered"}
     assert set(after) == {field.encode_name for field in msgspec.structs.fields(trust.Trust)}
     assert after["witnesses"] == {"k": 2, "keys": [ONE, TWO]}
     assert after["require"] == ["registry", "status"]
@@ -61,10 +65,13 @@ def test_every_field_of_a_policy_is_set_by_commands(folder: Path) -> None:
     assert (after["min_tier"], after["reading"], after["max_status_age"]) == (2, "bounded", "PT43200S")
 
     shown = " ".join(told("show").out.split())
+    assert "caution no replay is required: " in shown
+    assert told("set", "--require", "replay").code == 0
+    assert "no replay" not in told("show").out
     for text in (
         *("issuer Lab", "a@lab.example", f"log {LOG.vkey}", f"witness 2 of 2 must have cosigned {ONE} {TWO}"),
         *("requires registry, status", "status no older than 0.5 days", f"profile one of these {PROFILE}"),
-        "tier 2 and above reading bounded domains banking, travel accepts specimens, contested",
+        "tier 2 and above reading bounded domains banking, travel accepts specimens, contested, answered",
     ):
         assert text in shown
 
@@ -117,6 +124,14 @@ def test_what_is_there_is_not_put_in_twice(folder: Path) -> None:
         (("set", "--max-status-age", "a week"), 2, "'a week' is not a period"),
         (("set", "--max-status-age", "-P1D"), 3, "max_status_age is not positive"),
         (("set", "--require", "nothing", "--require", "status"), 3, "require"),
+        (
+            (
+                *("add", "--issuer", "L", "--key", "spare.pem"),
+                *("--not-before", "2026-02-01", "--not-after", "2026-01-01"),
+            ),
+            3,
+            "its window ends before it begins",
+        ),
         (("set", "--accept", "all"), 2, "--accept: all is none of what it lists"),
         (("add", "--witness", str(LOG.vkey)), 3, "is the key of a log, not of a witness"),
         (("add", "--witness", ONE, "--log", str(WITNESS.vkey)), 3, "has a key of the log"),

@@ -106,6 +106,10 @@ def show(
     # What fails before its fourth step is not known to be anybody's words, and is not repeated here.
     predicate = parsed.unverified_statement().predicate if parsed else None
     valid = _validity(predicate.validity, moment, dated=at is not None) if predicate else ""
+    told = verified is not None and any(
+        step.id == "status" and step.status != "skipped" for step in verified.steps
+    )
+    is_not = words.IS_NOT[:-1] if told else words.IS_NOT  # the last is what a registry tells
     emit(
         Show(
             passport_id=parsed.passport_id if parsed else None,
@@ -114,7 +118,7 @@ def show(
         ),
         chain(
             _verdict(verified, in_pdf=given.in_pdf, dated=at is not None),
-            _passport(predicate, parsed.passport_id, valid) if parsed and predicate else (),
+            _passport(predicate, parsed.passport_id, valid, is_not) if parsed and predicate else (),
         ),
         code=verified.exit_code if verified else Exit.OK,
     )
@@ -131,7 +135,9 @@ def _verdict(verified: Verification | None, *, in_pdf: bool, dated: bool) -> Ite
         yield from fold("Taken out of a PDF, whose pages are not signed: compare the id that they print")
 
 
-def _passport(predicate: Predicate, passport_id: Digest, valid: str) -> Iterator[Line]:
+def _passport(
+    predicate: Predicate, passport_id: Digest, valid: str, is_not: tuple[str, ...] = words.IS_NOT
+) -> Iterator[Line]:
     """Print a passport: who and what, the table, its limits, and what it is not."""
     yield passport_id
     yield from fold(words.one_line(predicate.name))
@@ -155,7 +161,7 @@ def _passport(predicate: Predicate, passport_id: Digest, valid: str) -> Iterator
         "Open challenges": [
             f"{item.severity}: {item.message} [{item.code}]" for item in predicate.challenges
         ],
-        "What it is not": words.IS_NOT,
+        "What it is not": is_not,
     }
     for title, items in sections.items():
         yield f"{title}:" if items else f"{title}: none stated"

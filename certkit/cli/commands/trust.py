@@ -135,7 +135,11 @@ def set_(
     ] = None,
     accept: Annotated[
         list[str] | None,
-        typer.Option("--accept", help=f"All that may pass: {', '.join(_ACCEPTED)}; or nothing. Repeatable."),
+        typer.Option(
+            "--accept",
+            help="All that may pass, in place of what did: specimens, answered (challenges), contested "
+            "(answered ones too); or nothing. Repeatable.",
+        ),
     ] = None,
 ) -> None:
     """Set what a trust policy demands; what is not named stays as it is.
@@ -153,7 +157,8 @@ def set_(
     if accept is not None:
         if strange := {*accept} - {*_ACCEPTED, "nothing"}:
             raise UsageError("usage.option", f"--accept: {', '.join(strange)} is none of what it lists")
-        given |= {f"accept_{name}": name in accept for name in _ACCEPTED}
+        taken = {*accept, "answered"} if "contested" in accept else {*accept}
+        given |= {f"accept_{name}": name in taken for name in _ACCEPTED}
     named = {name: value for name, value in given.items() if value is not None}
     if not named:
         raise UsageError("usage.option", "there is nothing to set", hint="certkit trust set --help")

@@ -86,6 +86,14 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda p: p["scope"]["dates"].update(first_run="0001-01-01T00:00:00+14:00"),
         "0001-01-01 00:00:00+14:00 is no time of a run or of a validity",
     ),
+    "a first run after the last": (
+        lambda p: p["scope"]["dates"].update(first_run="2099-01-01T00:00:00Z"),
+        "the times of the first and last run do not agree",
+    ),
+    "a first run without a last": (
+        lambda p: p["scope"].update(dates={"first_run": "2099-01-01T00:00:00Z"}),
+        "the times of the first and last run do not agree",
+    ),
     "an end after all time": (
         lambda p: p["validity"].update(not_after="9999-12-31T23:59:59-01:00"),
         "9999-12-31 23:59:59-01:00 is no time of a run or of a validity",
@@ -231,6 +239,37 @@ def test_the_worst_domain_has_the_rate_of_its_counts(count: str) -> None:
             refused(document)
             == f"criteria domain_min value: claimed {worst['value']}, the rest gives 0.000000"
         )
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        *("pei", "irs", "frr", "ti", "violations", "adversarial_resistance"),
+        *("domain_min", "cascade_penalty", "gap", "posterior"),
+    ],
+)
+def test_a_value_that_the_task_table_does_not_give_is_refused(metric: str) -> None:
+    document, predicate = predicate_of(issued())
+    rows = {part["metric"]: part for part in predicate["criteria"]}
+    if metric == "gap":
+        cells = predicate["profile_of_reliability"]["cells"]
+        nominal, faults = (
+            [part for part in cells if (part["condition"] == "nominal") is holds] for holds in (True, False)
+        )
+        rates = [
+            sum(part["successes"] for part in side) / sum(part["runs"] for part in side)
+            for side in (nominal, faults)
+        ]
+        value = f"{100 * (rates[0] - rates[1]):.6f}"
+        predicate["criteria"].append(rows["cascade_penalty"] | {"id": "gap", "metric": "gap", "value": value})
+    criterion = rows.get(metric, predicate["criteria"][-1])
+    holders = [criterion] if "value" in criterion else list(criterion["tiers"].values())
+    for holder in holders:
+        holder["value"] = f"{float(holder['value']) - 0.0011:.6f}"
+    criterion["counts"].pop("successes", None)
+    predicate["assessment"]["profile"] |= {"id": "house-rule", "digest": "sha256:" + "0" * 64}
+    agree(document)
+    assert refused(document).startswith(f"value of {metric}: stated {holders[0]['value']}, expected ")
 
 
 def test_an_honest_passport_supersedes_a_passport() -> None:

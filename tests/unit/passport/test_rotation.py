@@ -182,7 +182,3 @@ def test_a_policy_that_cannot_follow_is_left_as_it_is(others: Path) -> None:
     done = certkit("trust", "rotate", "old.pem", "new.pem", "--trust", "trust.json", "--json")
     assert (done.code, done.document["error"]["code"]) == (3, "trust.invalid")
     assert (others / "trust.json").read_bytes() == both != before
-
-
-def words(text: str) -> str:
-    return " ".join(text.replace("hint:", "").split())

@@ -94,6 +94,20 @@ def test_what_is_left_out_demands_nothing_and_accepts_no_specimen() -> None:
             {"issuers": [{"name": "L", "keys": [{"pem": PEM, "not_after": "2026-01-01T00:00:00"}]}]},
             "not_after",
         ),
+        (
+            {
+                "issuers": [
+                    {
+                        "name": "L",
+                        "keys": [
+                            {"pem": PEM, "not_before": "2026-01-02T00:00:00Z"}
+                            | {"not_after": "2026-01-01T00:00:00Z"}
+                        ],
+                    }
+                ]
+            },
+            "its window ends before it begins",
+        ),
     ],
 )
 def test_a_wrong_policy_is_refused(change: dict[str, Any], words: str) -> None:

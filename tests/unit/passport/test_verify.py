@@ -251,6 +251,12 @@ def test_what_was_not_checked_is_said() -> None:
         assert words in text
     compared = verify(issued().to_json(), trust=trust(), at=LATER, agent="sha256:" + "0" * 64).not_checked
     assert not any(item.startswith("subject:") for item in compared)
+    assert not any(item.startswith("log entries") for item in compared)
+    document = canonical.loads(issued().to_json())
+    document["verificationMaterial"]["tlogEntries"] = [{"logIndex": "1"}]
+    beside = verify(canonical.line(document), trust=trust(), at=LATER)
+    assert beside.verdict == "verified"
+    assert "log entries inside the file: beside a key they are not read" in beside.not_checked
 
 
 def test_nothing_is_read_of_a_payload_whose_signature_fails() -> None:
