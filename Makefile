@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start certkit some hundred times: where the environment forbids bytecode, each start would compile it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test setup interop lint types layers schemas format house bench study fuzz vectors coverage-passport wheel-check clean
+.PHONY: demo test setup interop lint types layers schemas format house bench study fuzz vectors coverage-passport kills wheel-check clean
 
 demo: setup
 	rm -rf build/demo
@@ -86,6 +86,10 @@ interop: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'a2a-sdk[signing]>=1.3' \
 	  'pydantic-sarif>=0.1.1' 'junitparser>=4'
 	$(BIN)/python -m tests.interop.install
+
+# A writer is killed 200 times, and loses nothing that it acknowledged. A minute.
+kills: setup
+	$(BIN)/python -m tests.faults.kills --count 200
 
 # The built wheel, in an empty environment outside the checkout, runs the demo.
 wheel-check: setup
