@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import socket
@@ -47,6 +48,13 @@ def pytest_configure() -> None:
     _OUTSIDE.setattr(report, "pdf", undrawn.pdf)
     # What this user's own programs remember of logs is neither read nor changed.
     _OUTSIDE.setenv("XDG_STATE_HOME", _STATE.name)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the tests themselves, which it would look through again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_unconfigure() -> None:
