@@ -95,3 +95,14 @@ def test_a_hostile_context_with_200_hazards_is_text_and_the_page_is_whole() -> N
     assert "160 more rows are in the attached files." in seen.text
     assert seen.unclosed == []
     assert len([node for node in view.argument.nodes if node.id.startswith("G2.")]) == 200
+
+
+def test_a_note_of_the_import_without_a_detail_is_not_said_to_lack_it() -> None:
+    note = {"kind": "filled", "what": "run_id", "count": 1}
+    stated = facts(imported={"format": "records", "records": 1, "notes": (note,)})
+    text = report.html(
+        report.view(assess(summary([cell("d", "nominal", outcomes(20, 3))]), stated, profile()))
+    )
+    account = text.partition("Account of the import")[2].partition("</table>")[0]
+    assert "run_id" in account
+    assert "not provided" not in account
