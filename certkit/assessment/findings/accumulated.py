@@ -148,6 +148,7 @@ def _margin(pooled: Assessment) -> Fraction:
 def _compared(first: Part, second: Part) -> tuple[Sides, Contrast] | None:
     """Compare r_op on the domains and conditions that both bundles have, under the earlier one's mix."""
     summaries = first.summary, second.summary
-    panel = observed([(part, series(part, "r_op", memory_observable=False)) for part in summaries])
+    tasks = [series(part, "r_op", memory_observable=False) for part in summaries]
+    panel = observed("r_op", summaries, tasks)
     sides = panel.chosen()
     return None if min(sides.k) < LEAST else (sides, contrast(sides, (1, -1)))

@@ -19,7 +19,6 @@ from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 from msgspec import Struct, structs
 
 from certkit import canonical
@@ -29,7 +28,7 @@ from certkit.assessment.result import moment
 from certkit.assessment.statistics.posterior import Scale, lower
 from certkit.evidence.context import CONTEXT_SCHEMA, Context, OperatingDomain, Risk, Use, refuse
 from certkit.evidence.records.record import Condition, Split
-from certkit.evidence.summary.tasks import per_task, task_sums
+from certkit.evidence.summary.tasks import merged, per_cell, task_sums
 from certkit.wording import UNDECLARED
 
 if TYPE_CHECKING:
@@ -71,11 +70,9 @@ def measure(summary: Summary, hazard: Hazard, protocol: Protocol) -> Measured:
     seen = {cell.condition for cell in cells} | {cell.domain for cell in cells}
     named = (*(hazard.conditions or ()), *(hazard.domains or ()))
     runs = sum(cell.tally.runs for cell in cells)
-    clusters = summary.clusters
-    rows = np.flatnonzero(np.array(chosen, np.bool_)[clusters.cell]) if chosen else np.empty(0, np.int64)
-    sums = task_sums(per_task(clusters, rows, clusters.sums["success"], clusters.sums["runs"], scale=1)).get(
-        0
-    )
+    columns = summary.clusters.sums
+    shown = merged(per_cell(summary.clusters, chosen, columns["success"], columns["runs"]))
+    sums = task_sums(shown).get(0)
     tasks = 0 if sums is None else int(sums.k)
     reason = _unbounded(summary, protocol, tasks)
     return Measured(
