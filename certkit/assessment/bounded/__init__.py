@@ -180,8 +180,7 @@ class Judged:
             return ""  # what both sides of a difference would take together is for `plan` to say
         threshold = self.profile.tau[row.tier] if row.metric.by_tier is not None else row.threshold
         sums = part.sums(self.view)
-        scale = part.scale(sums, lower=lower(row))
-        start, slope = scale.line
+        start, slope = part.line(sums, lower=lower(row))
         value = part.value(self.view)
         mean, unit = float(start + slope * value), CATALOGUE[part.series].unit
         # Few tasks tell little of how much rates vary; other scores are no all-or-nothing.
@@ -331,7 +330,7 @@ def _of_tasks(metric: Metric, view: View) -> Iterator[Interval]:
     sums = view.sums(metric.id)
     if sums is not None and sums.k >= LEAST:
         low, high = (
-            float(scale.back(posterior.lower(sums, scale, (1 + LEVEL) / 2)))
-            for scale in (kind.scale(sums, lower=lower) for lower in (True, False))
+            float(kind.back(posterior.lower(kind.shares(sums, lower=end), (1 + LEVEL) / 2), sums, lower=end))
+            for end in (True, False)
         )
         yield Interval(low=low, high=high, method="task-posterior")

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from certkit.assessment.statistics.posterior import Weighted, difference
+from certkit.assessment.statistics.posterior import difference
+from certkit.evidence.summary.tasks import TaskSums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -243,12 +244,17 @@ def limit(sides: Sides, *, low: float, width: float, level: float = LEVEL) -> fl
         (wx_a, w_a), (wx_b, w_b) = (
             [np.bincount(sides.unit, column) for column in (w[side] * x[side], w[side])] for side in (0, 1)
         )
-        a, b = (
-            Weighted(k=k, x=wx.sum(), xx=wx @ wx, wx=wx @ w, ww=w @ w)
-            for k, wx, w in zip(sides.k, (wx_a, wx_b), (w_a, w_b), strict=True)
-        )
+        a, b = (_sums(k, wx, w) for k, wx, w in zip(sides.k, (wx_a, wx_b), (w_a, w_b), strict=True))
         upper.append(difference(a, b, (w_a @ w_b, wx_a @ wx_b, wx_a @ w_b, w_a @ wx_b)).upper(level))
     return width * float(max(upper))
+
+
+def _sums(k: int, wx: NDArray[Any], w: NDArray[Any]) -> TaskSums:
+    """Return the sums of k tasks whose weights, Σw = k, stand for their runs."""
+    x = np.divide(wx, w, out=np.zeros(len(w)), where=w > 0)
+    return TaskSums(
+        scale=1, k=k, n=k, y=wx.sum(), yy=wx @ wx, yn=wx @ w, nn=w @ w, x=x.sum(), xx=x @ x, most=x.max()
+    )
 
 
 def adjusted(probabilities: Sequence[float]) -> list[float]:

@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +39,11 @@ _EXACT: Final = 2**62
 
 Number = Any
 """An exact number (int or Fraction), or an array of floats: the sums of one sample, or of many at once."""
+
+
+def ratio(a: Number, b: Number) -> Number:
+    """Return a / b, exact where both are."""
+    return Fraction(a) / b if isinstance(a, int | Fraction) and isinstance(b, int | Fraction) else a / b
 
 
 class Tasks(Struct, frozen=True, kw_only=True, eq=False):
@@ -81,6 +86,30 @@ class TaskSums(Struct, frozen=True, kw_only=True, eq=False):
     x: Number
     xx: Number
     most: Number
+
+    @property
+    def alike(self) -> TaskSums:
+        """The sums where every task weighs alike: as if each had run once, with its mean."""
+        n = np.maximum(self.k, 1) if isinstance(self.k, np.ndarray) else self.k
+        return structs.replace(self, n=n, y=self.x, yy=self.xx, yn=self.x, nn=self.k)
+
+    def on(self, start: Number, slope: Number) -> TaskSums:
+        """Return the sums of start + slope·v, v being the values here; `most` is that of the largest v."""
+        if isinstance(self.y, np.ndarray):
+            start, slope = (v if isinstance(v, np.ndarray) else float(v) for v in (start, slope))
+        slope = ratio(slope, self.scale)
+        return TaskSums(
+            scale=1,
+            k=self.k,
+            n=self.n,
+            y=start * self.n + slope * self.y,
+            yy=start * start * self.nn + 2 * start * slope * self.yn + slope * slope * self.yy,
+            yn=start * self.nn + slope * self.yn,
+            nn=self.nn,
+            x=start * self.k + slope * self.x,
+            xx=start * start * self.k + 2 * start * slope * self.x + slope * slope * self.xx,
+            most=start + slope * self.most,
+        )
 
 
 class Shared(Struct, frozen=True, kw_only=True, eq=False):
