@@ -28,7 +28,7 @@ from certkit.assessment.metrics.catalogue import ATTESTED, CATALOGUE
 from certkit.assessment.metrics.series import COST, METRICS
 from certkit.assessment.rater_error import corrected as rater_error
 from certkit.assessment.rater_error.labels import GRADED, SHARES
-from certkit.assessment.statistics import posterior
+from certkit.assessment.statistics import estimators, posterior
 from certkit.assessment.statistics.estimators import least_failure_free
 from certkit.assessment.statistics.posterior import FIVE, PRIORS
 from certkit.evidence.summary.tasks import ratio
@@ -195,11 +195,11 @@ class Minimum(Struct, frozen=True):
 
     def value(self, sample: Sample) -> Number:
         """Return the least mean."""
-        return _least([part.value(sample) for part in self.parts(sample)])
+        return posterior.worse(part.value(sample) for part in self.parts(sample))
 
     def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:
         """Return the least bound; every domain must hold, so that no error is shared out."""
-        return _least([part.bound(sample, confidence, lower=lower) for part in self.parts(sample)])
+        return posterior.worse(part.bound(sample, confidence, lower=lower) for part in self.parts(sample))
 
     def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:
         """Return what every domain takes."""
@@ -258,17 +258,12 @@ class Posterior(Struct, frozen=True):
 
     def value(self, sample: Sample) -> Number:
         """Return P(θ > τ) for runs that count as independent."""
-        from scipy.special import betaincc  # noqa: PLC0415 - heavy
-
         sums = TaskMean(self.series).sums(sample)
-        tau = min(max(float(self.tau), 0.0), 1.0)
-        chance = betaincc(1.0 + sums.y, 1.0 + sums.n - sums.y, tau)
-        return chance if isinstance(sums.y, np.ndarray) else float(chance)
+        return estimators.posterior(sums.y, sums.n, self.tau)
 
     def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:  # noqa: ARG002 - a Kind's
         """Return P(θ > τ) over tasks, at most the value over runs."""
-        chance, value = TaskMean(self.series).chance(sample, self.tau), self.value(sample)
-        return np.minimum(chance, value) if isinstance(value, np.ndarray) else min(chance, value)
+        return posterior.worse((TaskMean(self.series).chance(sample, self.tau), self.value(sample)))
 
     def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:  # noqa: ARG002 - a Kind's
         """Return what τ takes at the confidence, or at the row's threshold where that is more."""
@@ -374,9 +369,3 @@ def fewest(sample: Sample, metric: str) -> int | None:
 def holds(kind: Kind, bound: Number, confidence: Fraction) -> Number:
     """Tell whether a bound is high enough beside its threshold: a posterior must exceed its confidence."""
     return bound > float(confidence) if isinstance(kind, Posterior) else True
-
-
-def _least(values: list[Number]) -> Number:
-    if isinstance(values[0], np.ndarray):
-        return np.minimum.reduce(values)
-    return min(values)

@@ -238,15 +238,15 @@ def limit(sides: Sides, *, low: float, width: float, level: float = LEVEL) -> fl
     tasks weigh as the mix of domains and conditions asks, or by their runs too: the larger limit counts.
     """
     x = (sides.x - low) / width
-    upper = []
+    lowest = []
     for v in (sides.v, sides.v * sides.n):
         w = v * np.array(sides.k)[:, None] / v.sum(axis=1, keepdims=True)
         (wx_a, w_a), (wx_b, w_b) = (
             [np.bincount(sides.unit, column) for column in (w[side] * x[side], w[side])] for side in (0, 1)
         )
         a, b = (_sums(k, wx, w) for k, wx, w in zip(sides.k, (wx_a, wx_b), (w_a, w_b), strict=True))
-        upper.append(difference(a, b, (w_a @ w_b, wx_a @ wx_b, wx_a @ w_b, w_a @ wx_b)).upper(level))
-    return width * float(max(upper))
+        lowest.append(difference(a, b, (w_a @ w_b, wx_a @ wx_b, wx_a @ w_b, w_a @ wx_b)).quantile(1 - level))
+    return width * float(1 - 2 * min(lowest))
 
 
 def _sums(k: int, wx: NDArray[Any], w: NDArray[Any]) -> TaskSums:

@@ -122,37 +122,11 @@ def above(sums: TaskSums, threshold: float, prior: Fraction = PRIORS["uniform"])
     return worse(part.above(threshold) for part in posteriors(sums, prior))
 
 
-class Difference(NamedTuple):
-    """The posterior of (1 − a + b)/2 under one weighting, for a − b in −1…1: Beta by moments."""
-
-    half: Beta
-
-    def upper(self, confidence: float) -> Number:
-        """Return the upper limit of a − b."""
-        return 1 - 2 * self.half.quantile(1 - confidence)
-
-    def below(self, limit: float) -> Number:
-        """Return P(a − b < limit)."""
-        return self.half.above((1 - limit) / 2)
-
-
-def differences(a: TaskSums, b: TaskSums, both: Shared) -> Iterator[Difference]:
-    """Yield the posterior of a − b under both weightings.
+def difference(a: TaskSums, b: TaskSums, across: tuple[Number, ...]) -> Beta:
+    """Return the posterior of (1 − a + b)/2 where tasks weigh by their runs: Beta by moments.
 
     Prior tasks are adverse: one passed of a, one failed of b. C = Σ_shared w_a·w_b·(x_a − μ_a)(x_b − μ_b)
     over the geometric mean of (k + 1)(k + 2) of both sides is the covariance that shared tasks give.
-    """
-    across = (
-        (both.k, ratio(both.xx, a.scale * b.scale), ratio(both.x_a, a.scale), ratio(both.x_b, b.scale)),
-        _by_runs(a, b, both),
-    )
-    for first, second, products in zip((a.alike, a), (b.alike, b), across, strict=True):
-        yield difference(first, second, products)
-
-
-def difference(a: TaskSums, b: TaskSums, across: tuple[Number, ...]) -> Difference:
-    """Return the posterior of a − b where tasks weigh by their runs.
-
     `across` are Σw_a·w_b, Σw_a·x_a·w_b·x_b, Σw_a·x_a·w_b, Σw_a·w_b·x_b.
     """
     mean_a, var_a = moments(a, 0, 1)
@@ -164,7 +138,7 @@ def difference(a: TaskSums, b: TaskSums, across: tuple[Number, ...]) -> Differen
     variance = _float(var_a) + _float(var_b) - 2 * covariance
     # Where neither side spreads at all the law is a point; a hair of spread keeps the Beta defined.
     middle = np.clip((1 - _float(mean_a - mean_b)) / 2, 1e-12, 1 - 1e-12)
-    return Difference(beta(middle, np.clip(variance / 4, 1e-18, middle * (1 - middle) * (1 - 1e-9))))
+    return beta(middle, np.clip(variance / 4, 1e-18, middle * (1 - middle) * (1 - 1e-9)))
 
 
 def _by_runs(a: TaskSums, b: TaskSums, both: Shared) -> tuple[Number, ...]:
@@ -180,8 +154,14 @@ def _by_runs(a: TaskSums, b: TaskSums, both: Shared) -> tuple[Number, ...]:
 
 def worst_difference(a: TaskSums, b: TaskSums, both: Shared, confidence: float) -> Number:
     """Return the upper limit of a − b, the worse of both weightings."""
-    first, second = (part.upper(confidence) for part in differences(a, b, both))
-    return np.maximum(first, second) if isinstance(first, np.ndarray) else max(first, second)
+    alike = (
+        both.k,
+        ratio(both.xx, a.scale * b.scale),
+        ratio(both.x_a, a.scale),
+        ratio(both.x_b, b.scale),
+    )
+    laws = difference(a.alike, b.alike, alike), difference(a, b, _by_runs(a, b, both))
+    return 1 - 2 * worse(law.quantile(1 - confidence) for law in laws)
 
 
 def corrected(confidence: Fraction, attempt: int) -> Fraction:
@@ -230,9 +210,9 @@ def _plain(value: Number) -> Number:
 
 
 def worse(values: Iterable[Number]) -> Number:
-    """Return the lesser of two values, or of each two of arrays."""
-    first, second = values
-    return np.minimum(first, second) if isinstance(first, np.ndarray) else min(first, second)
+    """Return the least value, or array of least values."""
+    values = list(values)
+    return np.minimum.reduce(values) if isinstance(values[0], np.ndarray) else min(values)
 
 
 _PANELS: Final = 64
