@@ -14,7 +14,7 @@ import numpy as np
 from certkit.assessment.rater_error import corrected
 from certkit.assessment.rater_error.corrected import Labels
 from certkit.assessment.statistics import posterior
-from tests.study.cells import LEVELS, SHARE, Cell, chances, passes, summed
+from tests.study.cells import LEVELS, Cell, chances, passes, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +62,7 @@ def judge(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                         yield Cell(section, tier, f"{name}: uncorrected", TASKS, draws, share)
                     for m in (100, 300):
                         labels = labelled(rng, counts, m)
-                        above = corrected.chance(sums, SHARE, (labels, labels), tau)
+                        above = corrected.chance(sums, (labels, labels), tau)
                         yield Cell(
                             section, tier, f"{name}: {m} labels", TASKS, draws, float((above > delta).mean())
                         )
@@ -82,5 +82,5 @@ def recoveries(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
         n = won + passed
         y = rng.binomial(won, intent) + rng.binomial(passed, wrong)
         sums = summed(y, n)
-        share = float((posterior.above(sums, SHARE, tau) > delta).mean())
+        share = float((posterior.above(sums, tau) > delta).mean())
         yield Cell("irs", 2, f"judge passes 30 % of failures, {name}", TASKS, draws, share)

@@ -34,7 +34,7 @@ from certkit.assessment.statistics.posterior import PRIORS, beta, posteriors, wo
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.assessment.statistics.posterior import Beta, Scale
+    from certkit.assessment.statistics.posterior import Beta
     from certkit.evidence.summary.tasks import Number, TaskSums
 
 
@@ -88,27 +88,27 @@ def least_frr(limit: Number, labels: Labels, confidence: float) -> Number:
     return limit - betaincinv(1 + wrong, 1 + rest, (1 + confidence) / 2)
 
 
-def lower(sums: TaskSums, scale: Scale, labels: Both, confidence: float) -> Number:
+def lower(sums: TaskSums, labels: Both, confidence: float) -> Number:
     """Return the lower limit of a share of successes, the worse of both weightings of tasks."""
-    return worse(law.quantile(1 - confidence) for law in _both(sums, scale, labels, UNIFORM))
+    return worse(law.quantile(1 - confidence) for law in _both(sums, labels, UNIFORM))
 
 
-def chance(sums: TaskSums, scale: Scale, labels: Both, threshold: float, prior: Fraction = UNIFORM) -> Number:
+def chance(sums: TaskSums, labels: Both, threshold: float, prior: Fraction = UNIFORM) -> Number:
     """Return P(θ > threshold) of a share of successes, the worse of both weightings of tasks."""
-    return worse(law.above(threshold) for law in _both(sums, scale, labels, prior))
+    return worse(law.above(threshold) for law in _both(sums, labels, prior))
 
 
-def least(sums: TaskSums, scale: Scale, labels: Both, confidence: float) -> Number:
+def least(sums: TaskSums, labels: Both, confidence: float) -> Number:
     """Return the lower limit of a series in which a wrongly passed run counts for one at most."""
     half = (1 + confidence) / 2
-    limits = (scale.back(law.quantile(1 - half)) for law in posteriors(sums, scale))
+    limits = (law.quantile(1 - half) for law in posteriors(sums))
     pairs = zip(limits, labels, strict=True)
     limit = worse(least_frr(limit, part.at_most(sums.k), confidence) for limit, part in pairs)
     return limit.clip(0) if isinstance(limit, np.ndarray) else max(float(limit), 0.0)
 
 
-def _both(sums: TaskSums, scale: Scale, labels: Both, prior: Fraction) -> Iterator[Beta]:
-    for law, part in zip(posteriors(sums, scale, prior), labels, strict=True):
+def _both(sums: TaskSums, labels: Both, prior: Fraction) -> Iterator[Beta]:
+    for law, part in zip(posteriors(sums, prior), labels, strict=True):
         mean, variance = (
             value if isinstance(value, np.ndarray) else float(value) for value in (law.mean, law.variance)
         )
@@ -150,13 +150,13 @@ class Correction(Struct, frozen=True, kw_only=True):
     by_tier: Mapping[int, float]
 
 
-def correction(sums: TaskSums, scale: Scale, labels: Both, tau: Mapping[int, Fraction]) -> Correction:
+def correction(sums: TaskSums, labels: Both, tau: Mapping[int, Fraction]) -> Correction:
     """Return the rate freed of the judge's error, by the weighting of tasks with the lower limit.
 
     `tau` maps tiers to thresholds.
     """
     tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-    law = min(_both(sums, scale, labels, UNIFORM), key=lambda law: float(law.quantile(tails[0])))
+    law = min(_both(sums, labels, UNIFORM), key=lambda law: float(law.quantile(tails[0])))
     low, high = (float(law.quantile(tail)) for tail in tails)
     return Correction(
         raw=float(sums.y / sums.n),
