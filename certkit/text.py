@@ -85,6 +85,16 @@ def letters(text: str) -> str:
     return "".join(filter(str.isalnum, skeleton(text)))
 
 
+def lineage(provider: str | None, name: str) -> str:
+    """Return ``provider/name`` of an agent: what history, supersession, attempts and drift follow.
+
+    The first slash ends the provider: one in its name is written ``%2F``, a percent sign ``%25``, and a
+    provider called ``-`` is ``%2D``, since a dash alone stands for none.
+    """
+    provider = (provider or "").replace("%", "%25").replace("/", "%2F")
+    return f"{'%2D' if provider == '-' else provider or '-'}/{name}"
+
+
 def judges_itself(judge: Any, components: Iterable[Any]) -> bool:
     """Tell whether a judge is said to be dependent, or has the name or family of a model of the agent."""
     models = {skeleton(part.name) for part in components if part.role == "model"}

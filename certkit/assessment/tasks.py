@@ -89,6 +89,7 @@ def task_table(summary: Summary, *, salt: bytes | None, memory_observable: bool)
                 successes=cell.tally.success,
             )
             for cell in summary.select()
+            if cell.tally.runs
         ),
         columns=columns,
         rows=tuple(

@@ -1,8 +1,9 @@
 """The settings of a team, and where the value of each comes from.
 
 A flag counts before a ``CERTKIT_…`` variable, that before ``certkit.toml`` (or ``[tool.certkit]`` in
-``pyproject.toml``) of the folder in which certkit runs, that before the default. A file that lies beside a
-``bundle.json`` is not read: evidence that was handed over must not choose how it is judged.
+``pyproject.toml``) of the folder in which certkit runs, that before the default. Such a file may choose among
+the packaged profiles; a profile from a file is named on the command line or by the variable, since whoever
+hands over evidence may hand over a settings file with it. One beside a ``bundle.json`` is not read.
 """
 
 from __future__ import annotations
@@ -61,4 +62,7 @@ def _checked(table: Any, name: str) -> dict[str, Any]:
         if not isinstance(value, kind) or isinstance(value, bool):
             wanted = "a number" if kind is int else "a text"
             raise UsageError("config.invalid", f"{key}: expected {wanted}, found {value!r}", where=name)
+        if key == "profile" and ("/" in str(value) or str(value).endswith(".toml")):
+            told = f"profile: {value!r} is a file, and a settings file names packaged profiles alone"
+            raise UsageError("config.invalid", told, where=name, hint="name the file with --profile")
     return table

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Struct
@@ -33,7 +34,6 @@ from certkit.text import skeleton
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
 CONTEXT_SCHEMA: Final = "urn:certkit:context:v1"
 MAX_BYTES: Final = 4 * 1024 * 1024
@@ -309,14 +309,16 @@ def refuse(faults: Iterable[str], where: str) -> None:
 
 def _beside(context: Context, folder: Path) -> Iterator[str]:
     """Yield the digests of evidence whose file, not blank, is at its `where` below the folder."""
+    named = dict[Path, set[str]]()
     for item in (item for answer in context.answers or () for item in answer.evidence or ()):
         if item.digest and item.where and "\0" not in item.where:
-            path = (folder / item.where).resolve()
-            inside = path.is_relative_to(folder) and path.is_file()
-            if inside and item.digest == f"sha256:{files.sha256(path)}":
-                with path.open("rb") as stream:
-                    if re.search(rb"[0-9A-Za-z\x80-\xff]", stream.read(MAX_BYTES)):
-                        yield item.digest
+            named.setdefault((folder / item.where).resolve(), set()).add(item.digest)
+    for path, digests in named.items():  # a file is read once, however often it is named
+        inside = path.is_relative_to(folder) and path.is_file()
+        if inside and (digest := f"sha256:{files.sha256(path)}") in digests:
+            with path.open("rb") as stream:
+                if re.search(rb"[0-9A-Za-z\x80-\xff]", stream.read(MAX_BYTES)):
+                    yield digest
 
 
 def context_schema() -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What of a statement follows from its other parts.
 
-    statement = rebuilt(predicate)        # names, sentences, tiers, counts and scope written from the rest
+    statement = rebuilt(predicate)        # what follows from the rest is written anew
     challenges(predicate)                 # the challenges that its own fields give rise to
 
 `claim` issues a statement as it is rebuilt here, and `payload` rebuilds it and compares the whole, so that no
@@ -22,7 +22,7 @@ from certkit import wording
 from certkit.passport import statement as st
 from certkit.passport.bounds import KINDS, Kind
 from certkit.passport.statement import CLOCK_SKEW, NOMINAL, decimal
-from certkit.text import judges_itself
+from certkit.text import judges_itself, lineage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -66,6 +66,7 @@ def rebuilt(predicate: st.Predicate) -> st.Statement:
         subject=(_subject(agent.name, agent.digest), _subject("evidence bundle", evidence.digest)),
         predicate=structs.replace(
             predicate,
+            agent=structs.replace(agent, lineage=lineage(agent.provider, agent.name)),
             name=f"{SPECIMEN}: {title}" if predicate.origin == "simulated" else title,
             claim=_sentence(judgement, predicate.origin, predicate.challenges),
             evidence=evidence,

@@ -44,6 +44,8 @@ RANGES: Final[dict[str, tuple[int, int]]] = {
 _YEARS: Final = range(2, 9998)
 """Years in which a time has a day before and after it, whatever its offset."""
 _JUDGED: Final = {"met", "not_met"}
+_GRADED: Final = {"faults-left-out", "own-conditions-dominate"}
+"""Challenges whose severity goes by a share; `derived` tells it. Of the others a code has one."""
 _NAMES: Final = ("id", "metric", "code", "role", "name", "domain", "condition")
 _SHOWN: Final = 100
 _MAX_TABLE: Final = 1 << 20
@@ -101,6 +103,9 @@ def contradictions(statement: st.Statement) -> Iterator[str]:
     for code, severity in derived.challenges(predicate).items():
         if (code, severity) not in graded:
             yield f"the {severity} challenge {code} is left out"
+    for code, severity in graded:
+        if code not in _GRADED and (gravest := _severities().get(code, severity)) != severity:
+            yield f"the challenge {code} is of severity {gravest}, and is said to be of severity {severity}"
     answered = [item for item in predicate.challenges if item.state == "answered"]
     if any(not item.answered_by for item in answered) or (answered and predicate.assessment.context is None):
         yield "a challenge is answered by nobody, or in no context"
@@ -186,11 +191,11 @@ def _table(table: TaskTable) -> Iterator[str]:
     if any(len(row.sums) != width or row.domain >= len(table.domains) for row in table.rows):
         yield "a row of its task table does not fit the columns and domains"
         return
-    counted = {("success", cell.condition) for cell in table.cells if cell.runs}
+    counted = {("success", cell.condition) for cell in table.cells}
     if {key for key in columns if key[0] == "success" or key[1] is not None} != counted:
         yield "its task table does not count the successes of every condition"
-    if any(cell.successes > cell.runs for cell in table.cells):
-        yield "a cell of its task table has more successes than runs"
+    if any(cell.successes > cell.runs or not cell.runs for cell in table.cells):
+        yield "a cell of its task table has more successes than runs, or no runs"
     whole = len({row.tag for row in table.rows}) == table.tasks
     for place, column in enumerate(table.columns):
         low, high = RANGES.get(column.metric, (0, canonical.MAX_INTEGER))
@@ -237,6 +242,13 @@ def packaged(profile: st.Profile) -> dict[str, Any] | None:
     if alike := _names().get(letters(profile.id)):  # the others need not be read
         return _read(alike)
     return next((table for table in map(_read, _names().values()) if _digest(table) == profile.digest), None)
+
+
+@cache
+def _severities() -> dict[str, str]:
+    text = resources.path("templates", "findings.toml").read_text(encoding="utf-8")
+    told = toml.loads(text, code="internal.bug", where="findings.toml")
+    return {code: severity for severity, codes in told.items() for code in codes}
 
 
 @cache

@@ -29,6 +29,7 @@ PAGES: Final = "the pages of the PDF: they are a drawing, and only the passport 
 
 _MAGIC: Final = b"%PDF-"
 _MAX_STREAMS: Final = 4_000
+_PIECE: Final = 1 << 12
 _MEDIA_TYPE: Final = b"application/vnd.dev.sigstore.bundle.v0.3+json"
 _PROOF: Final = b"c2sp.org/tlog-proof@v1\n"
 _HINT: Final = "'certkit report' and 'certkit issue' attach it; or name the file passport.json itself"
@@ -78,13 +79,19 @@ def take(data: bytes, *, where: str | None = None) -> Taken:
 
 def _contents(data: bytes, where: str | None) -> Iterator[bytes]:
     """Yield the streams of a PDF, inflated, but for those larger than any passport."""
-    left = MAX_PDF
+    left = MAX_PDF  # of what is inflated and what it inflates to
     for number, match in enumerate(re.finditer(rb"stream\r?\n", data)):
+        unpacking, place, content = zlib.decompressobj(), match.end(), bytearray()
         with suppress(zlib.error):
-            body = memoryview(data)[match.end() : match.end() + 2 * canonical.MAX_BYTES]
-            content = zlib.decompressobj().decompress(body, canonical.MAX_BYTES + 1)
-            left -= len(content)
+            while (
+                not unpacking.eof and place < len(data) and len(content) <= canonical.MAX_BYTES and left >= 0
+            ):
+                most = canonical.MAX_BYTES + 1 - len(content)
+                piece = unpacking.decompress(data[place : place + _PIECE], most)
+                content += piece
+                place += _PIECE
+                left -= _PIECE + len(piece)
             if len(content) <= canonical.MAX_BYTES:
-                yield content
+                yield bytes(content)
         if left < 0 or number >= _MAX_STREAMS:
             raise InputError("pdf.too-large", "unpacks to more than a safety case holds", where=where)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from certkit.errors import MismatchError, UntrustedError, UsageError
+from certkit.errors import InputError, MismatchError, UntrustedError, UsageError
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress
 from certkit.registry import store
@@ -144,7 +144,10 @@ class Reader:
     def logged(self) -> Iterator[Logged]:
         """Yield every entry, whoever signed it; raise as `entries`, and `InputError` ``registry.entry``."""
         for index, data, leaf in self.entries():
-            yield Logged(index, leaf, read(data))
+            try:
+                yield Logged(index, leaf, read(data))
+            except InputError as error:
+                raise InputError(error.code, error.message, where=f"entry {index}") from None
 
     def find(self, ident: str) -> tuple[Logged, Issued | None]:
         """Return an entry by its index, or that of a passport by its id or the beginning of it.

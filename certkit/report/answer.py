@@ -16,6 +16,7 @@ from certkit.report.argument.challenges import MOST_DAYS, Standing
 from certkit.report.argument.graph import State
 from certkit.report.svg import CONTESTED, word
 from certkit.report.words import capital
+from certkit.text import quoted
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -68,9 +69,9 @@ def paragraph(case: Case) -> str:
     ]
     absent = [f"No {noun} was recorded." for key, noun in _RUNS if seen and not metrics[key]["n"]]
     told = (
-        f"{case.agent} succeeded in {' and in '.join(seen)}"
+        f"{quoted(case.agent)} succeeded in {' and in '.join(seen)}"
         if seen
-        else f"No run of {case.agent} was recorded"
+        else f"No run of {quoted(case.agent)} was recorded"
     )
     least = metrics["domain_min"]
     if least["value"] is not None and least.get("domain"):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import canonical
+from certkit import canonical, workflow
 from certkit.cli.main import main
 
 if TYPE_CHECKING:
@@ -59,6 +59,21 @@ def test_evidence_does_not_choose_how_it_is_judged(
     capsys.readouterr()
     main(["assess", ".", "--json"])
     assert canonical.loads(capsys.readouterr().out.encode())["profile"]["id"] == "hb-eval-2026"
+
+
+def test_a_settings_file_names_no_profile_of_its_own(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, _ = workflow.named.profile_text("hb-eval-2026")
+    (folder / "lax.toml").write_text(table.replace('id = "hb-eval-2026"', 'id = "lax"'))
+    (folder / "certkit.toml").write_text('profile = "lax.toml"\n')
+    capsys.readouterr()
+    assert main(["assess", "evidence", "-q"]) == 2
+    assert "names packaged profiles alone" in " ".join(capsys.readouterr().err.split())
+    (folder / "certkit.toml").unlink()
+    assert profile_of(capsys, "-p", "lax.toml") == "lax"
+    monkeypatch.setenv("CERTKIT_PROFILE", "./lax.toml")
+    assert profile_of(capsys) == "lax"
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,14 @@ def itself() -> Iterator[Json]:
     ):
         yield forged(name, lambda p, counts=counts: graded(p, 0, **counts)) | {"twin": NO_EFFECT}  # type: ignore[misc]
     yield forged("an attempt before the first", lambda p: p["protocol"].update(attempt=0))
+    yield forged("the lineage of another agent", lambda p: p["agent"].update(lineage="Example/courier 1"))
+    yield forged("a domain in which nothing ran", unrun)
+    yield forged(
+        "a serious challenge called a warning",
+        lambda p: p["challenges"].append(
+            {"code": "faults-at-the-end", "severity": "warning", "message": "60 of 76 successes"}
+        ),
+    )
     yield forged("a packaged profile with another table", renamed)
     yield forged("a specimen that lost its mark", lambda p: p.update(SPECIMEN | {"name": p["name"]}))
     yield forged("a run after the signing", lambda p: dated(p, "2026-02-01T00:05:01Z"), LATE)
@@ -185,6 +193,15 @@ def repeated_in_all(predicate: Json) -> None:
     for column in predicate["profile_of_reliability"]["columns"]:
         column |= {"y": 2 * column["y"], "n": 2 * column["n"]}
     bound(predicate)["bound"] = limit(GOOD * 2, 4, 0.95)
+
+
+def unrun(predicate: Json) -> None:
+    """Name a domain without a run, and say all that follows from it."""
+    cell = {"domain": "nuclear", "condition": "adversarial", "runs": 0, "successes": 0}
+    predicate["profile_of_reliability"]["cells"].append(cell)
+    predicate["scope"]["domains"].append("nuclear")
+    challenge = {"code": "nominal-only-domain", "severity": "warning", "message": "nuclear"}
+    predicate["challenges"].append(challenge)
 
 
 def renamed(predicate: Json) -> None:

@@ -8,6 +8,7 @@ from certkit.assessment.compare.document import Unlike
 from certkit.assessment.drift.rows import LEAST
 from certkit.assessment.metrics.catalogue import Unit
 from certkit.assessment.metrics.metric import HARNESS_LIMIT, State, shown
+from certkit.text import quoted
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def answer(main: str, rows: Mapping[str, Compared], sides: Sequence[BundlePart])
     values = f"{shown(matched.a, row.unit)} against {shown(matched.b, row.unit)}"
     size = f"{values}, {change(matched.difference, row.unit)} ({_grounds(matched)})"
     agents = ", ".join(
-        f"{label} is {side.agent.name} {side.agent.version}" for label, side in zip("AB", sides, strict=True)
+        f"{label} is {quoted(f'{side.agent.name} {side.agent.version}')}"
+        for label, side in zip("AB", sides, strict=True)
     )
     if row.better is not None:
         better, worse = ("A", "B") if row.better == "a" else ("B", "A")

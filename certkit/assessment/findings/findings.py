@@ -25,6 +25,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from certkit import resources, toml
 from certkit.document import Part
 from certkit.errors import InputError
+from certkit.text import letters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -148,7 +149,7 @@ def answers(
         if answer.state == "accepted" and answer.challenge in serious:
             message = f"/answers/{place}/state: {answer.challenge} is serious, and never merely accepted"
             raise InputError("context.invalid", message, where=given.where)
-    people: dict[str | None, str] = {person.id: person.name or person.id for person in context.people or ()}
+    people: dict[str | None, str | None] = {person.id: person.name for person in context.people or ()}
     return {
         answer.challenge: (f"{people[answer.by]}, agreed by {people[answer.agreed_by]}",)
         for answer in context.answers or ()
@@ -170,5 +171,8 @@ def lacking(answer: Answer, given: Given) -> Iterator[str]:
         yield "no reviewer other than its author agrees"
     elif not given.context.independent(answer.agreed_by):
         yield "who agrees is no independent reviewer"
+    people = given.context.by_id
+    if any(not letters(people[person].name or "") for person in (answer.by, answer.agreed_by) if person):
+        yield "its author or who agrees has no name"
     if answer.until is not None:
         yield "it has an end"

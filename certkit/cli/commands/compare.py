@@ -16,7 +16,7 @@ from certkit.assessment.metrics.metric import shown
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold, progress
-from certkit.text import visible
+from certkit.text import quoted, visible
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def show_comparison(compared: Comparison) -> Iterator[str]:
     yield ""
     main = compared.answer.metric
     for name, bundle, side in (("A", compared.a, compared.main.a), ("B", compared.b, compared.main.b)):
-        yield from fold(f"{name}: {bundle.agent.name} {bundle.agent.version}, {_rate(side)}", rest="   ")
+        agent = quoted(f"{bundle.agent.name} {bundle.agent.version}")
+        yield from fold(f"{name}: {agent}, {_rate(side)}", rest="   ")
         yield f"   {bundle.bundle}"
     if compared.domains:
         yield from _table("domain", compared.domains)

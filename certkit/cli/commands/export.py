@@ -180,7 +180,7 @@ def _rows(predicate: Predicate, valid: str) -> Iterator[tuple[str, str]]:
     relations = f"relation to the evaluator: {evaluator}; relation to the developer: {developer}"
     yield "issuer", f"{quoted(issuer.name)}, key {words.short(issuer.key_id)}; {relations}"
     provider = quoted(agent.provider) if agent.provider else "a provider not stated"
-    yield "agent", f"{quoted(agent.name)} {words.one_line(agent.version)}, by {provider}"
+    yield "agent", f"{quoted(f'{agent.name} {agent.version}')}, by {provider}"
     yield "", agent.digest
     runs = f"{evidence.nominal_runs:,} nominal, {evidence.fault_runs:,} under faults"
     records = many(evidence.records, "record")

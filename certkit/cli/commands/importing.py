@@ -17,6 +17,7 @@ from certkit.document import Digest, Document, GivenPath, Part, Text, fill
 from certkit.errors import UsageError
 from certkit.evidence.bundle.manifest import Agent, Imported
 from certkit.evidence.importers import FORMATS, ImportOptions, preview, run, suggest
+from certkit.text import quoted
 
 if TYPE_CHECKING:
     from certkit.evidence.importers import ImportAccount
@@ -180,7 +181,7 @@ def _named(words: list[str]) -> tuple[str | None, Path]:
 def _imported(account: ImportAccount) -> Iterator[str]:
     imported = account.imported
     sealed = "sealed as" if account.digest else "not sealed"
-    yield f"{account.out}: {imported.records:,} records of {account.agent.name}, {sealed}"
+    yield f"{account.out}: {imported.records:,} records of {quoted(account.agent.name)}, {sealed}"
     if account.digest:
         yield account.digest
     width = max((len(f"{item.count:,}") for item in imported.notes), default=1)

@@ -85,7 +85,7 @@ def checked(
 
 
 def _policy(trust: Path | None, key: Path | None, issuer: str | None) -> Trust:
-    """Return the policy of a file, or the strictest there is for a single key."""
+    """Return the policy of a file, or for a single key the default one."""
     if key is None:
         return context.load_policy(trust)
     if trust is not None or issuer is None:
@@ -120,7 +120,7 @@ def _one_line(text: str) -> str:
 def _claim(claim: Claim) -> Iterator[str]:
     agent, issuer = claim.agent, claim.issuer
     yield from fold(
-        f"{quoted(agent.name)} {words.one_line(agent.version)}, it is claimed: {words.one_line(claim.claim)}"
+        f"{quoted(f'{agent.name} {agent.version}')}, it is claimed: {words.one_line(claim.claim)}"
     )
     yield from fold(f"domains: {', '.join(map(quoted, claim.domains)) or 'none'}")
     known_as = f" (calls itself {quoted(issuer.stated_name)})"

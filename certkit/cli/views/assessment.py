@@ -18,7 +18,7 @@ from certkit.assessment.metrics.metric import State, asked, shown
 from certkit.assessment.words import fragile, levels, measure_next, of_judge, sentence, serious
 from certkit.cli.emit import WIDTH, cut, fold
 from certkit.cli.views.table import Asked, Cells, digits, table
-from certkit.text import visible
+from certkit.text import quoted, visible
 from certkit.wording import many, readings, tier
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _answer(assessment: Assessment, place: str | None, baseline: Baseline | None
     specimen = ""
     if manifest.protocol.origin == "simulated":
         specimen = " (SIMULATED: it says nothing about a real agent)"
-    agent = f"{manifest.agent.name} {manifest.agent.version}{specimen}"
+    agent = f"{quoted(f'{manifest.agent.name} {manifest.agent.version}')}{specimen}"
     verdict = assessment.verdict
     reached = _TIER_STYLE.get(assessment.tiers[str(max(verdict.tier, 1))].status, "bold yellow")
     lines = [

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from certkit.base import Authored
 from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
+from certkit.text import lineage
 
 MANIFEST_SCHEMA: Final = "urn:certkit:bundle:v1"
 MANIFEST_NAME: Final = "bundle.json"
@@ -105,13 +106,8 @@ class Agent(Authored):
 
     @property
     def lineage(self) -> str:
-        """``provider/name``: what history, supersession, attempts and drift follow.
-
-        The first slash ends the provider: one in its name is written ``%2F``, a percent sign ``%25``, and a
-        provider called ``-`` is ``%2D``, since a dash alone stands for none.
-        """
-        provider = (self.provider or "").replace("%", "%25").replace("/", "%2F")
-        return f"{'%2D' if provider == '-' else provider or '-'}/{self.name}"
+        """See `certkit.text.lineage`."""
+        return lineage(self.provider, self.name)
 
 
 class Judge(Authored):

@@ -79,6 +79,9 @@ def test_what_unpacks_to_more_than_a_safety_case_is_refused() -> None:
     assert code(attaching(("a", b""), **{f"o{n}": bomb(4 << 20) for n in range(100, 117)})) == "pdf.too-large"
     assert code(b"%PDF-1.7\n" + b"stream\n" * 10_000) == "pdf.too-large"
     assert code(b"%PDF-1.7\n" + bytes(pdf.MAX_PDF)) == "pdf.too-large"
+    # Each stream begins inside the one before it, and all read on through empty blocks: much to read.
+    nested = b"\0\x09\0\xf6\xffstream\n\x78\x01" * 100 + b"\0\0\0\xff\xff" * 1_000_000
+    assert code(b"%PDF-1.7\n" + nested) == "pdf.too-large"
 
 
 def test_damage_never_breaks_the_reader_nor_gives_another_passport() -> None:

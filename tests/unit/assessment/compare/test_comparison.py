@@ -66,7 +66,7 @@ def test_the_better_agent_is_named_with_what_it_rests_on() -> None:
         f"(95 % CI {100 * span.low:+.1f} to {100 * span.high:+.1f}, p < 0.0001; "
         "144 and 144 runs on the same 36 tasks)."
     )
-    assert found.answer.words.endswith("A is alpha 1, B is beta 1.")
+    assert found.answer.words.endswith('A is "alpha 1", B is "beta 1".')
 
 
 def test_the_other_way_round_the_other_is_better() -> None:
