@@ -4,8 +4,8 @@
   otherwise. The format does not say which runs were under a fault: ``--condition`` or the mapping does.
 - A score of C, true, yes or 1 is a success; I, P, N, false, no and 0 are failures. Other values, and several
   scorers, need the user's word: ``--success "scores.match.value == 'C'"``.
-- A sample with an error has no usable score: a harness error. A sample without error and score was never
-  scored; it is left out and counted.
+- A sample with an error, or that a person declared invalid, has no usable score: a harness error. A sample
+  without error and score was never scored; it is left out and counted.
 - A sample with its transcript is enclosed as a trace; see `certkit.evidence.traces`.
 - A retried log repeats the finished samples of the one before: the same ``uuid`` counts once.
 - An archive of an interrupted evaluation has no ``header.json``; its journal names the task and the model.
@@ -58,6 +58,7 @@ class Sample(Struct, frozen=True, kw_only=True):
     score: Any = None
     metadata: dict[str, Any] | None = None
     error: Any = None
+    invalidation: Any = None
     limit: Any = None
     started_at: str | None = None
     total_time: float | None = None
@@ -164,6 +165,8 @@ class InspectLog(Importer):
             return
         if sample.limit is not None:
             notes.add("odd", "samples that hit a limit", "their scores count as they stand")
+        if any(isinstance(score, dict) and score.get("history") for score in scores.values()):
+            notes.add("odd", "samples whose score a person changed", "the changed score counts")
         self._runs += 1
         row = {name: getattr(sample, name) for name in _PATHS} | {
             "scores": scores,
@@ -185,8 +188,9 @@ class InspectLog(Importer):
         }
         events = sample.events or (sample.transcript.events if sample.transcript else None)
         fields |= self.started(sample.started_at or (events[0].timestamp if events else None), notes)
-        if sample.error is not None:
-            notes.add("odd", "samples with an error, taken as harness errors")
+        if sample.error is not None or sample.invalidation is not None:
+            why = "with an error" if sample.error is not None else "that a person declared invalid"
+            notes.add("odd", f"samples {why}, taken as harness errors")
             return fields | {"outcome": str(Outcome.HARNESS_ERROR)}
         outcome = self._judged(scores, notes)
         return fields if outcome is None else fields | {"outcome": str(outcome)}
