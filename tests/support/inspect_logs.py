@@ -67,7 +67,7 @@ def closeness() -> Any:
 def lookup() -> Tool:
     """Fail until it is asked again."""
 
-    async def execute(again: bool) -> str:
+    async def execute(again: bool) -> str:  # noqa: FBT001 - Inspect asks by name
         """Look a number up.
 
         Args:

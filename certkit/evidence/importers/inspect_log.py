@@ -24,7 +24,7 @@ from msgspec import Struct, to_builtins
 
 from certkit.errors import InputError
 from certkit.evidence import traces
-from certkit.evidence.expressions import spelled, success_option
+from certkit.evidence.expressions import shell, spelled, success_test
 from certkit.evidence.importers.archive import Archive
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.importers.drafts import Place
@@ -107,7 +107,10 @@ class InspectLog(Importer):
         if not self._runs and not self.job.faults.total:
             what, hint = "holds no samples", "the evaluation ended before one was written"
             if self._samples:
-                what, hint = "no sample has a score", "score the log first: inspect score LOG"
+                what, hint = (
+                    "no sample has a score",
+                    f"score the log first: inspect score {shell(str(self.job.source))}",
+                )
             raise InputError("import.source", what, where=self.job.name, hint=hint)
 
     def _archive(self, path: Path, name: str) -> Iterator[Run]:
@@ -207,8 +210,9 @@ class InspectLog(Importer):
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
         path = ["scores", name, "value", *(list(value)[:1] if isinstance(value, dict) else ())]
         test = ">= 0.5" if isinstance(value, int | float | dict) else "== 'C'"
-        several = f"; the scorers are {', '.join(map(visible, scores))}" if len(scores) > 1 else ""
-        self.hints["outcome"] = success_option(spelled(path), test) + several
+        self.hints["outcome"] = success_test(spelled(path), test)
+        if len(scores) > 1:
+            self.hints["several"] = f"; the scorers are {', '.join(map(visible, scores))}"
         return None
 
     def close(self, draft: Draft) -> dict[str, str]:

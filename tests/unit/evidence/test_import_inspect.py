@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -57,7 +58,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("inspect_ai is not installed")
     folder = tmp_path_factory.mktemp("inspect")
     environment = os.environ | {"XDG_DATA_HOME": str(folder / "home")}  # Inspect keeps unfinished logs there
-    command = [sys.executable, "-W", "ignore", WRITER, folder]
+    command = [sys.executable, "-W", "ignore", str(WRITER), str(folder)]
     subprocess.run(command, check=True, capture_output=True, env=environment)
     return folder
 
@@ -171,11 +172,26 @@ def test_a_score_that_a_person_changed_and_a_sample_declared_invalid(tmp_path: P
     }
 
 
-def test_a_log_without_scores_or_samples_is_refused_with_the_next_step(tmp_path: Path) -> None:
-    assert (
-        refused(log(tmp_path / "a.json", [sample(1, scores={})])).hint
-        == "score the log first: inspect score LOG"
+def test_the_refusal_of_a_log_without_conditions_is_the_next_command(tmp_path: Path) -> None:
+    path = log(tmp_path / "a log.json", [sample(1, scores={"s": {"value": 0.7}})])
+    out = tmp_path / "out"
+    with pytest.raises(CertkitError) as caught:
+        run(path, out, ImportOptions(traces=False, attempt=2), SILENT)
+    command = str(caught.value.hint).splitlines()[0].partition("if no fault was injected: ")[2]
+    words = shlex.split(command)
+    assert words[:3] == ["certkit", "import", str(path)]
+    assert {"--no-traces", "--attempt"} <= set(words)
+    done = subprocess.run(
+        [sys.executable, "-m", *words], check=False, capture_output=True, text=True, cwd=tmp_path
     )
+    assert (done.returncode, done.stderr) == (0, f"hint: certkit assess {out}\n")
+    [record] = (out / "records" / "runs.jsonl").read_bytes().splitlines()
+    assert canonical.loads(record)["outcome"] == "success"
+
+
+def test_a_log_without_scores_or_samples_is_refused_with_the_next_step(tmp_path: Path) -> None:
+    path = log(tmp_path / "a.json", [sample(1, scores={})])
+    assert refused(path).hint == f"score the log first: inspect score {path}"
     assert "holds no samples" in str(refused(log(tmp_path / "b.json", [])))
 
 
@@ -202,10 +218,10 @@ def test_two_agents_in_a_folder_of_logs_need_a_choice(tmp_path: Path) -> None:
     log(folder / "b.json", [sample()], model="org/m-2")
     with pytest.raises(CertkitError) as caught:
         imported(None, folder, tmp_path / "out", condition="nominal")
-    assert (caught.value.code, caught.value.hint) == (
-        "import.choice-needed",
-        "choose one with --agent NAME, or make a bundle of each with --split-by agent",
-    )
+    first, out = f"certkit import {folder}", f"--condition nominal -o {tmp_path / 'out'}"
+    each, single = f"{first} --split-by agent {out}", f"{first} --agent org/m-1 {out}"
+    hint = f"a bundle of each: {each}\nor one of them, for instance: {single}"
+    assert (caught.value.code, caught.value.hint) == ("import.choice-needed", hint)
     accounts = run(folder, tmp_path / "out", ImportOptions(condition="nominal", split_by="agent"), SILENT)
     assert [account.out.name for account in accounts] == ["org-m-1", "org-m-2"]
 
