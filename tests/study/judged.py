@@ -16,7 +16,7 @@ from msgspec import structs
 from certkit.assessment.rater_error import corrected
 from certkit.assessment.rater_error.corrected import Labels
 from certkit.assessment.statistics import posterior
-from tests.study.cells import LEVELS, SHARE, Cell, chances, passes, summed
+from tests.study.cells import LEVELS, Cell, chances, passes, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ def judge(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                     share = passes(sums, tau, delta)
                     yield Cell(section, tier, f"{error.told}: uncorrected", TASKS, draws, share)
                 for m in (100, 300):
-                    above = corrected.chance(sums, SHARE, labelled(rng, n, counts, m), tau)
+                    above = corrected.chance(sums, labelled(rng, n, counts, m), tau)
                     share = float((above > delta).mean())
                     yield Cell(section, tier, f"{error.told}: {m} labels", TASKS, draws, share)
 
@@ -122,7 +122,7 @@ def uneven(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                 counts = judged(rng, chance, n, pilot + rng.binomial(n - 1, chance), error)
                 sums = summed(counts[0] + counts[1], n)
                 for m in (100, 300):
-                    above = corrected.chance(sums, SHARE, labelled(rng, n, counts, m), tau)
+                    above = corrected.chance(sums, labelled(rng, n, counts, m), tau)
                     share = float((above > delta).mean())
                     yield Cell("judge-uneven", 2, f"runs: {name}, {law}: {m} labels", tasks, draws, share)
 
@@ -141,5 +141,5 @@ def recoveries(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
         n = won + passed
         y = rng.binomial(won, intent) + rng.binomial(passed, wrong)
         sums = summed(y, n)
-        share = float((posterior.above(sums, SHARE, tau) > delta).mean())
+        share = float((posterior.above(sums, tau) > delta).mean())
         yield Cell("irs", 2, f"judge passes 30 % of failures, {name}", TASKS, draws, share)

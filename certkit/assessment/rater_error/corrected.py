@@ -32,7 +32,7 @@ from certkit.assessment.statistics.posterior import PRIORS, beta, posteriors, wo
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.assessment.statistics.posterior import Beta, Scale
+    from certkit.assessment.statistics.posterior import Beta
     from certkit.evidence.summary.tasks import Number, TaskSums
 
 
@@ -86,27 +86,27 @@ def least_frr(limit: Number, labels: Labels, confidence: float) -> Number:
     return limit - betaincinv(1 + wrong, 1 + rest, (1 + confidence) / 2)
 
 
-def lower(sums: TaskSums, scale: Scale, labels: Both, confidence: float) -> Number:
+def lower(sums: TaskSums, labels: Both, confidence: float) -> Number:
     """Return the lower limit of a share of successes, the worse of both weightings of tasks."""
-    return worse(law.quantile(1 - confidence) for law in _both(sums, scale, labels, UNIFORM))
+    return worse(law.quantile(1 - confidence) for law in _both(sums, labels, UNIFORM))
 
 
-def chance(sums: TaskSums, scale: Scale, labels: Both, threshold: float, prior: Fraction = UNIFORM) -> Number:
+def chance(sums: TaskSums, labels: Both, threshold: float, prior: Fraction = UNIFORM) -> Number:
     """Return P(θ > threshold) of a share of successes, the worse of both weightings of tasks."""
-    return worse(law.above(threshold) for law in _both(sums, scale, labels, prior))
+    return worse(law.above(threshold) for law in _both(sums, labels, prior))
 
 
-def least(sums: TaskSums, scale: Scale, labels: Both, confidence: float) -> Number:
+def least(sums: TaskSums, labels: Both, confidence: float) -> Number:
     """Return the lower limit of a series in which a wrongly passed run counts for one at most."""
     half = (1 + confidence) / 2
-    limits = (scale.back(law.quantile(1 - half)) for law in posteriors(sums, scale))
+    limits = (law.quantile(1 - half) for law in posteriors(sums))
     pairs = zip(limits, labels, strict=True)
     limit = worse(least_frr(limit, part, confidence) for limit, part in pairs)
     return limit.clip(0) if isinstance(limit, np.ndarray) else max(float(limit), 0.0)
 
 
-def _both(sums: TaskSums, scale: Scale, labels: Both, prior: Fraction) -> Iterator[Beta]:
-    for law, part in zip(posteriors(sums, scale, prior), labels, strict=True):
+def _both(sums: TaskSums, labels: Both, prior: Fraction) -> Iterator[Beta]:
+    for law, part in zip(posteriors(sums, prior), labels, strict=True):
         mean, variance = (
             value if isinstance(value, np.ndarray) else float(value) for value in (law.mean, law.variance)
         )
@@ -148,9 +148,9 @@ class Correction(Struct, frozen=True, kw_only=True):
     by_tier: Mapping[int, float]
 
 
-def correction(sums: TaskSums, scale: Scale, labels: Both, tau: Mapping[int, Fraction]) -> Correction:
+def correction(sums: TaskSums, labels: Both, tau: Mapping[int, Fraction]) -> Correction:
     """Return the rate freed of the judge's error; `tau` maps tiers to thresholds."""
-    laws = tuple(_both(sums, scale, labels, UNIFORM))
+    laws = tuple(_both(sums, labels, UNIFORM))
     low = float(worse(law.quantile((1 - LEVEL) / 2) for law in laws))
     high = max(float(law.quantile((1 + LEVEL) / 2)) for law in laws)
     return Correction(
@@ -158,5 +158,5 @@ def correction(sums: TaskSums, scale: Scale, labels: Both, tau: Mapping[int, Fra
         n=sums.n,
         value=float(worse(law.mean for law in laws)),
         interval=Interval(low=low, high=high, method="Beta by moments"),
-        by_tier={tier: float(chance(sums, scale, labels, float(rate))) for tier, rate in tau.items()},
+        by_tier={tier: float(chance(sums, labels, float(rate))) for tier, rate in tau.items()},
     )

@@ -16,20 +16,18 @@ are too few, or where a model gave the outcomes: its error would be left out.
 from __future__ import annotations
 
 from datetime import date
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 from msgspec import Struct, structs
 
 from certkit import canonical
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.result import moment
-from certkit.assessment.statistics.posterior import Scale, lower
+from certkit.assessment.statistics.posterior import lower
 from certkit.evidence.context import CONTEXT_SCHEMA, Context, OperatingDomain, Risk, Use, refuse
 from certkit.evidence.records.record import Condition, Split
-from certkit.evidence.summary.tasks import per_task, task_sums
+from certkit.evidence.summary.tasks import merged, per_cell, task_sums
 from certkit.wording import UNDECLARED
 
 if TYPE_CHECKING:
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 CONFIDENCE: Final = 0.95
 LEAST_TASKS: Final = 10
 """Tasks below which no bound is told: the share that one task could hide is too large."""
-_SUCCESS: Final = Scale(low=Fraction(0), span=Fraction(1), lower=True)
 
 
 class Measured(Struct, frozen=True, kw_only=True):
@@ -71,18 +68,16 @@ def measure(summary: Summary, hazard: Hazard, protocol: Protocol) -> Measured:
     seen = {cell.condition for cell in cells} | {cell.domain for cell in cells}
     named = (*(hazard.conditions or ()), *(hazard.domains or ()))
     runs = sum(cell.tally.runs for cell in cells)
-    clusters = summary.clusters
-    rows = np.flatnonzero(np.array(chosen, np.bool_)[clusters.cell]) if chosen else np.empty(0, np.int64)
-    sums = task_sums(per_task(clusters, rows, clusters.sums["success"], clusters.sums["runs"], scale=1)).get(
-        0
-    )
+    columns = summary.clusters.sums
+    shown = merged(per_cell(summary.clusters, chosen, columns["success"], columns["runs"]))
+    sums = task_sums(shown).get(0)
     tasks = 0 if sums is None else int(sums.k)
     reason = _unbounded(summary, protocol, tasks)
     return Measured(
         runs=runs,
         failures=runs - sum(cell.tally.success for cell in cells),
         tasks=tasks,
-        bound=None if sums is None or reason else 1 - float(lower(sums, _SUCCESS, CONFIDENCE)),
+        bound=None if sums is None or reason else 1 - float(lower(sums, CONFIDENCE)),
         reason=reason,
         unseen=tuple(name for name in named if name not in seen),
     )
