@@ -152,7 +152,7 @@ def test_open_challenges_of_hazards_come_first_on_page_one_and_the_rest_is_count
     said["hazards"][0].update(harm=None)
     argument = build(argued(said))
     lines = answer_page.against(argued(said), argument)
-    assert lines[0] == "lost parcel: Nobody stated its harm."
+    assert lines[0] == "Lost parcel: nobody stated its harm."
     assert len(lines) == answer_page.MOST_AGAINST
     assert lines[-1].endswith(" more: section 9.")
 
@@ -423,6 +423,14 @@ def test_an_answer_that_can_never_count_is_refused(code: str, state: str, said: 
     [
         (lambda said: said["hazards"][0].update(criteria=["r_op", "zz"]), "/hazards/0/criteria/1"),
         (lambda said: said["monitoring"].append({"id": "I-9", "claim": "H-99"}), "/monitoring/2/claim"),
+        (
+            # The review before it is not due yet, and is left out of the case.
+            lambda said: (
+                said["reviewers"].insert(0, said["reviewers"][0] | {"date": "2099-01-01"})
+                or said["reviewers"][1].update(comments=[{"node": "G99", "resolved": True}])
+            ),
+            "/reviewers/1/comments/0/node",
+        ),
     ],
 )
 def test_a_criterion_or_node_that_there_is_not_is_refused(
