@@ -180,10 +180,13 @@ def option_name(call: ast.Call) -> str:
 def kinds_as_text() -> int:
     """Comparisons with the name of a `SPECIAL` metric, outside of `assessment/metrics` and `kinds.py`."""
     at_home = ("certkit.assessment.metrics.", "certkit.assessment.kinds")
+    return sum(kinds_in(tree) for name, (_, tree) in modules().items() if not name.startswith(at_home))
+
+
+def kinds_in(tree: ast.AST) -> int:
+    """Comparisons with the name of a `SPECIAL` metric in a module."""
     return sum(
         isinstance(part, ast.Constant) and part.value in SPECIAL
-        for name, (_, tree) in modules().items()
-        if not name.startswith(at_home)
         for node in ast.walk(tree)
         if isinstance(node, ast.Compare)
         for side in (node.left, *node.comparators)

@@ -138,6 +138,11 @@ def test_parses_are_seen_by_the_watch() -> None:
     assert seen.counts["parses"] == 1
 
 
+def test_the_kind_of_a_criterion_is_told_by_no_name_of_a_metric() -> None:
+    assert house.kinds_as_text() == 0
+    assert house.kinds_in(ast.parse('a == "gap" or b in ("posterior", "r_op")')) == 2
+
+
 def test_no_function_is_long() -> None:
     assert house.long_functions() == []
 

@@ -28,9 +28,10 @@ from certkit.assessment.metrics.catalogue import ATTESTED, CATALOGUE
 from certkit.assessment.metrics.series import COST, METRICS
 from certkit.assessment.rater_error import corrected as rater_error
 from certkit.assessment.rater_error.labels import GRADED, SHARES
-from certkit.assessment.statistics import posterior
+from certkit.assessment.statistics import estimators, posterior
 from certkit.assessment.statistics.estimators import least_failure_free
-from certkit.assessment.statistics.posterior import FIVE, PRIORS, Scale
+from certkit.assessment.statistics.posterior import FIVE, PRIORS
+from certkit.evidence.summary.tasks import ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,53 +114,69 @@ class TaskMean(Struct, frozen=True):
     def value(self, sample: Sample) -> Number:
         """Return y / (scale · n), an exact fraction where the sums are exact."""
         sums = self.sums(sample)
-        return _ratio(sums.y, sums.n * sums.scale)
+        return ratio(sums.y, sums.n * sums.scale)
 
-    def scale(self, sums: TaskSums | None, *, lower: bool) -> Scale:
-        """Return how values become x in 0…1; counts end at the largest task mean, and at five at least."""
+    def ends(self, sums: TaskSums | None) -> tuple[Fraction, Number]:
+        """Return the least value and the span; counts end at the largest task mean, and at five at least."""
         spec = CATALOGUE.get(self.series, CATALOGUE["r_op"])
         if spec.high is not None:
-            return Scale(spec.low, spec.high - spec.low, lower)
-        most = Fraction(0) if sums is None else _ratio(sums.most, sums.scale)
+            return spec.low, spec.high - spec.low
+        most = Fraction(0) if sums is None else ratio(sums.most, sums.scale)
         span = np.maximum(most, FIVE) if isinstance(most, np.ndarray) else max(most, Fraction(FIVE))
-        return Scale(spec.low, span, lower)
+        return spec.low, span
+
+    def line(self, sums: TaskSums | None, *, lower: bool) -> tuple[Number, Number]:
+        """Return intercept and slope of x in 0…1, 1 being best; `lower` where more of the value is better."""
+        low, span = self.ends(sums)
+        slope = ratio(1, span)
+        start = -(low if isinstance(slope, Fraction) else float(low)) * slope
+        return (start, slope) if lower else (1 - start, -slope)
+
+    def back(self, x: Number, sums: TaskSums | None, *, lower: bool) -> Number:
+        """Return x in the metric's unit."""
+        low, span = self.ends(sums)
+        span = span if isinstance(span, np.ndarray) else float(span)
+        return float(low) + span * (x if lower else 1 - x)
+
+    def shares(self, sums: TaskSums, *, lower: bool) -> TaskSums:
+        """Return the sums of x."""
+        return sums.on(*self.line(sums, lower=lower))
 
     def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:
         """Return the limit of the task posterior, or of the e-process."""
-        scale = self.scale(self.sums(sample), lower=lower)
+        sums, delta = self.sums(sample), float(confidence)
         if sample.anytime:
-            return scale.back(posterior.anytime_limit(*self._values(sample, scale), float(confidence)))
-        if sample.labelled is not None and lower and self.series in GRADED:
+            limit = posterior.anytime_limit(*self._values(sample, lower=lower), delta)
+            return self.back(limit, sums, lower=lower)
+        shares = self.shares(sums, lower=lower)
+        if sample.labelled is not None and lower and self.series in GRADED | SHARES:
             labels = sample.labelled.both(sample, self.series, self.domain)
-            return rater_error.least(self.sums(sample), scale, labels, float(confidence))
-        if sample.labelled is not None and lower and self.series in SHARES:
-            labels = sample.labelled.both(sample, self.series, self.domain)
-            return rater_error.lower(self.sums(sample), scale, labels, float(confidence))
-        return scale.back(posterior.lower(self.sums(sample), scale, float(confidence)))
+            limit_of = rater_error.least if self.series in GRADED else rater_error.lower
+            return limit_of(shares, labels, delta)
+        return self.back(posterior.lower(shares, delta), sums, lower=lower)
 
     def chance(self, sample: Sample, threshold: Fraction, prior: Fraction | None = None) -> Number:
         """Return P(value > threshold) over tasks; at any time, and without a `prior`, 1 - 1/E."""
-        scale = self.scale(self.sums(sample), lower=True)
-        limit = float((threshold - scale.low) / scale.span)
+        sums = self.sums(sample)
+        start, slope = self.line(sums, lower=True)
+        limit = float(start + slope * threshold)
         if sample.anytime and prior is None:
-            return max(
-                0.0, -float(np.expm1(-posterior.anytime_evidence(*self._values(sample, scale), limit)))
-            )
+            evidence = posterior.anytime_evidence(*self._values(sample, lower=True), limit)
+            return max(0.0, -float(np.expm1(-evidence)))
         prior = PRIORS["uniform"] if prior is None else prior
         if sample.labelled is not None and self.series in SHARES:
             labels = sample.labelled.both(sample, self.series, self.domain)
-            return rater_error.chance(self.sums(sample), scale, labels, limit, prior)
-        return posterior.above(self.sums(sample), scale, limit, prior)
+            return rater_error.chance(sums.on(start, slope), labels, limit, prior)
+        return posterior.above(sums.on(start, slope), limit, prior)
 
-    def _values(self, sample: Sample, scale: Scale) -> tuple[posterior.Floats, posterior.Floats]:
+    def _values(self, sample: Sample, *, lower: bool) -> tuple[posterior.Floats, posterior.Floats]:
         tasks = sample.tasks(self.series, self.domain)
-        start, slope = map(float, scale.line)
+        start, slope = map(float, self.line(self.sums(sample), lower=lower))
         return posterior.distinct(start + slope * (tasks.y / (tasks.scale * tasks.n)))
 
     def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:
         """Return the least k with 1 − τ^(k+1) > δ for the threshold τ on the scale 0 to 1."""
-        scale = self.scale(None, lower=lower)
-        start, slope = scale.line
+        start, slope = self.line(None, lower=lower)
         return least_failure_free(start + slope * threshold, confidence) or 1
 
     def falls(self, _: Sample) -> Sequence[Fall]:
@@ -178,11 +195,11 @@ class Minimum(Struct, frozen=True):
 
     def value(self, sample: Sample) -> Number:
         """Return the least mean."""
-        return _least([part.value(sample) for part in self.parts(sample)])
+        return posterior.worse(part.value(sample) for part in self.parts(sample))
 
     def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:
         """Return the least bound; every domain must hold, so that no error is shared out."""
-        return _least([part.bound(sample, confidence, lower=lower) for part in self.parts(sample)])
+        return posterior.worse(part.bound(sample, confidence, lower=lower) for part in self.parts(sample))
 
     def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:
         """Return what every domain takes."""
@@ -206,7 +223,7 @@ class Difference(Struct, frozen=True):
     def value(self, sample: Sample) -> Number:
         """Return 100·(a − b), with one division, so that equality with a threshold is seen."""
         a, b = (part.sums(sample) for part in self.parts(sample))
-        return _ratio(_PP * (a.y * b.n * b.scale - b.y * a.n * a.scale), a.n * b.n * a.scale * b.scale)
+        return ratio(_PP * (a.y * b.n * b.scale - b.y * a.n * a.scale), a.n * b.n * a.scale * b.scale)
 
     def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:
         """Return the upper limit of a − b, or the lower one, which is that of b − a upside down."""
@@ -241,17 +258,12 @@ class Posterior(Struct, frozen=True):
 
     def value(self, sample: Sample) -> Number:
         """Return P(θ > τ) for runs that count as independent."""
-        from scipy.special import betaincc  # noqa: PLC0415 - heavy
-
         sums = TaskMean(self.series).sums(sample)
-        tau = min(max(float(self.tau), 0.0), 1.0)
-        chance = betaincc(1.0 + sums.y, 1.0 + sums.n - sums.y, tau)
-        return chance if isinstance(sums.y, np.ndarray) else float(chance)
+        return estimators.posterior(sums.y, sums.n, self.tau)
 
     def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:  # noqa: ARG002 - a Kind's
         """Return P(θ > τ) over tasks, at most the value over runs."""
-        chance, value = TaskMean(self.series).chance(sample, self.tau), self.value(sample)
-        return np.minimum(chance, value) if isinstance(value, np.ndarray) else min(chance, value)
+        return posterior.worse((TaskMean(self.series).chance(sample, self.tau), self.value(sample)))
 
     def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:  # noqa: ARG002 - a Kind's
         """Return what τ takes at the confidence, or at the row's threshold where that is more."""
@@ -302,11 +314,12 @@ class Attested(Struct, frozen=True):
         """Return the limit of Beta(1 + n·x, 1 + n·(1 − x)), x the stated value on the scale 0 to 1."""
         from scipy.special import betaincinv  # noqa: PLC0415 - heavy
 
-        scale = TaskMean(self.metric).scale(None, lower=lower)
-        start, slope = scale.line
+        mean = TaskMean(self.metric)
+        start, slope = mean.line(None, lower=lower)
         x = float(start + slope * Fraction(metric.value or 0))
         n = metric.n or 0
-        return float(scale.back(float(betaincinv(1 + n * x, 1 + n * (1 - x), 1 - float(confidence)))))
+        limit = float(betaincinv(1 + n * x, 1 + n * (1 - x), 1 - float(confidence)))
+        return float(mean.back(limit, None, lower=lower))
 
     def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:
         """Return the least n at which a flawless statement would pass."""
@@ -356,13 +369,3 @@ def fewest(sample: Sample, metric: str) -> int | None:
 def holds(kind: Kind, bound: Number, confidence: Fraction) -> Number:
     """Tell whether a bound is high enough beside its threshold: a posterior must exceed its confidence."""
     return bound > float(confidence) if isinstance(kind, Posterior) else True
-
-
-def _ratio(a: Number, b: Number) -> Number:
-    return Fraction(a) / b if isinstance(a, int | Fraction) else a / b
-
-
-def _least(values: list[Number]) -> Number:
-    if isinstance(values[0], np.ndarray):
-        return np.minimum.reduce(values)
-    return min(values)

@@ -142,13 +142,6 @@ class CriterionPart(Part, frozen=True, kw_only=True):
     evidence: Evidence
 
 
-class Successes(Part, frozen=True, kw_only=True):
-    """Successes and runs under faults."""
-
-    successes: Count
-    n: Count
-
-
 class BundleResult(Part, frozen=True, kw_only=True):
     """One of several bundles that were pooled, alone: its period, its runs, and the tier that it shows."""
 
@@ -158,10 +151,8 @@ class BundleResult(Part, frozen=True, kw_only=True):
     first_run: Time | None
     last_run: Time | None
     records: Count
-    nominal_runs: Count
     fault_runs: Count
-    successes: Count
-    by_domain: Annotated[Mapping[str, Successes], Meta(description="of the runs under faults")]
+    successes: Annotated[Count, Meta(description="of the runs under faults")]
     table: Attained
     bounded: Attained
 

@@ -13,22 +13,23 @@ from __future__ import annotations
 
 import hashlib
 from base64 import urlsafe_b64encode
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from certkit.assessment.metrics.series import series
 from certkit.assessment.task_table import Cell, Column, Task, TaskTable
 from certkit.evidence.records.record import Split
-from certkit.evidence.summary.tasks import TAG_BYTES
+from certkit.evidence.summary.tasks import TAG_BYTES, per_cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
     from certkit.evidence.summary.summary import Cell as SummaryCell
     from certkit.evidence.summary.summary import Summary
+    from certkit.evidence.summary.tasks import Tasks
 
     Integers = NDArray[np.int64]
 
@@ -49,24 +50,30 @@ def task_table(summary: Summary, *, salt: bytes | None, memory_observable: bool)
     `memory_observable` tells whether a recovery without any memory field counts as not intentional, as
     it does in the metric ([26] eq. 6).
     """
-    cells, clusters = summary.cells, summary.clusters
-    domains = summary.domains
-    place = np.array([domains.index(cell.domain) if _counts(cell) else -1 for cell in cells], np.int64)
-    domain = place[clusters.cell] if cells else np.empty(0, np.int64)
-    names, number = np.unique(clusters.cluster, return_inverse=True)
-    units, unit = np.unique(number * (len(domains) + 1) + domain + 1, return_inverse=True)
-    owner, own_domain = units // (len(domains) + 1), units % (len(domains) + 1) - 1
-    kept = own_domain >= 0
-    columns, sums = _columns(_all_sums(summary, memory_observable=memory_observable), unit, len(units))
-    first = np.unique(clusters.cluster, return_index=True)[1]
+    clusters, domains = summary.clusters, summary.domains
+    place = np.array(
+        [domains.index(cell.domain) if _counts(cell) else -1 for cell in summary.cells], np.int64
+    )
+    names, first = np.unique(clusters.cluster, return_index=True)
     tags = (
         [index.to_bytes(TAG_BYTES) for index in range(len(names))]
         if salt is None
         else [clusters.tag[row].tobytes() for row in first.tolist()]
     )
+
+    def unit(tasks: Tasks) -> Integers:
+        """Return the number of each row's task in its domain."""
+        return np.searchsorted(names, tasks.task) * len(domains) + place[tasks.group]
+
+    units = np.unique(unit(_successes(summary)))
+    columns, sums = _columns(
+        _all(summary, memory_observable=memory_observable),
+        lambda tasks: np.searchsorted(units, unit(tasks)),
+        len(units),
+    )
     rows = sorted(
-        (tags[owner[row]], int(own_domain[row]), tuple(sums[row].tolist()))
-        for row in np.flatnonzero(kept).tolist()
+        (tags[number // len(domains)], number % len(domains), tuple(values))
+        for number, values in zip(units.tolist(), sums.tolist(), strict=True)
     )
     every = sorted({tag for tag, _, _ in rows})
     chosen = set(every[:MOST])
@@ -96,45 +103,38 @@ def _counts(cell: SummaryCell) -> bool:
     return cell.split is Split.STANDARD
 
 
-class _Sums(NamedTuple):
-    """y and n of some rows of the cluster table, and what they are of."""
-
-    metric: str
-    condition: str | None
-    scale: int
-    rows: Integers
-    y: Integers
-    n: Integers
+def _successes(summary: Summary, condition: str | None = None) -> Tasks:
+    """Return successes and runs by cell and task, under one condition or under all."""
+    cells = [_counts(cell) and condition in {None, cell.condition} for cell in summary.cells]
+    sums = summary.clusters.sums
+    return per_cell(summary.clusters, cells, sums["success"], sums["runs"])
 
 
-def _all_sums(summary: Summary, *, memory_observable: bool) -> Iterator[_Sums]:
-    condition_of = np.array([cell.condition if _counts(cell) else "" for cell in summary.cells])
-    of_row = condition_of[summary.clusters.cell] if summary.cells else np.empty(0, np.str_)
-    success, runs = summary.clusters.sums["success"], summary.clusters.sums["runs"]
+def _all(summary: Summary, *, memory_observable: bool) -> Iterator[tuple[str, str | None, Tasks]]:
+    """Yield metric, condition, and values by cell and task, of all that a table tells."""
     for condition in sorted({cell.condition for cell in summary.select()}):
-        yield _Sums(SUCCESS, condition, 1, np.flatnonzero(of_row == condition), success, runs)
+        yield SUCCESS, condition, _successes(summary, condition)
     for metric in METRICS:
-        rows = series(summary, metric, memory_observable=memory_observable)
-        yield _Sums(metric, None, rows.scale, rows.rows(summary), rows.y, rows.n)
+        yield metric, None, series(summary, metric, memory_observable=memory_observable)
 
 
-def _columns(parts: Iterable[_Sums], unit: Integers, count: int) -> tuple[tuple[Column, ...], Integers]:
-    """Return the columns that any run carries, and their y and n per unit, one row each."""
+def _columns(
+    parts: Iterable[tuple[str, str | None, Tasks]], place: Callable[[Tasks], Integers], count: int
+) -> tuple[tuple[Column, ...], Integers]:
+    """Return the columns that any run carries, and their y and n per unit; `place` gives the unit of rows."""
     columns: list[Column] = []
     sums: list[Integers] = []
-    for part in parts:
-        y, n = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        np.add.at(y, unit[part.rows], part.y[part.rows])
-        np.add.at(n, unit[part.rows], part.n[part.rows])
-        scale = min(part.scale, _THOUSANDTHS)
-        step = part.scale // scale
+    for metric, condition, tasks in parts:
+        y, n, unit = np.zeros(count, np.int64), np.zeros(count, np.int64), place(tasks)
+        np.add.at(y, unit, tasks.y)
+        np.add.at(n, unit, tasks.n)
+        scale = min(tasks.scale, _THOUSANDTHS)
+        step = tasks.scale // scale
         if step > 1:
             # Thousandths say enough of one task, and a passport has room for many.
             y = (y + step // 2) // step
         if n.any():
             totals = int(y.sum()), int(n.sum())
-            columns.append(
-                Column(metric=part.metric, condition=part.condition, scale=scale, y=totals[0], n=totals[1])
-            )
+            columns.append(Column(metric=metric, condition=condition, scale=scale, y=totals[0], n=totals[1]))
             sums += [y, n]
     return tuple(columns), np.array(sums, np.int64).reshape(len(sums), count).T

@@ -22,7 +22,7 @@ from certkit.registry.heads import BRING_BACK, read, refuse_fork
 from certkit.registry.registry import Registry
 from certkit.registry.source import CHECKPOINT, Published
 from certkit.tlog import tiles
-from certkit.tlog.tree import leaf_hash
+from certkit.tlog.tree import leaf_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,7 +143,7 @@ class _Export:
         hashes = self._tile(tile.level, tile.n)
         if tile.level == 0:
             entries = self._log.entries(tile.n * tiles.WIDTH, tile.n * tiles.WIDTH + tile.width)
-            if b"".join(map(leaf_hash, entries)) != hashes:
+            if b"".join(leaf_hashes(entries)) != hashes:
                 message = f"the entries of tile 0/{tile.n} do not lead to the root that was signed"
                 raise MismatchError("registry.inconsistent", message)
             yield tile._replace(level=tiles.BUNDLES), tiles.encode_bundle(entries)

@@ -27,7 +27,7 @@ from certkit.tlog.checkpoint import (
     with_signatures,
 )
 from certkit.tlog.note import KeyType, VerifierKey, open_note, parse_lines, parse_note, write_note
-from certkit.tlog.tree import EMPTY_ROOT, HASH_SIZE, Frontier, Hash, leaf_hash
+from certkit.tlog.tree import EMPTY_ROOT, HASH_SIZE, Frontier, Hash, leaf_hash, leaf_hashes
 
 if TYPE_CHECKING:
     import sqlite3
@@ -178,7 +178,7 @@ class Log:
         made = tiles.Rebuild(self.tile, lambda level, n, row: right.append((level, n, row)))
         stored = self._connection.execute("SELECT entry FROM leaf ORDER BY idx")
         while batch := stored.fetchmany(tiles.WIDTH):
-            made.add([leaf_hash(entry) for (entry,) in batch if isinstance(entry, bytes)])
+            made.add(leaf_hashes(entry for (entry,) in batch if isinstance(entry, bytes)))
         made.finish()
         if (made.size, made.root) != (head.size, head.root):
             message = f"the entries are not those of the checkpoint over {head.size:,}, nothing was repaired"
@@ -209,7 +209,7 @@ class Log:
         # The edge grows in its place: what fails half-way is forgotten.
         state, self._state = self._trusted(signer), None
         size = state.head.size
-        hashes = list(map(leaf_hash, entries))
+        hashes = leaf_hashes(entries)
         changed = tiles.grow(size, hashes, lambda level, n: state.edge.get((level, n), b""))
         for place, row in changed.items():
             if len(row) < tiles.FULL:

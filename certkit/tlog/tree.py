@@ -12,8 +12,8 @@ verifiers climb the same path with the given hashes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, NewType
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, NewType, cast
 
 from certkit.errors import MismatchError
 
@@ -25,8 +25,7 @@ _PAIR: Final = 2 * HASH_SIZE
 EMPTY_ROOT: Final = Hash(hashlib.sha256().digest())
 """The root of a tree without leaves."""
 
-# Copying a hash that has read its first byte is faster than making a new one.
-_LEAF: Final = hashlib.sha256(b"\x00")
+# Copying a hash that has read its first byte is faster than making a new one, where the rest is short.
 _NODE: Final = hashlib.sha256(b"\x01")
 MAX_SIZE: Final = 2**63 - 1
 
@@ -36,9 +35,13 @@ Node = Callable[[int, int], Hash]
 
 def leaf_hash(entry: bytes) -> Hash:
     """Return the hash of a leaf: SHA-256 of a zero byte and the entry."""
-    state = _LEAF.copy()
-    state.update(entry)
-    return Hash(state.digest())
+    return leaf_hashes((entry,))[0]
+
+
+def leaf_hashes(entries: Iterable[bytes]) -> list[Hash]:
+    """Return `leaf_hash` of each entry, without what a call for each would cost."""
+    sha256 = hashlib.sha256
+    return cast("list[Hash]", [sha256(b"\x00" + entry).digest() for entry in entries])
 
 
 def node_hash(left: Hash, right: Hash) -> Hash:
@@ -60,9 +63,9 @@ def root_over(hashes: Sequence[Hash]) -> Hash:
 
 def row_above(row: bytes) -> bytes:
     """Return the nodes above an even number of concatenated hashes, concatenated."""
-    above = []
+    above, copy = [], _NODE.copy
     for at in range(0, len(row), _PAIR):  # as in `root_over`
-        node = _NODE.copy()
+        node = copy()
         node.update(row[at : at + _PAIR])
         above.append(node.digest())
     return b"".join(above)

@@ -14,7 +14,6 @@ import numpy as np
 
 from certkit.assessment.kinds import TaskMean
 from certkit.assessment.statistics import posterior
-from certkit.assessment.statistics.posterior import Scale
 from certkit.evidence.summary.tasks import Shared, TaskSums
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-SHARE = Scale(Fraction(0), Fraction(1), lower=True)
 LEVELS = {2: (0.80, 0.95), 3: (0.95, 0.99)}
 """Tier → threshold of r_op, confidence."""
 LEAST = {2: 13, 3: 89}
@@ -80,7 +78,7 @@ def summed(y: NDArray[Any], n: NDArray[Any], scale: int = 1) -> TaskSums:
 
 
 def passes(sums: TaskSums, tau: float, delta: float) -> float:
-    return float((posterior.above(sums, SHARE, tau) > delta).mean())
+    return float((posterior.above(sums, tau) > delta).mean())
 
 
 def proportions(rng: np.random.Generator, draws: int, *, above: float = 0.0) -> Iterator[Cell]:
@@ -133,7 +131,7 @@ def domains(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
             met = np.ones(draws, np.bool_)
             for mean in (tau, *[1 - (1 - tau) / 4] * 4):
                 y = rng.binomial(5, chances(rng, "beta .3", mean, (draws, k)))
-                met &= posterior.above(summed(y, np.full(k, 5)), SHARE, tau) > delta
+                met &= posterior.above(summed(y, np.full(k, 5)), tau) > delta
             yield Cell("domains", tier, "one of five at the threshold, beta .3", k, draws, float(met.mean()))
 
 
@@ -166,8 +164,9 @@ def counts(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                 cause = rng.random((draws, k)) < limit / most
                 y = cause * most * 5
                 sums = summed(y, np.full(k, 5))
-                scale = TaskMean("violations").scale(sums, lower=False)
-                upper = scale.back(posterior.lower(sums, scale, delta))
+                kind = TaskMean("violations")
+                shares = kind.shares(sums, lower=False)
+                upper = kind.back(posterior.lower(shares, delta), sums, lower=False)
                 yield Cell(
                     "violations", tier, f"few tasks of {most}", k, draws, float((upper < limit).mean())
                 )
@@ -194,12 +193,28 @@ def looking(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
     fixed = np.zeros(draws, np.bool_)
     always = np.zeros(draws, np.bool_)
     for stop in range(15, k + 1, 5):
-        fixed |= posterior.above(summed(y[:, :stop], np.full(stop, 5)), SHARE, tau) > delta
+        fixed |= posterior.above(summed(y[:, :stop], np.full(stop, 5)), tau) > delta
         for number in np.flatnonzero(~always):
             means, counts = posterior.distinct(y[number, :stop] / 5)
             always[number] = posterior.anytime_evidence(means, counts, tau) >= -np.log(1 - delta)
     yield Cell("looking", 2, "fixed bound, looked at every 5 tasks", k, draws, float(fixed.mean()))
     yield Cell("looking", 2, "bound at any time, looked at every 5 tasks", k, draws, float(always.mean()))
+
+
+def families(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """Tasks of one family have one chance, once unknown to the rule and once declared, as `cluster_id` is."""
+    for tier, (tau, delta) in LEVELS.items():
+        for size in (2, 5):
+            k = 200
+            chance = np.repeat(chances(rng, "beta .3", tau, (draws, k // size)), size, axis=1)
+            y = rng.binomial(5, chance)
+            joined = y.reshape(draws, -1, size).sum(axis=2)
+            for name, sums in (
+                ("undeclared", summed(y, np.full(k, 5))),
+                ("declared", summed(joined, np.full(k // size, 5 * size))),
+            ):
+                share = passes(sums, tau, delta)
+                yield Cell("families", tier, f"families of {size}, beta .3, {name}", k, draws, share)
 
 
 def attempts(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
@@ -208,7 +223,7 @@ def attempts(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
     plain, spent = np.zeros(draws, np.bool_), np.zeros(draws, np.bool_)
     for attempt in range(1, 11):
         y = rng.binomial(5, chances(rng, "beta .3", tau, (draws, 100)))
-        chance = posterior.above(summed(y, np.full(100, 5)), SHARE, tau)
+        chance = posterior.above(summed(y, np.full(100, 5)), tau)
         plain |= chance > delta
         spent |= chance > float(posterior.corrected(Fraction(str(delta)), attempt))
     yield Cell("attempts", 2, "ten attempts, no correction", 100, draws, float(plain.mean()))

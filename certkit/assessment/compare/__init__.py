@@ -124,12 +124,9 @@ def _panel(bundles: tuple[_Bundle, _Bundle], name: str) -> Panel | None:
     metrics = [part.metrics[name] for part in bundles]
     if any(metric.state is not State.MEASURED or metric.blocked for metric in metrics):
         return None  # the mean of some runs would pass for that of all
-    return observed(
-        [
-            (part.view.summary, series(part.view.summary, name, memory_observable=part.view.observable))
-            for part in bundles
-        ]
-    )
+    views = [part.view for part in bundles]
+    tasks = [series(view.summary, name, memory_observable=view.observable) for view in views]
+    return observed(name, [view.summary for view in views], tasks)
 
 
 def _compared(name: str, bundles: tuple[_Bundle, _Bundle], panel: Panel | None) -> Compared:

@@ -24,16 +24,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from certkit.assessment.statistics.posterior import Weighted, difference
+from certkit.assessment.statistics.posterior import difference
+from certkit.evidence.summary.tasks import TaskSums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from certkit.assessment.metrics.series import Series
     from certkit.assessment.task_table import Column, TaskTable
     from certkit.evidence.summary.summary import Summary
+    from certkit.evidence.summary.tasks import Tasks
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
@@ -134,35 +135,34 @@ def _key(column: Column) -> Key:
     return (column.metric, column.condition)
 
 
-def observed(sides: Sequence[tuple[Summary, Series]]) -> Panel:
-    """Lay one metric of several summaries side by side; a task is the same where its name and domain are."""
-    chosen = [(summary, series, series.rows(summary)) for summary, series in sides]
-    cells = [cell for summary, _ in sides for cell in summary.cells]
+def observed(metric: str, summaries: Sequence[Summary], sides: Sequence[Tasks]) -> Panel:
+    """Lay one metric of several summaries side by side; a task is the same where its name and domain are.
+
+    `sides` holds the metric of each by cell and task.
+    """
+    cells = [cell for summary in summaries for cell in summary.cells]
     domains = tuple(sorted({cell.domain for cell in cells}))
     conditions = tuple(sorted({cell.condition for cell in cells}))
     places = [
-        np.array([(domains.index(cell.domain), conditions.index(cell.condition)) for cell in summary.cells])[
-            summary.clusters.cell[rows]
-        ].reshape(-1, 2)
-        if summary.cells
-        else np.empty((0, 2), np.int64)
-        for summary, _, rows in chosen
+        np.array(
+            [(domains.index(cell.domain), conditions.index(cell.condition)) for cell in summary.cells],
+            np.int64,
+        ).reshape(-1, 2)[side.group]
+        for summary, side in zip(summaries, sides, strict=True)
     ]
-    tasks = np.concatenate([summary.clusters.cluster[rows] for summary, _, rows in chosen])
-    unit = np.unique(tasks, return_inverse=True)[1]
+    unit = np.unique(np.concatenate([side.task for side in sides]), return_inverse=True)[1]
     pairs, row = np.unique(unit * (len(domains) + 1) + np.concatenate(places)[:, 0], return_inverse=True)
     y = np.zeros((len(sides), len(pairs), len(conditions)), np.int64)
     n = np.zeros_like(y)
     start = 0
-    for number, (place, (_, series, rows)) in enumerate(zip(places, chosen, strict=True)):
-        at = row[start : start + len(rows)], place[:, 1]
-        np.add.at(y[number], at, series.y[rows])
-        np.add.at(n[number], at, series.n[rows])
-        start += len(rows)
-    metric = sides[0][1].metric
+    for number, (place, side) in enumerate(zip(places, sides, strict=True)):
+        at = row[start : start + len(place)], place[:, 1]
+        np.add.at(y[number], at, side.y)
+        np.add.at(n[number], at, side.n)
+        start += len(place)
     return Panel(
         columns=tuple((metric, condition) for condition in conditions),
-        scale={metric: sides[0][1].scale},
+        scale={metric: sides[0].scale},
         domains=domains,
         unit=pairs // (len(domains) + 1),
         domain=pairs % (len(domains) + 1),
@@ -238,18 +238,23 @@ def limit(sides: Sides, *, low: float, width: float, level: float = LEVEL) -> fl
     tasks weigh as the mix of domains and conditions asks, or by their runs too: the larger limit counts.
     """
     x = (sides.x - low) / width
-    upper = []
+    lowest = []
     for v in (sides.v, sides.v * sides.n):
         w = v * np.array(sides.k)[:, None] / v.sum(axis=1, keepdims=True)
         (wx_a, w_a), (wx_b, w_b) = (
             [np.bincount(sides.unit, column) for column in (w[side] * x[side], w[side])] for side in (0, 1)
         )
-        a, b = (
-            Weighted(k=k, x=wx.sum(), xx=wx @ wx, wx=wx @ w, ww=w @ w)
-            for k, wx, w in zip(sides.k, (wx_a, wx_b), (w_a, w_b), strict=True)
-        )
-        upper.append(difference(a, b, (w_a @ w_b, wx_a @ wx_b, wx_a @ w_b, w_a @ wx_b)).upper(level))
-    return width * float(max(upper))
+        a, b = (_sums(k, wx, w) for k, wx, w in zip(sides.k, (wx_a, wx_b), (w_a, w_b), strict=True))
+        lowest.append(difference(a, b, (w_a @ w_b, wx_a @ wx_b, wx_a @ w_b, w_a @ wx_b)).quantile(1 - level))
+    return width * float(1 - 2 * min(lowest))
+
+
+def _sums(k: int, wx: NDArray[Any], w: NDArray[Any]) -> TaskSums:
+    """Return the sums of k tasks whose weights, Σw = k, stand for their runs."""
+    x = np.divide(wx, w, out=np.zeros(len(w)), where=w > 0)
+    return TaskSums(
+        scale=1, k=k, n=k, y=wx.sum(), yy=wx @ wx, yn=wx @ w, nn=w @ w, x=x.sum(), xx=x @ x, most=x.max()
+    )
 
 
 def adjusted(probabilities: Sequence[float]) -> list[float]:

@@ -19,8 +19,7 @@ from certkit.assessment.drift.rows import LEAST, LEVEL, reaches
 from certkit.assessment.findings.findings import Severity, finding, ordered
 from certkit.assessment.metrics.series import series
 from certkit.assessment.profile import exact
-from certkit.assessment.result import BundleResult, Successes, moment
-from certkit.evidence.summary.summary import add
+from certkit.assessment.result import BundleResult, moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from certkit.assessment.findings.findings import Finding
     from certkit.assessment.result import Assessment
     from certkit.evidence.bundle.pooling import Accumulation, Part
-    from certkit.evidence.summary.summary import Cell, Summary
 
 OF_SIZE: Final = {
     "no-records",
@@ -68,11 +66,6 @@ def joined(pooled: Assessment, alone: Sequence[Assessment], accumulation: Accumu
 
 def _result(part: Part, judged: Assessment) -> BundleResult:
     period, times = part.facts.manifest.protocol.period, part.summary.times
-    by_domain = {
-        name: Successes(successes=fault.success, n=fault.runs)
-        for name in part.summary.domains
-        if (fault := add(cell.tally for cell in _faults(part.summary) if cell.domain == name)).runs
-    }
     return BundleResult(
         digest=part.facts.digest,
         declared_from=period.from_ if period else None,
@@ -80,17 +73,11 @@ def _result(part: Part, judged: Assessment) -> BundleResult:
         first_run=moment(times.first),
         last_run=moment(times.last),
         records=judged.counts.records,
-        nominal_runs=judged.counts.nominal_runs,
         fault_runs=judged.counts.fault_runs,
-        successes=sum(row.successes for row in by_domain.values()),
-        by_domain=by_domain,
+        successes=sum(cell.tally.success for cell in part.summary.select() if cell.is_fault),
         table=judged.verdict.table,
         bounded=judged.verdict.bounded,
     )
-
-
-def _faults(summary: Summary) -> Iterator[Cell]:
-    return (cell for cell in summary.select() if cell.is_fault)
 
 
 def _of_parts(pooled: Assessment, alone: Sequence[Assessment]) -> Iterator[Finding]:
@@ -148,6 +135,7 @@ def _margin(pooled: Assessment) -> Fraction:
 def _compared(first: Part, second: Part) -> tuple[Sides, Contrast] | None:
     """Compare r_op on the domains and conditions that both bundles have, under the earlier one's mix."""
     summaries = first.summary, second.summary
-    panel = observed([(part, series(part, "r_op", memory_observable=False)) for part in summaries])
+    tasks = [series(part, "r_op", memory_observable=False) for part in summaries]
+    panel = observed("r_op", summaries, tasks)
     sides = panel.chosen()
     return None if min(sides.k) < LEAST else (sides, contrast(sides, (1, -1)))

@@ -1,10 +1,9 @@
 """A metric on the rows of the cluster table: over which runs it is taken, and y and n of each row.
 
 Everything that rests on tasks starts here: the profile of reliability, the bounded reading, fragility.
-A series gives for each row of `Summary.clusters` the runs that carry the metric and the scaled sum of
-their values, so that the metric is Σy / (scale · Σn). `tasks` adds the rows of one task, in all or apart
-by domain or condition; `certkit.evidence.summary.tasks` sums over the tasks. `View` is a summary
-as metrics and kinds of criteria see it: nominal and fault runs apart, and sums over tasks.
+A series gives for every task, by cell, the runs that carry the metric and the scaled sum of their values, so
+that the metric is Σy / (scale · Σn); `certkit.evidence.summary.tasks` adds the cells and sums over the tasks.
+`View` is a summary as metrics and kinds of criteria see it: nominal and fault runs apart, sums over tasks.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import structs
 
 from certkit.evidence.records.record import SINGLE_FAULTS, Condition, Split
 from certkit.evidence.summary.summary import PEI_SCALE, Tally, add
-from certkit.evidence.summary.tasks import Tasks, per_task, shared, task_sums
+from certkit.evidence.summary.tasks import merged, per_cell, shared, task_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,27 +32,6 @@ if TYPE_CHECKING:
 
 
 MILLIONTHS: Final = 10**6
-
-
-class Series(Struct, frozen=True, kw_only=True, eq=False):
-    """A metric on the rows of the cluster table: which cells it is taken over, y and n of each row."""
-
-    metric: str
-    scale: int
-    over: Callable[[str], bool]
-    y: Integers
-    n: Integers
-    split: Split = Split.STANDARD
-
-    def rows(self, summary: Summary) -> Integers:
-        """Return the rows of the cluster table that count, as indices."""
-        cells = summary.cells
-        if not cells:
-            return np.empty(0, np.int64)
-        counted = np.array(
-            [cell.split == self.split and self.over(cell.condition) for cell in cells], np.bool_
-        )
-        return np.flatnonzero(counted[summary.clusters.cell] & (self.n > 0))
 
 
 def nominal(condition: str) -> bool:
@@ -86,29 +64,33 @@ def adversarial(condition: str) -> bool:
     return condition == Condition.ADVERSARIAL
 
 
-def series(summary: Summary, metric: str, *, memory_observable: bool) -> Series:
-    """Return the series of one metric of `METRICS`.
+def series(summary: Summary, metric: str, *, memory_observable: bool) -> Tasks:
+    """Return one metric of `METRICS` by cell and task.
 
     `memory_observable` tells whether a recovery without any memory field counts as not intentional, as
     it does in the metric ([26] eq. 6).
     """
     sums = summary.clusters.sums
+    scale = 1
     if metric == "adversarial_resistance":
-        return _adversarial(summary)
-    if metric == "irs":
-        known = sums["irs_yes"] + sums["irs_no"] + (sums["irs_silent"] if memory_observable else 0)
-        return _of(metric, fault, sums["irs_yes"], known)
-    if metric == "safe_halt_on_risk":
-        return _of(metric, every, sums["halt_due"] - sums["halt_missed"], sums["halt_due"])
-    over, fields, n, scale = _PLAIN[metric]
-    y = np.sum([sums[name] for name in fields], axis=0)
-    y = _millionths(y) if scale == MILLIONTHS else y
+        y, n = _adversarial(summary)
+    elif metric == "irs":
+        y, n = sums["irs_yes"], sums["irs_yes"] + sums["irs_no"]
+        n = n + sums["irs_silent"] if memory_observable else n
+    elif metric == "safe_halt_on_risk":
+        y, n = sums["halt_due"] - sums["halt_missed"], sums["halt_due"]
+    else:
+        _, fields, runs, scale = _PLAIN[metric]
+        y, n = np.sum([sums[name] for name in fields], axis=0), sums[runs]
+        y = _millionths(y) if scale == MILLIONTHS else y
+    over = _over(metric)
     split = Split.NOVEL_FAULT if metric == "novel_fault" else Split.STANDARD
-    return Series(metric=metric, scale=scale, over=over, y=y, n=sums[n], split=split)
+    cells = [cell.split == split and over(cell.condition) for cell in summary.cells]
+    return per_cell(summary.clusters, cells, y, n, scale=scale)
 
 
-def _of(metric: str, over: Callable[[str], bool], y: Integers, n: Integers) -> Series:
-    return Series(metric=metric, scale=1, over=over, y=y, n=n)
+def _over(metric: str) -> Callable[[str], bool]:
+    return _APART.get(metric) or _PLAIN[metric][0]
 
 
 # metric → over which runs, the fields whose sum is y, the field that is n, scale of y
@@ -144,8 +126,8 @@ LEAVES: Final = frozenset({"irs"})
 """Series whose denominator a failed run leaves: only recoveries are counted."""
 
 
-def _adversarial(summary: Summary) -> Series:
-    """Return adversarial resistance: over the runs whose attack landed, where any run says so."""
+def _adversarial(summary: Summary) -> tuple[Integers, Integers]:
+    """Return y and n of adversarial resistance: over the runs whose attack landed, where any run says so."""
     sums = summary.clusters.sums
     tally = add(cell.tally for cell in summary.select() if adversarial(cell.condition))
     y, n = sums["success"] - sums["success_with_attack"], sums["runs"]
@@ -153,7 +135,7 @@ def _adversarial(summary: Summary) -> Series:
         y, n = sums["landed_success"], sums["landed"] - sums["landed_unsaid"] + sums["landed_unknown_harness"]
         if not tally.landed:
             n = np.zeros_like(n)  # a defence that was never hit has no rate
-    return _of("adversarial_resistance", adversarial, y, n)
+    return y, n
 
 
 def _millionths(fixed: Integers) -> Integers:
@@ -165,15 +147,8 @@ def _millionths(fixed: Integers) -> Integers:
 
 def conditions(metric: str, names: Iterable[str]) -> list[str]:
     """Return the conditions among `names` whose runs a series is taken over."""
-    over = _APART.get(metric) or _PLAIN[metric][0]
+    over = _over(metric)
     return [name for name in names if over(name)]
-
-
-def tasks(summary: Summary, metric: Series, group: Integers | None = None) -> Tasks:
-    """Return a series per task; `group` numbers the cells (None: all are group 0)."""
-    return per_task(
-        summary.clusters, metric.rows(summary), metric.y, metric.n, scale=metric.scale, group=group
-    )
 
 
 _NOTHING: Final = Tally()
@@ -242,13 +217,13 @@ class View:
         """Gather a series over all domains, or in each at once, since a hostile log may name one per run."""
         rows = series(self.summary, name, memory_observable=self.observable)
         if domain is None:
-            self._tasks[name, None] = gathered = tasks(self.summary, rows)
+            self._tasks[name, None] = gathered = merged(rows)
             self._sums[name, None] = task_sums(gathered).get(0)
             return
         place = {each: number for number, each in enumerate(self.by_domain)}
         # Cells of another split have no runs in this series, so that their number does not matter.
         number = np.array([place.get(cell.domain, 0) for cell in self.summary.cells], np.int64)
-        parts = tasks(self.summary, rows, number)
+        parts = merged(rows, number)
         sums = task_sums(parts)
         for each, index in place.items():
             self._tasks[name, each] = parts.only(index)

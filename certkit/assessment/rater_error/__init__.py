@@ -11,7 +11,6 @@ scored, some with a reference score, a person's, which is taken as the truth. Fr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -29,7 +28,6 @@ from certkit.assessment.rater_error.labels import (
     icc,
     judge_of,
 )
-from certkit.assessment.statistics.posterior import Scale
 from certkit.evidence.bundle.calibration import ABSENT
 from certkit.wording import many
 
@@ -47,7 +45,6 @@ MAX_RATERS: Final = 20
 """Raters beyond whom pairs are not listed."""
 REFERENCE: Final = "reference"
 State = Literal["calibrated", "compared", "uncalibrated"]
-_SHARE: Final = Scale(Fraction(0), Fraction(1), lower=True)
 Scores = Mapping[int, int]
 """Item → score, in millionths."""
 
@@ -148,7 +145,7 @@ def judge_report(view: View) -> JudgeReport:
         specificity=share(labels.true_negatives, labels.true_negatives + labels.false_positives),
         drawn=calibration.drawn,
         contradicted=sum(run.contradicted for run in labelled.runs),
-        correction=correction(sums, _SHARE, view.labelled.both(view, "r_op", None), view.tau)
+        correction=correction(sums, view.labelled.both(view, "r_op", None), view.tau)
         if view.labelled and sums
         else None,
     )

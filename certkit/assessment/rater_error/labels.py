@@ -107,23 +107,32 @@ class Labelled(Struct, frozen=True):
         `sizes` holds the runs of every task: where tasks weigh alike, a label of a task with n runs counts
         n_min/n, n_min being the runs of the smallest labelled task.
         """
-        over = of_runs.every if series is None else SHARES.get(series) or GRADED[series]
-        chosen = [
-            run
-            for run in self.runs
-            if (run.condition is None or over(run.condition)) and domain in {None, run.domain}
-        ]
+        chosen = self._chosen(series, domain)
         fewest = min((sizes[run.task] for run in chosen if run.task in sizes), default=1)
         counts: dict[tuple[bool, bool], float] = {(a, b): 0 for a in (True, False) for b in (True, False)}
         for run in chosen:
             counts[run.passed, run.truly] += fewest / sizes[run.task] if run.task in sizes else 1
         return Labels(*counts.values())
 
+    def _chosen(self, series: str | None, domain: str | None) -> list[LabelledRun]:
+        over = of_runs.every if series is None else SHARES.get(series) or GRADED[series]
+        return [
+            run
+            for run in self.runs
+            if (run.condition is None or over(run.condition)) and domain in {None, run.domain}
+        ]
+
     def both(self, sample: Sample, series: str, domain: str | None) -> tuple[Labels, Labels]:
-        """Return the counts that go with tasks that weigh alike, and with tasks that weigh by their runs."""
+        """Return the counts that go with tasks that weigh alike, and with tasks that weigh by their runs.
+
+        Labels of one task stand or fall together: they weigh as no more than the tasks that they lie on, and
+        those of items that are no runs of the bundle as one.
+        """
         tasks = sample.tasks(series, domain)
         sizes = dict(zip(tasks.task.tolist(), tasks.n.tolist(), strict=True))
-        return self.of(series, domain, sizes), self.of(series, domain)
+        labelled = len({run.task for run in self._chosen(series, domain)})
+        alike, by_runs = self.of(series, domain, sizes), self.of(series, domain)
+        return alike.at_most(labelled), by_runs.at_most(labelled)
 
 
 def counted(calibration: Calibration, judge: str, *, recorded: bool) -> Labelled:

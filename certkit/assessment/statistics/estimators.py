@@ -24,7 +24,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from certkit.evidence.summary.tasks import Tasks
+    from certkit.evidence.summary.tasks import Number, Tasks
 
 
 LEVEL: Final = 0.95
@@ -78,15 +78,12 @@ def jeffreys(successes: int, n: int) -> Interval:
     return Interval(low=low, high=high, method="jeffreys")
 
 
-def posterior(successes: float, n: float, threshold: Fraction) -> float:
-    """Return P(θ > threshold) for θ ~ Beta(1 + s, 1 + n - s), [26] §3.1, as a probability."""
-    if threshold >= 1:
-        return 0.0
-    if threshold <= 0:
-        return 1.0
+def posterior(successes: Number, n: Number, threshold: Fraction) -> Number:
+    """Return P(θ > threshold) for θ ~ Beta(1 + s, 1 + n - s), [26] §3.1."""
     from scipy.special import betaincc  # noqa: PLC0415 - heavy
 
-    return float(betaincc(1 + successes, 1 + n - successes, float(threshold)))
+    chance = betaincc(1.0 + successes, 1.0 + n - successes, min(max(float(threshold), 0.0), 1.0))
+    return chance if getattr(chance, "ndim", 0) else float(chance)
 
 
 def least_failure_free(threshold: Fraction, confidence: Fraction) -> int | None:
@@ -116,7 +113,7 @@ def runs_needed(rate: Fraction, threshold: Fraction, confidence: Fraction) -> in
     limit = float(confidence)
 
     def enough(n: int) -> bool:
-        return posterior(int(rate * n), n, threshold) > limit
+        return bool(posterior(int(rate * n), n, threshold) > limit)
 
     return least(enough, 10_000_000)
 

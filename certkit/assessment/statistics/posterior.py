@@ -11,12 +11,11 @@ fitted by moments. With one run a task it is Beta(1 + s, 1 + n − s) of [26] §
 is R's `qbeta(1 − δ, μN, (1 − μ)N)`. Tasks weigh alike (w_c = 1) or by their runs (w_c = k·n_c/n); the worse
 counts.
 
-    >>> scale = Scale(low=Fraction(0), span=Fraction(1), lower=True)
-    >>> lower(sums, scale, 0.95)                                   # doctest: +SKIP
+    >>> lower(sums, 0.95)                                          # doctest: +SKIP
     0.8116
 
-Every function takes exact sums, and then rounds once, at the end; or sums that are arrays, many samples at
-once. scipy is imported where it is needed, since importing it takes longer than a whole assessment.
+Every function takes sums of x: exact ones, and then rounds once, at the end; or arrays, many samples at once.
+scipy is imported where it is needed, since importing it takes longer than a whole assessment.
 
 A limit that holds at any time is for evidence that was looked at while it grew. A limit for a settled number
 of runs is true for that number; who looks every ten runs and stops at the first pass errs far more often.
@@ -40,6 +39,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from certkit.assessment.statistics.estimators import least
+from certkit.evidence.summary.tasks import TaskSums, ratio
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     from collections.abc import Iterable, Iterator
 
-    from certkit.evidence.summary.tasks import Number, Shared, TaskSums
+    from certkit.evidence.summary.tasks import Number, Shared
 
 
 FIVE: Final = 5
@@ -59,36 +59,6 @@ PRIORS: Final[dict[str, Fraction]] = {
     "sceptical": Fraction(5),
 }
 """Weight of the failed and of the passed prior task: [26] §3.1, Jeffreys (1946), and five tasks each."""
-
-
-class Scale(NamedTuple):
-    """How a value v becomes x in 0…1 with 1 best: (v − low)/span, or 1 less that where less is better."""
-
-    low: Fraction
-    span: Number
-    lower: bool
-
-    @property
-    def line(self) -> tuple[Number, Number]:
-        """Intercept and slope of x as a function of v."""
-        slope = _ratio(1, self.span)
-        start = -(self.low if isinstance(slope, Fraction) else float(self.low)) * slope
-        return (start, slope) if self.lower else (1 - start, -slope)
-
-    def back(self, x: Number) -> Number:
-        """Return x in the metric's unit."""
-        low, span = float(self.low), self.span if isinstance(self.span, np.ndarray) else float(self.span)
-        return low + span * (x if self.lower else 1 - x)
-
-
-class Weighted(NamedTuple):
-    """Sums under one weighting: k, Σwx, Σw²x², Σw²x, Σw²."""
-
-    k: Number
-    x: Number
-    xx: Number
-    wx: Number
-    ww: Number
 
 
 class Beta(NamedTuple):
@@ -115,37 +85,17 @@ class Beta(NamedTuple):
         return (a, b) if isinstance(a, np.ndarray) else (float(a), float(b))
 
 
-def weighted(sums: TaskSums, scale: Scale) -> tuple[Weighted, Weighted]:
-    """Return the sums of x with every task weighing alike, and with tasks weighing as their runs."""
-    start, slope = scale.line if _exact(sums) else map(_float, scale.line)
-    slope = _ratio(slope, sums.scale)
-    share = _ratio(sums.k, sums.n)
-    yy, yn, nn = (share * share * total for total in (sums.yy, sums.yn, sums.nn))
-    return (
-        _weighted(sums.k, start, slope, (sums.x, sums.xx, sums.x, sums.k)),
-        _weighted(sums.k, start, slope, (share * sums.y, yy, yn, nn)),
-    )
+def moments(sums: TaskSums, failed: Number = 1, passed: Number = 1) -> tuple[Number, Number]:
+    """Return mean and variance of θ where tasks weigh by their runs, w_c = k·n_c/n.
 
-
-def _weighted(k: Number, start: Number, slope: Number, sums: tuple[Number, ...]) -> Weighted:
-    """Return the sums of start + slope·v from Σwv, Σw²v², Σw²v and Σw²."""
-    v, vv, wv, ww = sums
-    return Weighted(
-        k=k,
-        x=start * k + slope * v,
-        xx=start * start * ww + 2 * start * slope * wv + slope * slope * vv,
-        wx=start * ww + slope * wv,
-        ww=ww,
-    )
-
-
-def moments(sums: Weighted, failed: Number = 1, passed: Number = 1) -> tuple[Number, Number]:
-    """Return mean and variance of θ; `failed` and `passed` are the weights of the prior tasks."""
-    size = sums.k + failed + passed
-    mean = _ratio(sums.x + passed, size)
-    squares = sums.xx - 2 * mean * sums.wx + mean * mean * sums.ww
+    `failed` and `passed` are the weights of the prior tasks.
+    """
+    share, size = ratio(sums.k, sums.n), sums.k + failed + passed
+    mean = ratio(share * sums.y / sums.scale + passed, size)
+    xx, x, ww = (share * share * total for total in (sums.yy, sums.yn, sums.nn))
+    squares = xx / sums.scale**2 - 2 * mean * (x / sums.scale) + mean * mean * ww
     squares = squares + failed * mean * mean + passed * (1 - mean) * (1 - mean)
-    return mean, _ratio(squares, size * (size + 1))
+    return mean, ratio(squares, size * (size + 1))
 
 
 def beta(mean: Number, variance: Number) -> Beta:
@@ -155,54 +105,30 @@ def beta(mean: Number, variance: Number) -> Beta:
     return Beta(mean, mean * (1 - mean) / variance - 1, variance)
 
 
-def posteriors(sums: TaskSums, scale: Scale, prior: Fraction = PRIORS["uniform"]) -> Iterator[Beta]:
+def posteriors(sums: TaskSums, prior: Fraction = PRIORS["uniform"]) -> Iterator[Beta]:
     """Yield the posterior of both weightings; `prior` is the weight of the two prior tasks."""
     weight = prior if _exact(sums) else float(prior)
-    for part in weighted(sums, scale):
+    for part in (sums.alike, sums):
         yield beta(*moments(part, weight, weight))
 
 
-def lower(sums: TaskSums, scale: Scale, confidence: float) -> Number:
+def lower(sums: TaskSums, confidence: float) -> Number:
     """Return the lower limit of x, the worse of both weightings."""
-    return worse(part.quantile(1 - confidence) for part in posteriors(sums, scale))
+    return worse(part.quantile(1 - confidence) for part in posteriors(sums))
 
 
-def above(sums: TaskSums, scale: Scale, threshold: float, prior: Fraction = PRIORS["uniform"]) -> Number:
+def above(sums: TaskSums, threshold: float, prior: Fraction = PRIORS["uniform"]) -> Number:
     """Return P(x > threshold), the worse of both weightings."""
-    return worse(part.above(threshold) for part in posteriors(sums, scale, prior))
+    return worse(part.above(threshold) for part in posteriors(sums, prior))
 
 
-class Difference(NamedTuple):
-    """The posterior of (1 − a + b)/2 under one weighting, for a − b in −1…1: Beta by moments."""
-
-    half: Beta
-
-    def upper(self, confidence: float) -> Number:
-        """Return the upper limit of a − b."""
-        return 1 - 2 * self.half.quantile(1 - confidence)
-
-    def below(self, limit: float) -> Number:
-        """Return P(a − b < limit)."""
-        return self.half.above((1 - limit) / 2)
-
-
-def differences(a: TaskSums, b: TaskSums, both: Shared) -> Iterator[Difference]:
-    """Yield the posterior of a − b under both weightings, a and b shares (low 0, span 1).
+def difference(a: TaskSums, b: TaskSums, across: tuple[Number, ...]) -> Beta:
+    """Return the posterior of (1 − a + b)/2 where tasks weigh by their runs: Beta by moments.
 
     Prior tasks are adverse: one passed of a, one failed of b. C = Σ_shared w_a·w_b·(x_a − μ_a)(x_b − μ_b)
     over the geometric mean of (k + 1)(k + 2) of both sides is the covariance that shared tasks give.
+    `across` are Σw_a·w_b, Σw_a·x_a·w_b·x_b, Σw_a·x_a·w_b, Σw_a·w_b·x_b.
     """
-    scale = Scale(Fraction(0), Fraction(1), lower=True)
-    across = (
-        (both.k, _ratio(both.xx, a.scale * b.scale), _ratio(both.x_a, a.scale), _ratio(both.x_b, b.scale)),
-        _by_runs(a, b, both),
-    )
-    for first, second, products in zip(weighted(a, scale), weighted(b, scale), across, strict=True):
-        yield difference(first, second, products)
-
-
-def difference(a: Weighted, b: Weighted, across: tuple[Number, ...]) -> Difference:
-    """Return the posterior of a − b; `across` are Σw_a·w_b, Σw_a·x_a·w_b·x_b, Σw_a·x_a·w_b, Σw_a·w_b·x_b."""
     mean_a, var_a = moments(a, 0, 1)
     mean_b, var_b = moments(b, 1, 0)
     ww, xx, x_a, x_b = across
@@ -212,12 +138,12 @@ def difference(a: Weighted, b: Weighted, across: tuple[Number, ...]) -> Differen
     variance = _float(var_a) + _float(var_b) - 2 * covariance
     # Where neither side spreads at all the law is a point; a hair of spread keeps the Beta defined.
     middle = np.clip((1 - _float(mean_a - mean_b)) / 2, 1e-12, 1 - 1e-12)
-    return Difference(beta(middle, np.clip(variance / 4, 1e-18, middle * (1 - middle) * (1 - 1e-9))))
+    return beta(middle, np.clip(variance / 4, 1e-18, middle * (1 - middle) * (1 - 1e-9)))
 
 
 def _by_runs(a: TaskSums, b: TaskSums, both: Shared) -> tuple[Number, ...]:
-    first, second = _ratio(a.k, a.n * a.scale), _ratio(b.k, b.n * b.scale)
-    plain_a, plain_b = _ratio(a.k, a.n), _ratio(b.k, b.n)
+    first, second = ratio(a.k, a.n * a.scale), ratio(b.k, b.n * b.scale)
+    plain_a, plain_b = ratio(a.k, a.n), ratio(b.k, b.n)
     return (
         plain_a * plain_b * both.nn,
         first * second * both.yy,
@@ -228,8 +154,14 @@ def _by_runs(a: TaskSums, b: TaskSums, both: Shared) -> tuple[Number, ...]:
 
 def worst_difference(a: TaskSums, b: TaskSums, both: Shared, confidence: float) -> Number:
     """Return the upper limit of a − b, the worse of both weightings."""
-    first, second = (part.upper(confidence) for part in differences(a, b, both))
-    return np.maximum(first, second) if isinstance(first, np.ndarray) else max(first, second)
+    alike = (
+        both.k,
+        ratio(both.xx, a.scale * b.scale),
+        ratio(both.x_a, a.scale),
+        ratio(both.x_b, b.scale),
+    )
+    laws = difference(a.alike, b.alike, alike), difference(a, b, _by_runs(a, b, both))
+    return 1 - 2 * worse(law.quantile(1 - confidence) for law in laws)
 
 
 def corrected(confidence: Fraction, attempt: int) -> Fraction:
@@ -249,27 +181,27 @@ def tasks_needed(
 ) -> int | None:
     """Return about how many tasks show a mean of `rate` to be above `threshold` four times out of five.
 
-    Values of tasks have the variance `spread`. The limit is taken where the mean comes out `power` standard
-    errors low. None beyond 100,000 tasks.
+    Values of tasks have the variance `spread`, which goes with μ(1 − μ). The limit is taken where the mean
+    comes out `power` standard errors low. None beyond 100,000 tasks.
     """
     if rate <= threshold:
         return None
 
     def enough(k: int) -> bool:
         seen = rate - power * sqrt(spread / k)
-        x = k * seen
-        mean, variance = moments(Weighted(k=k, x=x, xx=k * (spread + seen * seen), wx=x, ww=k))
-        return seen > 0 and bool(beta(mean, variance).quantile(1 - confidence) > threshold)
+        if seen <= threshold:
+            return False
+        x, wider = k * seen, seen * (1 - seen) / (rate * (1 - rate)) if 0 < rate < 1 else 1.0
+        xx = k * (wider * spread + seen * seen)
+        once = TaskSums(scale=1, k=k, n=k, y=x, yy=xx, yn=x, nn=k, x=x, xx=xx, most=1)
+        mean, variance = moments(once)
+        return bool(beta(mean, variance).quantile(1 - confidence) > threshold)
 
     return least(enough, 100_000)
 
 
 def _exact(sums: TaskSums) -> bool:
     return not isinstance(sums.y, np.ndarray)
-
-
-def _ratio(a: Number, b: Number) -> Number:
-    return Fraction(a) / b if isinstance(a, int | Fraction) and isinstance(b, int | Fraction) else a / b
 
 
 def _float(value: Number) -> Number:
@@ -281,9 +213,9 @@ def _plain(value: Number) -> Number:
 
 
 def worse(values: Iterable[Number]) -> Number:
-    """Return the lesser of two values, or of each two of arrays."""
-    first, second = values
-    return np.minimum(first, second) if isinstance(first, np.ndarray) else min(first, second)
+    """Return the least value, or array of least values."""
+    values = list(values)
+    return np.minimum.reduce(values) if isinstance(values[0], np.ndarray) else min(values)
 
 
 _PANELS: Final = 64

@@ -3,7 +3,8 @@
 The unit is the task, or the family of tasks where `cluster_id` is declared: runs of one unit stand or fall
 together. A task's value is y / (scale · n), the mean of the n runs that carry the metric.
 
-- `Tasks` holds y and n of every task; `per_task` takes them from the rows of `Summary.clusters`.
+- `Tasks` holds y and n of every task: `per_cell` takes them from `Summary.clusters`, apart by cell, and
+  `merged` adds what a task ran in the cells of one group.
 - `TaskSums` are their sums, exact, and the same in whatever order the tasks come; `task_sums` gives those of
   every group. They add field by field, so that the sums without a task are a difference.
 - `Shared` are the products of two metrics over the tasks that carry both.
@@ -17,9 +18,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from certkit.evidence.summary.summary import Clusters
@@ -38,8 +41,16 @@ Number = Any
 """An exact number (int or Fraction), or an array of floats: the sums of one sample, or of many at once."""
 
 
+def ratio(a: Number, b: Number) -> Number:
+    """Return a / b, exact where both are."""
+    return Fraction(a) / b if isinstance(a, int | Fraction) and isinstance(b, int | Fraction) else a / b
+
+
 class Tasks(Struct, frozen=True, kw_only=True, eq=False):
-    """y and n of every task in every group, sorted by group and then by the hash of the task."""
+    """y and n of every task in every group, sorted by group and then by the hash of the task.
+
+    As `per_cell` gives them, groups are the cells of the summary, and a task may have several rows in one.
+    """
 
     group: Integers
     task: NDArray[np.uint64]
@@ -76,6 +87,30 @@ class TaskSums(Struct, frozen=True, kw_only=True, eq=False):
     xx: Number
     most: Number
 
+    @property
+    def alike(self) -> TaskSums:
+        """The sums where every task weighs alike: as if each had run once, with its mean."""
+        n = np.maximum(self.k, 1) if isinstance(self.k, np.ndarray) else self.k
+        return structs.replace(self, n=n, y=self.x, yy=self.xx, yn=self.x, nn=self.k)
+
+    def on(self, start: Number, slope: Number) -> TaskSums:
+        """Return the sums of start + slope·v, v being the values here; `most` is that of the largest v."""
+        if isinstance(self.y, np.ndarray):
+            start, slope = (v if isinstance(v, np.ndarray) else float(v) for v in (start, slope))
+        slope = ratio(slope, self.scale)
+        return TaskSums(
+            scale=1,
+            k=self.k,
+            n=self.n,
+            y=start * self.n + slope * self.y,
+            yy=start * start * self.nn + 2 * start * slope * self.yn + slope * slope * self.yy,
+            yn=start * self.nn + slope * self.yn,
+            nn=self.nn,
+            x=start * self.k + slope * self.x,
+            xx=start * start * self.k + 2 * start * slope * self.x + slope * slope * self.xx,
+            most=start + slope * self.most,
+        )
+
 
 class Shared(Struct, frozen=True, kw_only=True, eq=False):
     """Products over the tasks c that carry both of two metrics a and b; names as in `TaskSums`.
@@ -94,26 +129,32 @@ class Shared(Struct, frozen=True, kw_only=True, eq=False):
     nn: Number
 
 
-def per_task(
-    clusters: Clusters, rows: Integers, y: Integers, n: Integers, *, scale: int, group: Integers | None = None
-) -> Tasks:
-    """Return y and n per task; `rows` are those of the cluster table that count, `y` and `n` of all its rows.
+def per_cell(clusters: Clusters, cells: Sequence[bool], y: Integers, n: Integers, *, scale: int = 1) -> Tasks:
+    """Return y and n, given by row of the cluster table, of the `cells` that count, where n is above 0."""
+    rows = np.flatnonzero(np.array(cells, np.bool_)[clusters.cell] & (n > 0))
+    return Tasks(
+        group=clusters.cell[rows].astype(np.int64),
+        task=clusters.cluster[rows],
+        y=y[rows],
+        n=n[rows],
+        scale=scale,
+    )
 
-    `group` numbers the cells (None: all are group 0); rows of one group and task are added.
-    """
-    task = clusters.cluster[rows]
-    number = np.zeros(len(rows), np.int64) if group is None else group[clusters.cell[rows]]
-    order = np.lexsort((task, number))
-    number, task = number[order], task[order]
+
+def merged(tasks: Tasks, group: Integers | None = None) -> Tasks:
+    """Return tasks with all rows of one group and task added; `group` numbers groups anew (None: all 0)."""
+    if not len(tasks.task):
+        return tasks
+    number = np.zeros(len(tasks.task), np.int64) if group is None else group[tasks.group]
+    order = np.lexsort((tasks.task, number))
+    number, task = number[order], tasks.task[order]
     starts = np.flatnonzero(_changes(number) | _changes(task))
-    if not len(starts):
-        return Tasks(group=number, task=task, y=y[:0], n=n[:0], scale=scale)
     return Tasks(
         group=number[starts],
         task=task[starts],
-        y=np.add.reduceat(y[rows][order], starts),
-        n=np.add.reduceat(n[rows][order], starts),
-        scale=scale,
+        y=np.add.reduceat(tasks.y[order], starts),
+        n=np.add.reduceat(tasks.n[order], starts),
+        scale=tasks.scale,
     )
 
 

@@ -16,33 +16,30 @@ are too few, or where a model gave the outcomes: its error would be left out.
 from __future__ import annotations
 
 from datetime import date
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 from msgspec import Struct, structs
 
 from certkit import canonical
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.result import moment
-from certkit.assessment.statistics.posterior import Scale, lower
+from certkit.assessment.statistics.posterior import lower
 from certkit.evidence.context import CONTEXT_SCHEMA, Context, OperatingDomain, Risk, Use, refuse
 from certkit.evidence.records.record import Condition, Split
-from certkit.evidence.summary.tasks import per_task, task_sums
+from certkit.evidence.summary.tasks import merged, per_cell, task_sums
 from certkit.wording import UNDECLARED
 
 if TYPE_CHECKING:
     from certkit.assessment.result import Assessment
     from certkit.evidence.bundle.manifest import Manifest, Period, Protocol
     from certkit.evidence.context import Given, Hazard
-    from certkit.evidence.summary.summary import Summary
+    from certkit.evidence.summary.summary import Summary, Window
     from certkit.report.view import Issued
 
 CONFIDENCE: Final = 0.95
 LEAST_TASKS: Final = 10
 """Tasks below which no bound is told: the share that one task could hide is too large."""
-_SUCCESS: Final = Scale(low=Fraction(0), span=Fraction(1), lower=True)
 
 
 class Measured(Struct, frozen=True, kw_only=True):
@@ -71,18 +68,16 @@ def measure(summary: Summary, hazard: Hazard, protocol: Protocol) -> Measured:
     seen = {cell.condition for cell in cells} | {cell.domain for cell in cells}
     named = (*(hazard.conditions or ()), *(hazard.domains or ()))
     runs = sum(cell.tally.runs for cell in cells)
-    clusters = summary.clusters
-    rows = np.flatnonzero(np.array(chosen, np.bool_)[clusters.cell]) if chosen else np.empty(0, np.int64)
-    sums = task_sums(per_task(clusters, rows, clusters.sums["success"], clusters.sums["runs"], scale=1)).get(
-        0
-    )
+    columns = summary.clusters.sums
+    shown = merged(per_cell(summary.clusters, chosen, columns["success"], columns["runs"]))
+    sums = task_sums(shown).get(0)
     tasks = 0 if sums is None else int(sums.k)
     reason = _unbounded(summary, protocol, tasks)
     return Measured(
         runs=runs,
         failures=runs - sum(cell.tally.success for cell in cells),
         tasks=tasks,
-        bound=None if sums is None or reason else 1 - float(lower(sums, _SUCCESS, CONFIDENCE)),
+        bound=None if sums is None or reason else 1 - float(lower(sums, CONFIDENCE)),
         reason=reason,
         unseen=tuple(name for name in named if name not in seen),
     )
@@ -111,7 +106,8 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     `document` is the assessment's, as JSON values; `use`, `domain` and `risk` are blank where nobody stated
     them. `stale` names the members of ``about`` that are about
     something else than this evidence; it is empty without a context. `measured` holds what the evidence shows
-    of each hazard; `last_run` the day of the last run, or the end of the declared period.
+    of each hazard, `window` the runs in their order; `last_run` is the day of the last run, or the end of the
+    declared period.
     """
 
     assessment: Assessment
@@ -123,6 +119,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     signed: Issued | None
     stale: tuple[str, ...]
     measured: dict[str, Measured]
+    window: Window | None
     today: date | None
     last_run: date | None
 
@@ -235,6 +232,7 @@ def case(
         signed=signed,
         stale=stale if context else (),
         measured={hazard.id: measure(summary, hazard, protocol) for hazard in said.hazards or () if summary},
+        window=summary.window if summary else None,
         today=today,
         last_run=last_run,
     )

@@ -153,4 +153,4 @@ def evidence_of(s: int, k: int) -> float:
 
 @cache
 def naive_posterior(s: int, n: int) -> float:
-    return estimators.posterior(s, n, Fraction("0.8"))
+    return float(estimators.posterior(s, n, Fraction("0.8")))

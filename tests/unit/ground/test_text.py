@@ -119,5 +119,7 @@ def test_punctuation_does_not_tell_letters_apart() -> None:
 
 
 def test_a_skeleton_is_its_own() -> None:
-    once = [skeleton("b".join(map(chr, range(first, first + 4096)))) for first in range(0, len(EVERY), 4096)]
+    # Characters that are not assigned, or for private use, are nothing's compatibility form.
+    told = [chr(number) for number in EVERY if unicodedata.category(chr(number)) not in {"Cn", "Co", "Cs"}]
+    once = [skeleton("b".join(told[first : first + 4096])) for first in range(0, len(told), 4096)]
     assert [skeleton(text) for text in once] == once

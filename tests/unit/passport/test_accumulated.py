@@ -79,8 +79,7 @@ def test_each_bundle_is_told_alone(roots: tuple[Path, Path, Path]) -> None:
         faults = [run for run in runs if run["condition"] != "nominal"]
         good = sum(run["outcome"] == "success" for run in faults)
         assert one["digest"] == open_bundle(root).facts.digest
-        assert (one["successes"], one["fault_runs"], one["nominal_runs"]) == (good, 48, 12)
-        assert one["by_domain"] == {"d": {"successes": good, "n": 48}}
+        assert (one["successes"], one["fault_runs"]) == (good, 48)
         assert (one["first_run"], one["last_run"]) == (runs[0]["started_at"], runs[-1]["started_at"])
         alone = workflow.assess(root).verdict
         assert (one["table"]["tier"], one["bounded"]["tier"]) == (alone.table.tier, alone.bounded.tier)
