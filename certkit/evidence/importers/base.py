@@ -15,7 +15,7 @@ from pathlib import Path  # noqa: TC003 - msgspec resolves the annotation at run
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from certkit import canonical, files
@@ -329,24 +329,27 @@ def _decoded(row: Any) -> Any:
     """Return the value of JSON bytes, refusing a repeated key; a row that is read already stays as it is."""
     if not isinstance(row, bytes):
         return row
-    if not _unusual(row):
-        value = msgspec.json.decode(row)
-        # A key has two quotation marks: where one was dropped, the value written again has fewer.
-        if msgspec.json.encode(value).count(b'"') == row.count(b'"'):
-            return value
+    value = _plain(row, Any)
+    # A key has two quotation marks: where one was dropped, the value written again has fewer.
+    if value is not UNSET and msgspec.json.encode(value).count(b'"') == row.count(b'"'):
+        return value
     return canonical.loads(row, max_bytes=MAX_LOG_ROW, constants=True)
 
 
 def _large(row: bytes, type_: type[Typed]) -> Typed:
     """Return a large row as a struct, without a place in memory for what is not read."""
-    if _unusual(row):
-        return msgspec.convert(_decoded(row), type_)
-    return msgspec.json.decode(row, type=type_)
+    value = _plain(row, type_)
+    return msgspec.convert(_decoded(row), type_) if value is UNSET else value
 
 
-def _unusual(row: bytes) -> bool:
-    """Tell whether a row holds NaN or Infinity, which are no JSON, or quotation marks by their number."""
-    return any(mark in row for mark in (b"NaN", b"Infinity", b"\\u0022"))
+def _plain(row: bytes, type_: Any) -> Any:
+    """Return a row as JSON; UNSET where it is none, as with NaN, or escapes quotation marks as numbers."""
+    try:
+        return UNSET if b"\\u0022" in row else msgspec.json.decode(row, type=type_)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return UNSET
 
 
 def portable(name: str, taken: Collection[str]) -> str:
