@@ -262,8 +262,8 @@ def _elsewhere(judged: Judged) -> Iterator[Finding]:
         yield finding(
             "failures-elsewhere",
             f"over all runs, nominal and held-out ones too, success is {float(rate):.1%}, under faults"
-            f" {float(shown):.1%}, where Tier {min(lost)} asks for more than"
-            f" {float(view.tau[min(lost)]):.1%}: failures seem to stand among runs that the row does not count",
+            f" {float(shown):.1%}, and Tier {min(lost)} asks for more than {float(view.tau[min(lost)]):.1%}:"
+            " failures seem to stand among runs that the row does not count",
         )
 
 

@@ -64,7 +64,11 @@ class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ]
     score: Annotated[Score, Meta(description="from `low` to `high`; or true, false")]
     reference: Annotated[
-        Score | None, Meta(description="the score that the item truly deserves; one for all lines of an item")
+        Score | None,
+        Meta(
+            description="the score that the item truly deserves, between those that people gave it;"
+            " one for all lines of an item"
+        ),
     ] = None
     kind: Annotated[
         Kind | None, Meta(description="default: judge for the judge of the manifest, human for all others")

@@ -8,10 +8,10 @@ agents, or measured or judged in different ways, and repeated records are refuse
     pooled.summary, pooled.facts             # as for a single bundle
     pooled.parts[0].facts.digest             # each bundle alone, in the order of time
 
-Bundles are ordered by the median of their start times (else the middle of their period), then by digest, never
-by the order of the arguments, so that nobody can choose which runs come last. `sequence` counts within a
-bundle: runs are ordered bundle after bundle. Where periods overlap, runs are ordered by their start times. Where the time of a bundle is unknown the runs have no order,
-and the summary gives the reason.
+Bundles are ordered by the median of their start times (else the middle of their period), then by digest,
+never by the order of the arguments, so that nobody can choose which runs come last. `sequence` counts within
+a bundle: runs are ordered bundle after bundle. Where periods overlap, runs are ordered by their start times.
+Where the time of a bundle is unknown the runs have no order, and the summary gives the reason.
 
 What manifests state differently is not stated for the whole. Of an attested measurement the lowest value
 counts.

@@ -106,16 +106,15 @@ def held_out(name: str) -> Run:
 
 def called_nominal(share: int) -> list[Run]:
     """Return the honest runs, in which `share` of a hundred runs under faults failed, called nominal."""
-    kept = ("run_id", "domain", "task_id", "sequence", "started_at", "steps_actual", "steps_oracle")
+    gone = ("fault", "recover", "attack", "memory")
     return [
-        {name: run[name] for name in kept} | {"condition": "nominal", "outcome": "failure"}
+        {name: value for name, value in run.items() if not name.startswith(gone)}
+        | {"condition": "nominal", "outcome": "failure"}
         if run["condition"] != "nominal" and 37 * i % 100 < share
         else run
         for i, run in enumerate(HONEST)
         if share < 10 or run["condition"] != "nominal"
     ]
-
-
 
 
 TRICKS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {

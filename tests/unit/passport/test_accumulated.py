@@ -126,9 +126,7 @@ def grades(judged: Assessment) -> dict[str, str]:
     return {item.code: str(item.severity) for item in judged.findings}
 
 
-def test_a_decline_shows_where_one_good_run_is_dated_late(
-    tmp_path: Path, roots: tuple[Path, Path, Path]
-) -> None:
+def test_a_decline_shows_where_one_good_run_is_dated_late(tmp_path: Path) -> None:
     late = campaign("m1", 1)
     late[-1]["started_at"] = campaign("m5", 5)[0]["started_at"]
     pooled = [made(tmp_path / "1", late), made(tmp_path / "4", campaign("m4", 4, 4))]
