@@ -66,12 +66,14 @@ def test_the_worked_example_of_the_design_as_fractions() -> None:
     assert task.weight == Fraction(85, 100)
     found = [validity(CARRIED, probe, data.annotations) for probe in CARRIED.probes]
     assert found == ["sampled", "needs_review", "sampled"]
-    assert [context_risk(CARRIED, probe) for probe in CARRIED.probes] == [
+    assert [context_risk(probe.position, 6, probe.phase, CARRIED.variant) for probe in CARRIED.probes] == [
         Fraction(3275, 10000),
         Fraction(525, 1000),
         Fraction(9475, 10000),
     ]
-    weights = [probe_weight(probe, task.weight, nu) for probe, nu in zip(CARRIED.probes, found, strict=True)]
+    weights = [
+        probe_weight(probe.weight, task.weight, nu) for probe, nu in zip(CARRIED.probes, found, strict=True)
+    ]
     assert weights == [
         Fraction(8075, 10000),
         Fraction(6375, 10000),
