@@ -327,3 +327,15 @@ def test_people_who_recognise_families() -> None:
     assert [item.accuracy for item in construct.raters] == [1, Fraction(23, 24)]
     assert construct.raters[1].macro == (7 + Fraction(2, 3)) / 8
     assert construct.confusions == ((Family.CONSTRAINT, Family.TOOL, 1),)
+
+
+@pytest.mark.parametrize(("second", "unclear"), [("no", 1), ("match", 0)])
+def test_those_who_adjudicate_differently_leave_a_reply_unclear(second: str, unclear: int) -> None:
+    notes = [
+        {"kind": "audit", "task_id": TASKS[0].id, "probe_id": "p1", "rater": rater, "verdict": verdict}
+        | ({} if rater == "c" else {"adjudicated": True})
+        for rater, verdict in (("a", "match"), ("b", second), ("c", "no"))
+    ]
+    scored = score(kept(say=lambda key, _, question: answer(key, said(question.gold)), notes=notes))
+    assert scored.audit is not None
+    assert (scored.audit.confirmed, scored.audit.unclear) == (1 - unclear, unclear)
