@@ -200,7 +200,7 @@ CODES: Final[dict[str, str]] = {
     "timestamp.failed": "a timestamp authority gave no timestamp",
     # passports inside PDFs
     "pdf.too-large": "the PDF, or the passport attached to it, is larger than the limit",
-    "pdf.no-passport": "the PDF carries no passport under the name that certkit gives it",
+    "pdf.no-passport": "no stream of the PDF is a passport",
     "pdf.several": "the PDF carries more than one passport, or more than one proof of registration",
     # transparency logs: formats and proofs
     "tlog.key": "a verifier key does not have the C2SP form, or is of a type that certkit does not read",

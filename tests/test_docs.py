@@ -147,6 +147,20 @@ def test_every_record_field_stands_on_its_page() -> None:
     assert [name for name in FIELDS if f"| `{name}` |" not in text] == []
 
 
+def test_every_place_that_contributing_names_exists() -> None:
+    page = _text(ROOT / "docs" / "contributing.md").partition("## Where to look")[2]
+    tables = "\n".join(re.findall(r"^\|.+\|$", page, re.MULTILINE))
+    paths = set(re.findall(r"`([\w.*-]+/[\w./*-]+)`", tables))
+    roots = (ROOT, ROOT / "certkit")
+    assert [path for path in paths if not any([*root.glob(path)] for root in roots)] == []
+    places = re.findall(r"((?:`\w+`(?: and |, )?)+) in `([\w./]+\.py)`", tables)
+    assert len(places) > 20
+    for names, path in places:
+        code = _text(ROOT / "certkit" / path)
+        for name in re.findall(r"\w+", names.replace(" and ", " ")):
+            assert re.search(rf"^ *(def|class) {name}\b|^{name}\b.* = ", code, re.MULTILINE), (name, path)
+
+
 def test_every_key_of_an_assessment_is_documented(tmp_path: Path) -> None:
     from certkit.simulation.simulate import simulate  # noqa: PLC0415 - for this test only
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CLOCK_SKEW: Final = statement.CLOCK_SKEW
 
 Known = Literal["certkit", "policy"]
+LoggedStanding = Literal["current", "revoked", "superseded", "unknown"]
 NOT_ASKED: Final = "passport.not-asked"
 OTHER_AGENT: Final = "passport.other-agent"
 OTHER_EVIDENCE: Final = "passport.other-evidence"
@@ -41,7 +42,7 @@ class Status(Struct, frozen=True, kw_only=True):
     `lineages` are the lineages that the passport is logged under, None where the source does not say.
     """
 
-    standing: Literal["current", "revoked", "superseded", "unknown"]
+    standing: LoggedStanding
     detail: str
     time: datetime | None = None
     lineages: tuple[str, ...] | None = None

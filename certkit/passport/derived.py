@@ -6,8 +6,7 @@
 `claim` issues a statement as it is rebuilt here, and `payload` rebuilds it and compares the whole, so that no
 issuer leaves out what speaks against the claim. A signature says who made a claim, not that it adds up.
 
-Without the evidence nobody knows whether the integers are true, nor the tier of a single pooled bundle, nor
-which challenges the records give rise to: a replay tells.
+Whether the integers are true, and which challenges the records give rise to, only a replay tells.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from certkit.passport.checks import CLOCK_SKEW, NOT_ASKED, period, shown
 if TYPE_CHECKING:
     from certkit.passport.checks import Case, StatusSource
 
-_ENDED: Final = {"revoked": "passport.revoked", "superseded": "passport.superseded"}
+ENDED: Final = {"revoked": "passport.revoked", "superseded": "passport.superseded"}  # codes
 ENTRY_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
 
 
@@ -121,8 +121,8 @@ def _told(source: StatusSource, case: Case) -> str:
             raise MismatchError(error.code, f"its status does not hold together: {error}") from None
         # What cannot be read says nothing, and so not that the passport has ended.
         raise UnavailableError(error.code, str(error), hint=error.hint) from None
-    if status.standing in _ENDED:
-        raise NegativeError(_ENDED[status.standing], status.detail)
+    if status.standing in ENDED:
+        raise NegativeError(ENDED[status.standing], status.detail)
     if status.lineages and (lineage := case.predicate.agent.lineage) not in status.lineages:
         raise MismatchError(
             "registry.status", f"logged under {status.lineages[0]!r}, and it is of {lineage!r}"

@@ -89,7 +89,7 @@ class Head:
             self._connection.execute("UPDATE head SET snapshot = ? WHERE vkey = ?", (digest, str(key)))
 
     def kept(self) -> bytes | None:
-        """Return the snapshot kept for the log, no bytes where it was altered or is older; None for none."""
+        """Return the snapshot kept for the log, empty if it was altered or is older; None without one."""
         query = (
             "SELECT CAST(head.snapshot AS BLOB), CAST(data AS BLOB)"
             " FROM snapshot LEFT JOIN head USING (vkey) WHERE vkey = ?"

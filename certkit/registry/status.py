@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 from msgspec import Meta
@@ -38,7 +38,7 @@ from msgspec import Meta
 from certkit import canonical
 from certkit.document import Document, Part
 from certkit.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
-from certkit.passport.checks import CLOCK_SKEW, Status, period
+from certkit.passport.checks import CLOCK_SKEW, LoggedStanding, Status, period
 from certkit.passport.statement import Count
 from certkit.progress import SILENT, Progress
 from certkit.registry.entry import Logged, moment, read, readable, timestamp
@@ -101,7 +101,7 @@ class _Events:
         age = "of unknown age" if time is None else f"at most {period(at - time)} old"
         ignored = sorted({*self._ignored, *self._passports.ignored(self._id)})
         more = f"; does not count: {', '.join(f'entry {index}' for index in ignored)}" if ignored else ""
-        standing: Literal["current", "revoked", "superseded", "unknown"]
+        standing: LoggedStanding
         if (ended := self._passports.ending(self._id)) is not None:
             logged, ending = ended
             why = f": {ending.reason}" if ending.reason else f" by {ending.by}" if ending.by else ""

@@ -100,14 +100,15 @@ def _tiers(case: Case) -> Iterator[str]:
 def _open(case: Case, tier: int) -> str:
     """Return how many criteria of a tier fail, cannot be judged, or have no evidence."""
     said = {
-        Status.NOT_MET: "fail",
-        Status.INSUFFICIENT: "cannot be judged",
-        Status.NOT_TESTED: "have no evidence",
+        Status.NOT_MET: ("fails", "fail"),
+        Status.INSUFFICIENT: ("cannot be judged", "cannot be judged"),
+        Status.NOT_TESTED: ("has no evidence", "have no evidence"),
     }
     groups = results.by_status(case.document, tier)
-    parts = [f"{len(names)} {said[status]}" for status, names in groups.items()]
+    parts = (f"{len(names)}{{}} {said[status][len(names) > 1]}" for status, names in groups.items())
+    first, *more = [*parts] or [""]
     asked = len(results.judged_rows(case.document, tier))
-    return f"of {asked} criteria {words.listed(parts)}" if parts else ""
+    return words.listed([first.format(f" of {asked} criteria"), *(part.format("") for part in more)])
 
 
 def readings(case: Case) -> tuple[str, ...]:
@@ -182,11 +183,15 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
     goals = [argument.graph.by_id[name] for name in ("G2", "G3", "G4", "G5", "G6")]
     failed = results.by_status(case.document, case.tier, (Status.NOT_MET,)).get(Status.NOT_MET)
     named = {f"G2.{hazard.id}": hazard.title or hazard.id for hazard in case.context.hazards or ()}
-    lines = [f"{named[item.target]}: {item.text}" for item in opened if item.target in named]
+    lines = [
+        f"{capital(named[item.target])}: {item.text[:1].lower()}{item.text[1:]}"
+        for item in opened
+        if item.target in named
+    ]
     lines += [f"Tier {case.tier} fails on {words.listed(failed)}."] if failed else []
     lines += [
-        f"{said}: {node.text[:1].lower()}{node.text[1:]}"
-        for state, said in ((State.REFUTED, "Refuted"), (State.UNDEVELOPED, "Not shown"))
+        f"It is {said} that {node.text[:1].lower()}{node.text[1:]}"
+        for state, said in ((State.REFUTED, "refuted"), (State.UNDEVELOPED, "not shown"))
         for node in goals
         if node.state is state
     ]
@@ -205,6 +210,6 @@ def changes(case: Case) -> Iterator[str]:
     if flips:
         yield f"If {many(flips['needed'], 'run')} had ended otherwise, Tier {tier} would be lost (section 6)."
     yield (
-        "A changed component, an ended passport, drift, an indicator beyond its limit, an acceptance that"
-        f" ended, or a new domain of use asks for another test; so do {MOST_DAYS} days."
+        "Test again when a component changes, the passport or an acceptance ends, drift is told, an indicator"
+        f" passes its limit or a domain of use is added, and after {MOST_DAYS} days at the latest."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import inf, sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
@@ -12,7 +13,7 @@ from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.statistics.estimators import runs_needed
 from certkit.report import words
-from certkit.report.svg import Track, forest, judged
+from certkit.report.svg import BLUE, Line, Track, curves, forest, judged
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -177,28 +178,70 @@ def gap(row: Row, document: Document) -> tuple[str, str, str]:
         return _posterior_gap(row, document, seen)
     if status is Status.MET:
         seen += f"; bound {bound(row)}"
-    if more := _more_runs(row, metric):
+    if times := _times(row, metric):
+        more = f"about {_needed(metric['n'], times) - metric['n']:,} more runs"
+        if times > _MOST_TIMES:
+            more = f"more runs than {_MOST_TIMES} times those recorded"
         return "undecided", seen, f"{more} would decide"
     domain = metric.get("domain")
     where = f" in {domain}, the weakest domain" if domain else ""
     return "short", seen, f"a better agent: {asked(row)} has to be reached{where}"
 
 
-_MOST_TIMES: Final = 100
+_MOST_TIMES: Final = 10_000
 
 
-def _more_runs(row: Row, metric: dict[str, Any]) -> str | None:
-    """Return about how many more runs would put the threshold outside the interval; None where it is outside.
+def _times(row: Row, metric: dict[str, Any]) -> float | None:
+    """Return how many times the runs would put the threshold outside the interval; None where it is outside.
 
     An interval narrows with the root of n: half its width has to become the distance of the threshold.
     """
     interval = metric.get("interval")
     if interval is None or not interval["low"] <= row["threshold"] <= interval["high"]:
         return None
-    half, distance = (interval["high"] - interval["low"]) / 2, abs(row["value"] - row["threshold"])
-    if distance * _MOST_TIMES < half:
-        return f"more runs than {_MOST_TIMES**2} times those recorded"
-    return f"about {max(1, round(metric['n'] * ((half / distance) ** 2 - 1))):,} more runs"
+    distance = abs(row["value"] - row["threshold"])
+    return ((interval["high"] - interval["low"]) / 2 / distance) ** 2 if distance else inf
+
+
+def _needed(n: int, times: float) -> int:
+    return n + max(1, round(n * (min(times, _MOST_TIMES) - 1)))
+
+
+def sample_size(document: Document) -> tuple[Markup, str] | None:
+    """Return how the interval of a criterion narrows as runs are added, and what that shows.
+
+    It is drawn for the undecided row of the next tier that takes the fewest runs; None where there is none.
+    """
+    tier, binding = document["verdict"]["tier"] + 1, document["verdict"]["binding"]
+    undecided = [
+        (times, row)
+        for row in document["criteria"]
+        if row["tier"] == tier and row["id"] in binding and gap(row, document)[0] == "undecided"
+        if (times := _times(row, document["metrics"][row["metric"]])) and times <= _MOST_TIMES
+    ]
+    if not undecided:
+        return None
+    times, row = min(undecided, key=lambda pair: pair[0])
+    metric, value, limit = document["metrics"][row["metric"]], float(row["value"]), float(row["threshold"])
+    n, half = metric["n"], (metric["interval"]["high"] - metric["interval"]["low"]) / 2
+    needed = _needed(n, times)
+    last = n + (needed - n) * 5 / 4
+    counts = [n + (last - n) * step / 40 for step in range(41)]
+    upper = [(at, value + half * sqrt(n / at)) for at in counts]
+    lower = [(at, 2 * value - up) for at, up in reversed(upper)]
+    ends = sorted((value - half, value + half, limit))
+    lines = [
+        Line(label="95 % interval", points=[*lower, *upper], stroke=BLUE),
+        Line(label=f"asked: {asked(row)}", points=[(n, limit), (last, limit)], dash="4 3"),
+    ]
+    where = f" in {metric['domain']}" if metric.get("domain") else ""
+    said = (
+        f"{words.capital(title(row))}{where}: {measured(row)} of {n:,} runs leaves open whether {asked(row)}"
+        f" holds; if the value stays, about {needed:,} runs decide"
+    )
+    across = [(at, f"{at:,.0f}") for at in (n, needed, last)]
+    up = [(at, words.value(at, unit(row))) for at in (ends[0], value, ends[-1])]
+    return curves("sizes", lines, across, up, caption=f"runs{where}", title=said), said
 
 
 def _posterior_gap(row: Row, document: Document, seen: str) -> tuple[str, str, str]:

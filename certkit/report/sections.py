@@ -7,6 +7,7 @@ results are, where runs failed, and the commitments behind the answers.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from math import floor
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
@@ -14,14 +15,16 @@ from markupsafe import Markup
 from certkit import canonical, wording
 from certkit.assessment.findings.provenance import TASKS
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.csi import LEVEL
 from certkit.assessment.metrics.metric import percent
 from certkit.assessment.statistics.posterior import PRIORS
 from certkit.evidence.context import Assumption
 from certkit.evidence.records.record import Condition, Split
+from certkit.evidence.summary.summary import PEI_SCALE
 from certkit.report import results, words
 from certkit.report.argument.build import ASSUMPTIONS
 from certkit.report.argument.graph import Kind
-from certkit.report.svg import Bar, bars, judged, posterior
+from certkit.report.svg import BLUE, Bar, Line, bars, curves, judged, posterior
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -169,7 +172,8 @@ def hazard_bars(case: Case, argument: Argument) -> Markup | None:
         for hazard in (case.context.hazards or ())[:MOST_BARS]
         for measured in (case.measured[hazard.id],)
     ]
-    said = (f"{hazard.id}: {_failures(case.measured[hazard.id])}" for hazard in case.context.hazards or ())
+    said = [f"{hazard.id}: {_failures(case.measured[hazard.id])}" for hazard in case.context.hazards or ()]
+    said[MOST_BARS:] = [f"{len(said) - MOST_BARS} more are not drawn"] if said[MOST_BARS:] else []
     return bars(drawn, title=f"Failures of each hazard: {'; '.join(said)}") if drawn else None
 
 
@@ -238,7 +242,7 @@ def posterior_figure(document: Document) -> Markup | None:
     parts = "; ".join(
         f"P(θ > {at:g}) = {words.probability(metric['by_tier'][str(tier)])}" for tier, at in tau
     )
-    title = f"Posterior of the success rate under faults, {metric['s']} of {metric['n']} runs: {parts}"
+    title = f"Posterior of the success rate under faults, {metric['s']:,} of {metric['n']:,} runs: {parts}"
     return posterior(metric["s"], metric["n"], tau, title=title)
 
 
@@ -293,6 +297,38 @@ def episodes(document: Document) -> Iterator[str]:
     for item in document["findings"]:
         if item["code"] in told:
             yield f"{words.capital(item['message'])}."
+
+
+def run_chart(case: Case) -> tuple[Markup, str] | None:
+    """Return how runs went over the tenths of their order, and what that shows; None without an order."""
+    window = case.window
+    if window is None or window.order is None or not window.stretches:
+        return None
+    parts = list(enumerate(window.stretches, 1))
+    success = [(at, 1 - part.failures / part.runs) for at, part in parts]
+    planned = [(at, part.pei_fixed / PEI_SCALE / part.pei_n) for at, part in parts if part.pei_n]
+    guided = [
+        (at, part.irs_yes / (part.irs_yes + part.irs_no)) for at, part in parts if part.irs_yes + part.irs_no
+    ]
+    lines = [
+        Line(label="runs that succeeded", points=success, stroke=BLUE),
+        Line(label="mean planning efficiency", points=planned, dash="6 3"),
+        Line(label="recoveries guided by memory", points=guided, dash="2 3"),
+    ]
+    p = case.document["metrics"].get("csi_windowed", {}).get("p_slope")
+    trend = "no trend was tested" if p is None else f"failures rise (p = {p:.2g})"
+    if p is not None and p >= LEVEL:
+        trend = f"no rise of failures beyond chance (p = {p:.2g})"
+    first, last = (words.value(success[at][1], Unit.FRACTION) for at in (0, -1))
+    said = (
+        f"Over {window.runs:,} runs in order of {window.order.replace('_', ' ')}: {first} succeeded in the"
+        f" first tenth and {last} in the last; {trend}"
+    )
+    least = floor(10 * min(0.9, *(y for line in lines for _, y in line.points))) / 10
+    up = [(at, f"{at:.2f}") for at in (least, (1 + least) / 2, 1.0)]
+    across = [(at, str(at)) for at, _ in parts]
+    drawn = [line for line in lines if line.points]
+    return curves("runs", drawn, across, up, caption="tenths of the runs, oldest first", title=said), said
 
 
 def commitments(scored: Mapping[str, Any]) -> Iterator[str]:

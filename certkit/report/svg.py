@@ -10,6 +10,7 @@ Texts are escaped where they are written.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log10, sqrt
 from typing import TYPE_CHECKING, Final
 
@@ -22,12 +23,12 @@ from certkit.assessment.criteria import Status
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 CONTESTED: Final = "contested"
 """The status of a tier whose criteria are met while a serious challenge is open."""
-INK, SOFT, LINE = "#1c1c1c", "#5f6368", "#c4c7c5"
-_GOOD, _BAD, _OPEN, _BLUE, _SHADE = "#00695c", "#b3261e", "#7a5900", "#1f5f99", "#cfe3f5"
+INK, SOFT, LINE, BLUE = "#1c1c1c", "#5f6368", "#c4c7c5", "#1f5f99"
+_GOOD, _BAD, _OPEN, _SHADE = "#00695c", "#b3261e", "#7a5900", "#cfe3f5"
 
 _TICK: Final = (
     '<circle cx="6" cy="6" r="6" fill="{c}"/>'
@@ -67,7 +68,7 @@ _MARKS: Final[dict[str, tuple[str, str, str]]] = {
         '<path d="M6 .8 11.2 6 6 11.2 .8 6Z" fill="#fff" stroke="{c}" stroke-width="1.4"/>',
     ),
     "challenged": ("challenged", _OPEN, _TRIANGLE),
-    "asserted": ("asserted", _BLUE, _HALF),
+    "asserted": ("asserted", BLUE, _HALF),
     "supported": ("supported", _GOOD, _TICK),
 }
 """Status of a criterion or tier, or state of a node → its word, colour, and shape in a 12 × 12 box."""
@@ -178,7 +179,7 @@ def _track(track: Track, y: float) -> list[str]:
     for at, label in _joined([(track.x(threshold), tier) for tier, threshold in track.thresholds]):
         parts += [
             line_at(at, y - 6, at, y + 6, stroke=SOFT),
-            text_at(at, y - 7.5, label, anchor="middle", size=8, fill=SOFT),
+            text_at(at, y - 7, label, anchor="middle", size=9.5, fill=SOFT),
         ]
     if track.value is not None:
         if track.interval is not None:
@@ -194,7 +195,7 @@ def point(status: str, x: float, y: float) -> str:
     return f'<g transform="translate({num(x - 6)} {num(y - 6)})">{_shape(status)}</g>'
 
 
-def _joined(ticks: list[tuple[float, int]], *, least: float = 9) -> list[tuple[float, str]]:
+def _joined(ticks: list[tuple[float, int]], *, least: float = 11) -> list[tuple[float, str]]:
     """Return ticks with labels, the labels of ticks too close to be told apart written as one."""
     joined: list[tuple[float, str]] = []
     for at, tier in sorted(ticks):
@@ -245,6 +246,10 @@ class Plot:
             text_at(x + shift, y, label, anchor=anchor, size=10.5),
         ]
 
+    def through(self, points: Iterable[tuple[float, float]]) -> str:
+        """Return the path through points."""
+        return "M" + "L".join(f"{num(self.x(x))} {num(self.y(y))}" for x, y in points)
+
     def drawn(self, name: str, title: str) -> Markup:
         """Return the figure."""
         return figure_of(name, title, _WIDTH, int(self.base) + 40, self.parts)
@@ -262,10 +267,9 @@ def posterior(successes: int, n: int, tau: Sequence[tuple[int, float]], *, title
     high = min(1.0, max([mean + spread, *(at for _, at in tau)]) + 0.02)
     plot = Plot((low, high), (0, 1), left=24, top=58, base=190)
     points = _density(successes, n - successes, low, high)
-    area = "L".join(f"{num(plot.x(x))} {num(plot.y(y))}" for x, y in [(low, 0), *points, (high, 0)])
-    plot.parts.append(f'<path d="M{area}Z" fill="{_SHADE}"/>')
-    outline = "L".join(f"{num(plot.x(x))} {num(plot.y(y))}" for x, y in points)
-    plot.parts.append(path(f"M{outline}", stroke=_BLUE, width=1.5))
+    area = plot.through([(low, 0), *points, (high, 0)])
+    plot.parts.append(f'<path d="{area}Z" fill="{_SHADE}"/>')
+    plot.parts.append(path(plot.through(points), stroke=BLUE, width=1.5))
     plot.below(
         [(step / 20, f"{step / 20:.2f}") for step in range(21) if low <= step / 20 <= high],
         "success rate under faults, θ",
@@ -313,3 +317,33 @@ def bars(rows: Sequence[Bar], *, title: str) -> Markup:
     ticks = ((at, f"{100 * 10**at:.10g} %") for at in range(least, 1))
     plot.below(ticks, "share of runs in its conditions and domains that failed")
     return plot.drawn("hazards", title)
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """A line through points; `dash` tells it from others where there is no colour."""
+
+    label: str
+    points: Sequence[tuple[float, float]]
+    stroke: str = INK
+    dash: str = ""
+
+
+Ticks = Sequence[tuple[float, str]]
+"""Values with their labels; the first and the last are the ends of the scale."""
+
+
+def curves(name: str, rows: Sequence[Line], across: Ticks, up: Ticks, *, caption: str, title: str) -> Markup:
+    """Return lines over one scale, what each is named above them; `caption` says what the scale below is."""
+    scales = ((ticks[0][0], ticks[-1][0]) for ticks in (across, up))
+    plot = Plot(*scales, left=60, top=30, base=130)
+    for at, label in up:
+        y = plot.y(at)
+        plot.parts += [line_at(plot.left, y, plot.right, y)]
+        plot.parts += [text_at(plot.left - 8, y + 4, label, anchor="end", size=10)]
+    for number, row in enumerate(rows):
+        x = plot.left + 190 * number
+        plot.parts.append(path(f"M{num(x)} 10H{num(x + 26)}", stroke=row.stroke, width=2, dash=row.dash))
+        plot.parts.append(text_at(x + 32, 14, row.label, size=10.5))
+        plot.parts.append(path(plot.through(row.points), stroke=row.stroke, width=2, dash=row.dash))
+    plot.below(across, caption)
+    return plot.drawn(name, title)

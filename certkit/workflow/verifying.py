@@ -15,6 +15,7 @@ from msgspec import structs
 
 from certkit import files
 from certkit.errors import CertkitError, UsageError
+from certkit.passport.logs import ENDED
 from certkit.passport.pdf import take
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def standing_of(
 
 def remembered(registry: Path, result: Verification, trust: Trust, heads: Path) -> Iterator[str]:
     """Remember the head of a registry that told the status of a passport; yield why it could not be."""
-    ended = {"passport.revoked", "passport.superseded"}
+    ended = ENDED.values()
     if any(step.id == "status" and (step.status == "passed" or step.code in ended) for step in result.steps):
         from certkit.registry.admission import remember  # noqa: PLC0415 - only where a registry is asked
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit import report
+from certkit import canonical, report
+from certkit.evidence.context import read
 from certkit.passport.issuing import Issuer, issue
-from tests.support.build import facts, judged, profile, strong
+from tests.support.build import facts, judged, perfect, profile, strong
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from certkit.passport.opening import Passport
 
 DAY = datetime(2026, 2, 3, tzinfo=UTC)
+EVIL = (
+    "<script>alert(1)</script><img src=x onerror=alert(1)>\"'> {{ 7 * 7 }} {% raw %} &lt;b&gt; ]]> -->"
+    " </style></title>"
+)
 
 needs_pdf = pytest.mark.skipif(
     report.pdf_missing() is not None, reason=f"no PDF can be made here: {report.pdf_missing()}"
@@ -80,6 +85,30 @@ def page(assessment: Assessment, passport: bytes | None = None) -> Page:
     return Page(report.html(report.view(assessment, passport=passport)))
 
 
+def hostile() -> report.View:
+    """A report whose context has 200 hazards with markup, controls, right-to-left marks and long words."""
+    assessment = judged(strong(), tier=2, tasks_independent=True)
+    said = {
+        "schema": "urn:certkit:context:v1",
+        "about": {"bundles": [assessment.facts.digest], "profile": assessment.profile.digest, "tier": 2},
+        "use": {"purpose": f"{EVIL}\u202eevil\u0007"},
+        "hazards": [
+            {"id": f"H-{number}", "title": f"{number} {EVIL[:150]}", "harm": "w" * 200, "criteria": ["r_op"]}
+            for number in range(200)
+        ],
+    }
+    context = read(canonical.line(said), where="context.json")
+    return report.view(assessment, context=context, summary=perfect(20, 2))
+
+
+def alternatives(file: Path) -> list[str | None]:
+    """What a PDF's structure tree says in place of each figure, None where it says nothing."""
+    told = canonical.loads(tool("qpdf", "--json", "--json-key=qpdf", file).encode(), max_bytes=1 << 25)
+    objects = told["qpdf"][1]
+    values = (item["value"] for item in objects.values() if isinstance(item.get("value"), dict))
+    return [item.get("/Alt") for item in values if item.get("/S") == "/Figure"]
+
+
 def passport(assessment: Assessment, key: Ed25519PrivateKey | None = None) -> Passport:
     """A passport of the strong agent's assessment, valid for a day."""
     signing = key or Ed25519PrivateKey.from_private_bytes(b"k" * 32)
@@ -120,9 +149,12 @@ def written(path: Path, data: bytes) -> Path:
 
 __all__ = [
     "DAY",
+    "EVIL",
     "Page",
+    "alternatives",
     "facts",
     "filled",
+    "hostile",
     "judged",
     "needs_pdf",
     "page",

@@ -7,7 +7,7 @@ reading does not meet is never met here. The row's kind computes the bound
 
 - Tasks must be declared independent: by a `cluster_id` on every record, or by `protocol.tasks_independent`.
   With neither, rows that rest on tasks are insufficient, since no arithmetic sees families that nobody names.
-- Below the least number of tasks, at which flawless ones would just pass, a row is insufficient.
+- A row is insufficient where it has so few tasks that even flawless results would not pass.
 - Consistency has no known bound: it is compared as it is. Yes-or-no rows, and rows that every run must
   meet, which no bound reaches, stand as the table reads them.
 
@@ -15,8 +15,7 @@ Beside Wilson's interval stand Clopper and Pearson's, Jeffreys', and that of the
 three treat runs as independent, the last one tasks. It is computed with equal task weights and with weights
 by number of runs, each limit at one-sided confidence (1 + level)/2; the wider limits are taken.
 
-With ``stopping = "anytime"`` in the profile the bounds are those of
-`certkit.assessment.statistics.posterior`.
+With ``stopping = "anytime"`` in the profile the bounds are the anytime ones of `statistics.posterior`.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def judge_report(view: View) -> JudgeReport:
         reason = f"no item that {name} scored has a reference score"
         return structs.replace(report, state="compared" if others else "uncalibrated", reason=reason)
     labelled = view.labelled or counted(calibration, name, recorded=False)
-    labels, sums = labelled.of(None), view.sums("r_op")
+    labels, sums = labelled.all(), view.sums("r_op")
     return structs.replace(
         report,
         state="calibrated",

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from certkit import canonical
 from certkit.errors import InputError, UsageError
-from certkit.evidence.expressions import MISSING, ExpressionError, look_up
+from certkit.evidence.expressions import MISSING, ExpressionError, look_up, shell
 from certkit.evidence.importers.base import AGENT_COLUMNS, CHOICES
 from certkit.evidence.importers.mapping import (
     NO_TIME_ZONE,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterable, Sequence
 
-    from certkit.evidence.importers.base import Importer, ImportOptions, Run
+    from certkit.evidence.importers.base import Importer, ImportOptions, Job, Run
     from certkit.evidence.importers.drafts import Draft
     from certkit.evidence.records.faults import Fault
 
@@ -75,10 +75,14 @@ class Mapper:
         self._claimed = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
         self._keys: dict[str, None] = {}
         self._given: set[str] = set()  # fields that transcripts filled
+        self._absent: dict[str, None] = {}  # required fields that nothing fills
+        self._incomplete = 0  # runs that lack one
+        self._nameless = False
 
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
         fields = dict(run.fields)
+        self._nameless |= not (run.agent or self._options.agent or self.mapping.agent)
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
         faults = self._read(run, draft, fields, wanting) + self._decide(run, fields, wanting)
         fields |= self.mapping.constants
@@ -211,20 +215,22 @@ class Mapper:
 
     def _missing(self, fields: Sequence[str], run: Run) -> Fault:
         """Return the fault of a row that has nothing for some required fields."""
+        test = shell(self._hints["outcome"]) if "outcome" in self._hints else '"EXPRESSION"'
         hints = {
             "domain": "--domain NAME",
             "condition": "--condition nominal if no fault was injected",
-            "outcome": '--success "EXPRESSION"',
+            "outcome": f"--success {test}{self._hints.get('several', '')}",
             "task_id": "`task_id` under `[columns]`",
             "run_id": "`run_id` under `[columns]`",
-        } | self._hints
+        }
         hints |= {
             field: f"`{field} = {_toml(close)}` under `[columns]` in a mapping"
             for field in fields
             if (close := nearest(field, self._keys))
         }
-        named = run.agent or self._options.agent or self.mapping.agent
-        nameless = "" if named else ", --agent NAME"
+        self._absent |= dict.fromkeys(fields)
+        self._incomplete += 1
+        nameless = ", --agent NAME" if self._nameless else ""
         names = list(map(visible, self._keys))
         columns = ", ".join(names[:_SHOWN]) + (
             f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
@@ -235,6 +241,23 @@ class Mapper:
             code="record.missing-field",
             hint=f"give {', '.join(map(hints.__getitem__, fields))}{nameless}, or a mapping",
         )
+
+    def advice(self, job: Job) -> str:
+        """Return what to do about the rows that were refused, with the commands to copy."""
+        if self._options.mapping is not None:
+            return f"nothing was imported; correct these rows or the mapping, then: {job.command()}"
+        test = self._hints.get("outcome")
+        given = {"domain": "NAME", "condition": "nominal"} | ({"success": test} if test else {})
+        names = [{"outcome": "success"}.get(field, field) for field in self._absent]
+        agent = {"agent": "NAME"} if self._nameless else {}
+        suggest = f"{job.options.command(job.source)} --suggest -o MAP.toml"
+        mapped = job.command(mapping="MAP.toml", **agent)
+        first = "nothing was imported; correct these rows, or write a mapping:"
+        if job.faults.total == self._incomplete and set(names) <= given.keys():
+            when = "nothing was imported; if no fault was injected:"
+            when = when if "condition" in names else "nothing was imported; say what is missing:"
+            first = f"{when} {job.command(**{name: given[name] for name in names}, **agent)}\nelse map it:"
+        return f"{first} {suggest}\nthen decide its lines that begin with #, and use it: {mapped}"
 
     def check(self, name: str) -> None:
         """Raise `InputError` ``import.mapping`` where no row has a path of the mapping."""

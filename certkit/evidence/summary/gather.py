@@ -21,14 +21,13 @@ from certkit.evidence import traces as enclosed
 from certkit.evidence.bundle.calibration import drawn_runs, read_calibration
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.reading import parquet
-from certkit.evidence.reading.columns import ABSENT, Index
-from certkit.evidence.reading.lines import Reader, blocks, checked
+from certkit.evidence.reading.columns import ABSENT, Index, name_hash
+from certkit.evidence.reading.lines import Reader, blocks, checked, split_lines
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Measured, Outcome, Split
 from certkit.evidence.summary.likeness import (
     Named,
     likeness,
-    name_hash,
     record_lines,
     refuse_repetitions,
     repeated_values,
@@ -60,6 +59,9 @@ if TYPE_CHECKING:
 
 COMPACT: Final = 1_000_000
 """Rows of groups that are collected before they are merged."""
+
+KEY: Final = ("task", "cluster", "cell")
+"""Columns of `GROUP` in which no two groups are the same."""
 
 LIKENESS: Final = ("print", "digits", "task")
 """Columns of `RUN` that only `likeness` reads."""
@@ -147,14 +149,14 @@ def _read(
         for block in parts:
             if isinstance(block, bytes):
                 result, size = reader.read(block), len(block)
-                rows = block.count(b"\n") + (not block.endswith(b"\n"))
             else:
-                result, size, rows = checked(block), 0, block.size
+                result, size = checked(block), 0
             if isinstance(result, Faults):
                 faults.add(result, move)
             elif not faults:
                 merge.add(reduce(result, salt))
-            before += rows
+            rows = block if isinstance(result, Faults) else result
+            before += len(split_lines(rows)) if isinstance(rows, bytes) else rows.size
             yield size
     finally:
         if collecting:
@@ -284,9 +286,9 @@ def merge_groups(rows: NDArray[np.void]) -> NDArray[np.void]:
     """Add up rows of the same cell, cluster and task."""
     if not len(rows):
         return rows
-    rows = rows[np.lexsort((rows["task"], rows["cluster"], rows["cell"]))]
-    key = rows[["cell", "cluster", "task"]]
-    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+    rows = rows[np.lexsort([rows[name] for name in KEY])]
+    new = np.append(True, np.any([rows[name][1:] != rows[name][:-1] for name in KEY], axis=0))
+    starts = np.flatnonzero(new)
     merged = rows[starts].copy()
     for name in CLUSTER_FIELDS:
         merged[name] = np.add.reduceat(rows[name], starts)

@@ -36,7 +36,7 @@ from certkit.wording import many
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from certkit.evidence.context import Hazard
+    from certkit.evidence.context import Given, Hazard
     from certkit.report.argument.case import Case
 
 ASSUMPTIONS: Final = (
@@ -140,19 +140,13 @@ class Argument(Document, frozen=True, kw_only=True, dict=True, tag="urn:certkit:
 def build(case: Case) -> Argument:
     """Return the argument of a case, with the state of every node.
 
-    Raises `InputError` ``context.invalid`` where an indicator is about a node that there is not.
+    Raises `InputError` ``context.invalid`` where a comment or an indicator is about a node that there is not.
     """
     raised = challenges(case)
     effects = {f"ch-{item.code}": _EFFECTS[item.state] for item in raised if item.state in _EFFECTS}
     graph = settled(_Builder(case).built(raised), effects)
     if case.given and not case.stale:
-        known = {*graph.by_id, *(hazard.id for hazard in case.context.hazards or ())}
-        unknown = (
-            f"/monitoring/{place}/claim: the argument has no node {item.claim!r}"
-            for place, item in enumerate(case.context.monitoring or ())
-            if item.claim and item.claim not in known
-        )
-        refuse(unknown, case.given.where)
+        refuse(_unknown(case.given, graph), case.given.where)
     because = tuple(_reasons(case, graph, raised))
     root = graph.by_id[ROOT]
     return Argument(
@@ -167,6 +161,23 @@ def build(case: Case) -> Argument:
         challenges=raised,
         decision=fill(DecisionPart, case.context.decision, in_force=case.approved),
     )
+
+
+def _unknown(given: Given, graph: Graph) -> Iterator[str]:
+    """Yield the paths of comments and indicators about nodes that there are not."""
+    said = canonical.loads(given.data)  # the case leaves out reviews that come later, and so moves the others
+    named = {
+        f"/monitoring/{at}/claim": item.get("claim") for at, item in enumerate(said.get("monitoring") or ())
+    }
+    named |= {
+        f"/reviewers/{at}/comments/{number}/node": comment["node"]
+        for at, reviewer in enumerate(said.get("reviewers") or ())
+        for number, comment in enumerate(reviewer.get("comments") or ())
+    }
+    known = {*graph.by_id, *(hazard["id"] for hazard in said.get("hazards") or ())}
+    for path, name in named.items():
+        if name and name not in known:
+            yield f"{path}: the argument has no node {name!r}"
 
 
 def _reasons(case: Case, graph: Graph, raised: tuple[Challenge, ...]) -> Iterator[str]:

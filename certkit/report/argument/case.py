@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from certkit.assessment.result import Assessment
     from certkit.evidence.bundle.manifest import Manifest, Period, Protocol
     from certkit.evidence.context import Given, Hazard
-    from certkit.evidence.summary.summary import Summary
+    from certkit.evidence.summary.summary import Summary, Window
     from certkit.report.view import Issued
 
 CONFIDENCE: Final = 0.95
@@ -106,7 +106,8 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     `document` is the assessment's, as JSON values; `use`, `domain` and `risk` are blank where nobody stated
     them. `stale` names the members of ``about`` that are about
     something else than this evidence; it is empty without a context. `measured` holds what the evidence shows
-    of each hazard; `last_run` the day of the last run, or the end of the declared period.
+    of each hazard, `window` the runs in their order; `last_run` is the day of the last run, or the end of the
+    declared period.
     """
 
     assessment: Assessment
@@ -118,6 +119,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     signed: Issued | None
     stale: tuple[str, ...]
     measured: dict[str, Measured]
+    window: Window | None
     today: date | None
     last_run: date | None
 
@@ -230,6 +232,7 @@ def case(
         signed=signed,
         stale=stale if context else (),
         measured={hazard.id: measure(summary, hazard, protocol) for hazard in said.hazards or () if summary},
+        window=summary.window if summary else None,
         today=today,
         last_run=last_run,
     )

@@ -120,7 +120,7 @@ STANDING: Final[dict[str, Rule]] = {
         Class.BLANK, "G2", "No hazard is named: no criterion is tied to a harm of this use.", "/hazards"
     ),
     "hazard-blank": Rule(Class.BLANK, HAZARD, "Nobody stated its {}.", "/hazards"),
-    "rate-not-shown": Rule(Class.EVIDENCE, HAZARD, "{} of runs may fail, and {}."),
+    "rate-not-shown": Rule(Class.EVIDENCE, HAZARD, "At most {} of runs may fail; {} failed, {}."),
     "no-oversight": Rule(
         Class.BLANK, HAZARD, "The harm is {}, and nobody oversees the agent.", "/use/oversight"
     ),
@@ -191,7 +191,7 @@ class Challenge(Part, frozen=True, kw_only=True, rename={"kind": "class"}):
         agreed = f", agreed by {answer.agreed_by}" if answer.agreed_by else ""
         until = f", until {answer.until}" if answer.until else ""
         awaits = f" Does not count: {self.awaits}." if self.awaits else ""
-        reason = answer.reason or "no reason"
+        reason = (answer.reason or "no reason").removesuffix(".")
         shown = [
             f"{item.title or 'untitled'}, {(item.digest or 'no digest')[:23]}"
             for item in answer.evidence or ()
@@ -313,14 +313,15 @@ def monitored(context: Context) -> bool:
 
 
 def _about_hazard(case: Case, hazard: Hazard) -> Iterator[Challenge]:
-    bound = case.measured[hazard.id].bound
+    seen, bound = case.measured[hazard.id], case.measured[hazard.id].bound
     if hazard.tolerable is not None and (bound is None or bound > hazard.tolerable.at_most):
         shown = (
-            f"no bound on the share of failures can be told: {case.measured[hazard.id].reason}"
+            f"and no bound on their share can be told: {seen.reason}"
             if bound is None
-            else f"the share of failures is shown to be below {100 * bound:.2g} %"
+            else f"which shows only that their share is below {100 * bound:.2g} %"
         )
-        yield _raise(f"rate-not-shown:{hazard.id}", f"{100 * hazard.tolerable.at_most:g} %", shown)
+        limit, failed = f"{100 * hazard.tolerable.at_most:g} %", f"{seen.failures:,} of {seen.runs:,}"
+        yield _raise(f"rate-not-shown:{hazard.id}", limit, failed, shown)
     grave = hazard.severity not in {"negligible", "marginal"}
     if grave and case.use.oversight in {None, "none"}:
         yield _raise(f"no-oversight:{hazard.id}", hazard.severity or "of a severity that nobody stated")

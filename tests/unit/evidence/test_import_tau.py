@@ -95,7 +95,7 @@ def test_a_run_of_tau_bench_that_raised_is_a_harness_error(tmp_path: Path) -> No
         imported(None, tmp_path / "one.json", tmp_path / "out")
     assert (caught.value.code, caught.value.hint) == (
         "import.choice-needed",
-        "give --agent NAME, or `name` under `[agent]` in the mapping",
+        f"name it: certkit import {tmp_path / 'one.json'} --agent NAME -o {tmp_path / 'out'}",
     )
     account, records = imported(None, tmp_path / "one.json", tmp_path / "out", agent="m")
     assert [(r["run_id"], r["outcome"], r["domain"]) for r in records] == [

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 TODAY: Final = date(2026, 2, 3)
 DIGEST: Final = "sha256:" + "7" * 64
 ASSESSMENT: Final = judged(strong(), tier=2, tasks_independent=True, methodology="trajectory")
+SIMULATED: Final = judged(
+    strong(), tier=2, tasks_independent=True, methodology="trajectory", origin="simulated"
+)
 ODD: Final = structs.replace(strong(), likeness=Likeness(oracles=3))
 """The strong agent, but one task has two oracles: a serious finding."""
 TASKS: Final = perfect(200, 2)
@@ -152,7 +155,7 @@ def test_open_challenges_of_hazards_come_first_on_page_one_and_the_rest_is_count
     said["hazards"][0].update(harm=None)
     argument = build(argued(said))
     lines = answer_page.against(argued(said), argument)
-    assert lines[0] == "lost parcel: Nobody stated its harm."
+    assert lines[0] == "Lost parcel: nobody stated its harm."
     assert len(lines) == answer_page.MOST_AGAINST
     assert lines[-1].endswith(" more: section 9.")
 
@@ -298,10 +301,13 @@ def test_no_context_supports_a_use_with_something_open(data: st.DataObject) -> N
         said["hazards"] = None
     if not said["hazards"]:
         said["monitoring"] = None
-    argument = build(argued(said))
+    about = argued(said)
+    if simulated := data.draw(st.booleans()):
+        about = structs.replace(about, assessment=SIMULATED, document=SIMULATED.to_dict())
+    argument = build(about)
     opened = [item for item in argument.challenges if item.state in {Standing.OPEN, Standing.SUSTAINED}]
     bad = {State.REFUTED, State.UNDEVELOPED} & set(argument.states.values())
-    assert argument.claim.supported <= (not opened and not bad)
+    assert argument.claim.supported <= (not opened and not bad and not simulated)
     assert faults(argument.graph) == ()
 
 
@@ -423,6 +429,14 @@ def test_an_answer_that_can_never_count_is_refused(code: str, state: str, said: 
     [
         (lambda said: said["hazards"][0].update(criteria=["r_op", "zz"]), "/hazards/0/criteria/1"),
         (lambda said: said["monitoring"].append({"id": "I-9", "claim": "H-99"}), "/monitoring/2/claim"),
+        (
+            # The review before it is not due yet, and is left out of the case.
+            lambda said: (
+                said["reviewers"].insert(0, said["reviewers"][0] | {"date": "2099-01-01"})
+                or said["reviewers"][1].update(comments=[{"node": "G99", "resolved": True}])
+            ),
+            "/reviewers/1/comments/0/node",
+        ),
     ],
 )
 def test_a_criterion_or_node_that_there_is_not_is_refused(
@@ -461,8 +475,10 @@ def test_every_standing_rule_is_raised_by_some_case() -> None:
         )
     )
     raised = {item.code.partition(":")[0] for argument in (bare, grave) for item in argument.challenges}
-    # These three depend on the assessment: unequal readings, few decisive outcomes, runs without a time.
-    assert set(STANDING) - raised <= {"point-estimates", "fragile", "evidence-undated", "evidence-old"}
+    # One attack fewer resisted, and Tier 2 would be lost; the bundle states no period, and no run its time.
+    close = otherwise(strong(adversarial=701), period=None)
+    raised |= {item.code.partition(":")[0] for item in close.challenges}
+    assert set(STANDING) <= raised
 
 
 def test_the_exports_hold_every_node_and_challenge() -> None:

@@ -7,9 +7,13 @@ import xml.etree.ElementTree as ET
 from math import comb
 
 import pytest
+from msgspec import structs
 
+from certkit import report
 from certkit.assessment.criteria import Status
+from certkit.report import results, sections
 from certkit.report.svg import Track, colour, forest, mark, posterior
+from tests.support.build import judged, perfect, strong
 
 LEFT, RIGHT = 158.0, 528.0
 
@@ -129,3 +133,60 @@ def test_a_posterior_of_a_million_runs_is_drawn_without_overflow() -> None:
 def test_a_title_cannot_leave_its_element() -> None:
     figure = forest([], title="</title><script>")
     assert "<script>" not in figure
+
+
+def points(figure: ET.Element, stroke: str, dash: str | None = None) -> list[tuple[float, ...]]:
+    """The points of the line of a colour, but for its sample above the axes."""
+    lines = [
+        item.attrib["d"]
+        for item in figure.iter("path")
+        if (item.attrib["stroke"], item.attrib.get("stroke-dasharray")) == (stroke, dash)
+    ]
+    [line] = [d for d in lines if "L" in d]
+    return [tuple(map(float, pair.split())) for pair in line[1:].split("L")]
+
+
+def test_an_undecided_interval_leaves_its_threshold_at_the_runs_that_its_caption_names() -> None:
+    """893 of 1,000 attacks were resisted, more than 90 % are asked: Wilson's interval is 87.2 to 91.1 %."""
+    drawing, said = results.sample_size(judged(strong(adversarial=893), tier=2).to_dict()) or ("", "")
+    [needed] = re.findall(r"about ([\d,]+) runs decide", said)
+    assert int(needed.replace(",", "")) == pytest.approx(1_000 * (0.0192 / 0.007) ** 2, rel=0.03)
+    assert said.startswith(
+        "Adversarial resistance: 89.3\u00a0% of 1,000 runs leaves open whether >\u00a090\u00a0%"
+    )
+    figure = ET.fromstring(drawing)  # noqa: S314 - our own drawing
+    [at] = [float(item.attrib["x"]) for item in figure.iter("text") if item.text == needed]
+    limit = points(figure, "#1c1c1c", "4 3")[0][1]
+    upper = {x: y for x, y in points(figure, "#1f5f99") if y <= limit + 3}
+    assert min(upper.items(), key=lambda pair: abs(pair[0] - at))[1] == pytest.approx(limit, abs=0.6)
+
+
+def test_a_criterion_that_is_short_has_no_curve_of_sizes() -> None:
+    assert results.sample_size(judged(strong(adversarial=850), tier=2).to_dict()) is None
+
+
+def test_the_run_chart_shows_each_tenth_and_says_how_it_began_and_ended() -> None:
+    calm = perfect(300, 1)
+    worse = tuple(
+        structs.replace(part, failures=part.runs // 2 if place > 6 else 0)
+        for place, part in enumerate(calm.window.stretches)
+    )
+    failures = [0.5 if place > 6 else 0.0 for place in range(10)]
+    window = structs.replace(
+        calm.window,
+        stretches=worse,
+        failures=90,
+        failure_moment=sum(run for run in range(420, 600) if run % 2),
+    )
+    summed = structs.replace(calm, window=window)
+    view = report.view(judged(summed, tier=1), summary=summed)
+    drawing, said = sections.run_chart(view.case) or ("", "")
+    assert (
+        "100.0\u00a0% succeeded in the first tenth and 50.0\u00a0% in the last; failures rise (p = " in said
+    )
+    heights = [y for _, y in points(ET.fromstring(drawing), "#1f5f99")]  # noqa: S314 - our own drawing
+    assert [(y - heights[0]) / (heights[-1] - heights[0]) * 0.5 for y in heights] == failures
+
+
+def test_runs_without_an_order_have_no_run_chart() -> None:
+    assert sections.run_chart(report.view(judged(strong()), summary=strong()).case) is None

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from certkit import canonical, report
+from certkit import report
 from certkit.assessment.assessing import assess
-from certkit.evidence.context import read
 from certkit.report.render import printable
-from tests.support.build import cell, outcomes, perfect, summary
-from tests.support.drawing import Page, facts, judged, page, profile, strong
+from tests.support.build import cell, outcomes, summary
+from tests.support.drawing import EVIL, Page, facts, hostile, judged, page, profile, strong
 
-EVIL = (
-    "<script>alert(1)</script><img src=x onerror=alert(1)>\"'> {{ 7 * 7 }} {% raw %} &lt;b&gt; ]]> -->"
-    " </style></title>"
-)
 DIGEST = "sha256:" + "a" * 64
 AGENTS = {
     "markup": {"name": EVIL, "version": EVIL, "provider": EVIL},
@@ -76,19 +71,7 @@ def test_a_page_fetches_nothing_and_every_link_has_its_target() -> None:
 
 
 def test_a_hostile_context_with_200_hazards_is_text_and_the_page_is_whole() -> None:
-    assessment = judged(strong(), tier=2, tasks_independent=True)
-    hazards = [
-        {"id": f"H-{number}", "title": f"{number} {EVIL[:150]}", "harm": "w" * 200, "criteria": ["r_op"]}
-        for number in range(200)
-    ]
-    said = {
-        "schema": "urn:certkit:context:v1",
-        "about": {"bundles": [assessment.facts.digest], "profile": assessment.profile.digest, "tier": 2},
-        "use": {"purpose": f"{EVIL}\u202eevil\u0007"},
-        "hazards": hazards,
-    }
-    context = read(canonical.line(said), where="context.json")
-    view = report.view(assessment, context=context, summary=perfect(20, 2))
+    view = hostile()
     seen = Page(report.html(view))
     assert not {tag for tag, _ in seen.elements} & {"script", "img"}
     assert "\\u202eevil\\u0007" in seen.text

@@ -14,7 +14,17 @@ import pytest
 from certkit import canonical, report, resources
 from certkit.report import render
 from tests.support import bundles
-from tests.support.drawing import filled, judged, needs_pdf, passport, strong, tool, written
+from tests.support.drawing import (
+    alternatives,
+    filled,
+    hostile,
+    judged,
+    needs_pdf,
+    passport,
+    strong,
+    tool,
+    written,
+)
 from tests.support.extremes import GOOD
 from tests.support.running import certkit, program
 
@@ -23,6 +33,7 @@ if TYPE_CHECKING:
 
 pytestmark = needs_pdf
 EPOCH = "1760000000"
+ARGUED = tuple(f"{goal} is " for goal in ("G1", "G2", "G3", "G4", "G5", "G6"))
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +42,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assessment = judged(strong(), tier=2, origin="simulated")
     view = report.view(assessment, passport=passport(assessment).document)
     return written(tmp_path_factory.mktemp("pdf") / "case.pdf", render.pdf(view))
+
+
+@pytest.fixture(scope="module")
+def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The PDF of a hostile context."""
+    return written(tmp_path_factory.mktemp("evil") / "case.pdf", render.pdf(hostile()))
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +127,30 @@ def test_the_catalogue_names_each_attached_file_once_with_its_relationship(
         assert b"/AFRelationship " + relationship in data
     assert b"/Lang (en)" in data
     assert b"pdfaid" in data
-    assert data.count(b"/S /Figure") == data.count(b"/Alt ")
+
+
+def test_every_figure_in_the_structure_tree_has_words_in_its_place(evil: Path) -> None:
+    said = alternatives(evil)
+    assert None not in said
+    told = "\n".join(filter(None, said))
+    for start in ("Forest plot of ", "Failures of each hazard: ", "Posterior of ", *ARGUED):
+        assert f"\nu:{start}" in told, start
+
+
+def test_a_hostile_context_is_text_in_a_pdf_that_is_whole(evil: Path, tmp_path: Path) -> None:
+    assert "No syntax or stream encoding errors found" in tool("qpdf", "--check", evil)
+    text = tool("pdftotext", evil, "-")
+    assert "<script>alert(1)</script>" in text
+    assert "\\u202eevil\\u0007" in text
+    assert "160 more rows are in the attached files." in text
+    assert sum(line.count("w") for line in text.splitlines() if set(line.strip()) == {"w"}) >= 200
+    tool("pdfdetach", "-saveall", "-o", tmp_path, evil)
+    given = hostile().case.given
+    assert given is not None
+    assert (tmp_path / "context.json").read_bytes() == given.data
+    plain = tmp_path / "plain.pdf"
+    tool("qpdf", "--qdf", "--object-streams=disable", evil, plain)
+    assert not re.search(rb"/(JavaScript|JS|Launch|URI)\b", plain.read_bytes())
 
 
 def test_every_page_of_a_specimen_says_so(made: Path) -> None:
@@ -119,13 +159,15 @@ def test_every_page_of_a_specimen_says_so(made: Path) -> None:
     assert [number for number, text in enumerate(pages) if "SPECIMEN" not in text] == []
 
 
-def test_no_word_lies_beyond_the_margins_of_its_page(made: Path, foreign: tuple[Path, Path]) -> None:
+def test_no_word_lies_beyond_the_margins_of_its_page(
+    made: Path, evil: Path, foreign: tuple[Path, Path]
+) -> None:
     """What a printer cuts off nobody reads. The longest words of the results table are those of gaps."""
     style = resources.path("templates", "safety_case", "style.css").read_text(encoding="utf-8")
     [sides] = re.findall(r"@page \{[^}]*?margin: [0-9.]+mm ([0-9.]+)mm", style)
     least = float(sides) * 72 / 25.4 - 0.5
     beyond = []
-    for file in (made, foreign[1]):
+    for file in (made, evil, foreign[1]):
         for page in re.findall(r"<page .*?</page>", tool("pdftotext", "-bbox", file, "-"), re.DOTALL):
             [width] = re.findall(r'<page width="([0-9.]+)"', page)
             words = re.findall(r'xMin="([0-9.]+)".*?xMax="([0-9.]+)".*?>(.*?)</word>', page)
