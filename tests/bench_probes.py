@@ -27,7 +27,7 @@ class Clock:
 
     def __init__(self, what: str, limit: float, calls: int = 0) -> None:
         self.what, self.limit = what, limit
-        self.unit, self.factor = ("ms a call", 1000 / calls) if calls else ("s", 1)
+        self.unit, self.factor = ("ms a call", 1000 / calls) if calls else ("s", 1.0)
 
     def __enter__(self) -> None:
         self.began = time.process_time(), time.perf_counter()
