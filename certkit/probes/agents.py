@@ -153,11 +153,19 @@ def _function(module: str, name: str) -> Callable[[str], Any]:
     try:
         function = getattr(import_module(module), name)
     except Exception as error:  # what a module of the user's raises when it is loaded
-        reason = f"{type(error).__name__}: {error}"
+        reason = _shown(error)
         raise UsageError("usage.option", f"--agent: {module}:{name} cannot be loaded: {reason}") from error
     if not callable(function):
         raise UsageError("usage.option", f"--agent: {module}:{name} is no function")
     return function  # type: ignore[no-any-return]
+
+
+def _shown(error: BaseException) -> str:
+    """Return an error of the user's code in words, its name alone where it cannot be printed."""
+    name = type(error).__name__
+    with suppress(BaseException):
+        return f"{name}: {error}"
+    return name
 
 
 class _Program(Agent):
@@ -339,13 +347,13 @@ def _called(agent: Agent, call: Call, timeout: float) -> str | CallError:
         except CallError as error:
             done.put(error)
         except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end this thread unseen
-            done.put(CallError(f"{type(error).__name__}: {error}"))
+            done.put(CallError(_shown(error)))
 
     Thread(target=work, daemon=True).start()
     try:
         result = done.get(timeout=timeout)
     except queue.Empty:
         return CallError(f"no reply within {timeout:g} s")
-    if isinstance(result, str | CallError):
+    if type(result) is str or isinstance(result, CallError):
         return result
     return CallError(f"returned {type(result).__name__}, not str")

@@ -16,8 +16,10 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from certkit.errors import InputError
 from certkit.evidence import traces as enclosed
 from certkit.evidence.bundle.calibration import label_order, read_calibration
+from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.reading import parquet
 from certkit.evidence.reading.columns import ABSENT, Index, name_hash
 from certkit.evidence.reading.lines import Reader, blocks, checked, split_lines
@@ -83,12 +85,19 @@ def summarise(bundle: Bundle, *, progress: Progress = SILENT) -> Summary:
 
 
 def _commitments(bundle: Bundle) -> Kept | None:
-    """Return what lies under ``integrity/``, None where nothing does."""
+    """Return what lies under ``integrity/``, None where nothing does; its run is of the bundle's agent."""
     if not any(file["path"].startswith("integrity/") for file in bundle.files):
         return None
     from certkit.evidence.integrity.reading import read  # noqa: PLC0415 - few bundles hold any
 
-    return read(bundle.root)
+    kept, agent, origin = read(bundle.root), bundle.manifest.agent, bundle.manifest.protocol.origin
+    if (run := kept.run) is not None:
+        asked = run.name, run.agent_version, "simulated" if run.agent.startswith("reference:") else origin
+        stated = agent.name, agent.version, origin
+        if asked != stated:
+            message = f"run.json is of {', '.join(asked)}, and {MANIFEST_NAME} of {', '.join(stated)}"
+            raise InputError("integrity.inventory", message, where=str(bundle.root))
+    return kept
 
 
 def gathered(bundle: Bundle, *, progress: Progress = SILENT) -> Merge:
