@@ -261,7 +261,7 @@ def test_a_log_and_an_archive_of_one_evaluation_agree(tmp_path: Path) -> None:
 
 
 def test_sdk_sessions_are_refused_with_what_is_missing(tmp_path: Path) -> None:
-    for name, word in (("session-summary", "task_id"), ("fault-evidence", "fault log")):
+    for name, word in (("session-summary", "domain"), ("fault-evidence", "fault log")):
         with pytest.raises(certkit.CertkitError, match=word) as caught:
             importers.run(
                 SHARED / "hb-eval" / f"hb-eval-sdk-{name}.json", tmp_path / "o", ImportOptions(), SILENT

@@ -210,7 +210,7 @@ def run(arguments: list[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="letters")
     code = main(sys.argv[1:] if arguments is None else arguments)
-    if "duckdb" not in sys.modules:  # which prints what is not collected at exit
+    if "duckdb" not in sys.modules:  # which tells the user of what it finds uncollected
         gc.freeze()  # else Python looks for garbage once more at exit: a fifth of a short command's time
     sys.exit(code)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+import shlex
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,10 +69,16 @@ def spelled(path: Iterable[str]) -> str:
     return ".".join(part if part.isidentifier() and not iskeyword(part) else f"`{part}`" for part in path)
 
 
-def success_option(path: str, test: str) -> str:
-    """Return the option that says when a run succeeded, for a shell: backticks stand in single quotes."""
+def success_test(path: str, test: str) -> str:
+    """Return an expression that `shell` can quote: beside backticks its texts stand in double quotes."""
     text = visible(f"{path} {test}")
-    return f'--success "{text}"' if "`" not in text else "--success '" + text.replace("'", '"') + "'"
+    return text.replace("'", '"') if "`" in text else text
+
+
+def shell(word: str) -> str:
+    """Return a word of a command line, in double quotes where they hold it as it stands."""
+    plain = shlex.quote(word)
+    return plain if plain == word or set(word) & set('"$`!\\') else f'"{word}"'
 
 
 class Expression:

@@ -84,6 +84,8 @@ def test_the_argument_is_written_in_its_published_form(bundle: Path, context: Pa
     ("members", "pointer"),
     [
         ('"owner": "nobody"', "/owner"),
+        ('"wisdom": 1', "/wisdom"),
+        ('"assumptions": [{"id": "A-8"}]', "/assumptions/0/id"),
         ('"owner": null, "owner": null', "owner"),
         ('"risk": {"criterion": NaN}', "NaN"),
         ('"answers": [{"challenge": "no-such-thing"}]', "/answers/0/challenge"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from certkit import canonical
+from certkit.evidence.reading.columns import Index
 from certkit.evidence.reading.layout import Layout
 from certkit.evidence.reading.lines import Reader
 from tests.support import bundles
@@ -161,4 +163,7 @@ def test_json_escapes_what_a_terminal_would_obey(tmp_path: Path) -> None:
 
 
 def test_the_layout_is_never_asked_for_what_it_cannot_hold() -> None:
-    assert Layout(frozenset({f"x_{number}" for number in range(100)})).decode(b"{}\n") is None
+    assert (
+        Layout(frozenset({f"x_{number}" for number in range(100)})).decode(b"{}\n", defaultdict(Index))
+        is None
+    )

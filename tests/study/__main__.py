@@ -30,13 +30,13 @@ is .5 points at 5 %, .2 at 1 %. All cells are in [simulation-study.csv](simulati
 Tasks differ by a Beta law with the intraclass correlation named, by two points, or in that some always fail
 (*hopeless*). Sizes: five runs a task on average, all equal, or in proportion to rank^-.7 or 1/rank.
 
-Not simulated: families that nobody declares; a judge beside uneven repeats (decision 36 has some cells).
+Not simulated: a judge beside repeats until a success; drift where passports have other numbers of tasks.
 
 ## More often than is promised
 
 Cells that pass too often by more than three standard errors. Bounds never believe a judge without labels
-("uncorrected"); certkit guards against looking at a fixed bound and against attempts without a correction.
-The others are limits of the rule.
+("uncorrected"), nor tasks that nobody declared independent; certkit guards against looking at a fixed bound
+and against attempts without a correction. The others are limits of the rule.
 
 | section | tier | drawn | tasks | % |
 |---|---|---|---|---|
@@ -48,10 +48,12 @@ TITLES = {
     "cascade": "Differences at the limit: false pass, %",
     "violations": "Violations at the limit: false pass, %",
     "looking": "Looking while the evidence grows: false pass, %",
+    "families": "Families that nobody declares: false pass, %",
     "attempts": "Ten attempts: false pass, %",
     "power": "Power: two fifths of the way from the threshold to 1, %",
     "judge": "A judge that errs, at the threshold: false pass, %",
     "judge-power": "A judge that errs, with a true rate of .85: power, %",
+    "judge-uneven": "A judge that passes half of the failures, and uneven repeats: false pass, %",
     "irs": "Memory use (`irs`) under a lenient judge: false pass, %",
     "drift": "Drift and trend, five domains: lineages that are flagged, %",
     "mix": "Drift under another mix of faults: flagged, %",
@@ -73,6 +75,8 @@ PARTS: tuple[Callable[[np.random.Generator, int], Iterator[Cell]], ...] = (
     drifting.drift,
     drifting.mixes,
     drifting.sampled,
+    judged.uneven,
+    cells.families,
 )
 
 

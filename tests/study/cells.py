@@ -201,6 +201,22 @@ def looking(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
     yield Cell("looking", 2, "bound at any time, looked at every 5 tasks", k, draws, float(always.mean()))
 
 
+def families(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """Tasks of one family have one chance, once unknown to the rule and once declared, as `cluster_id` is."""
+    for tier, (tau, delta) in LEVELS.items():
+        for size in (2, 5):
+            k = 200
+            chance = np.repeat(chances(rng, "beta .3", tau, (draws, k // size)), size, axis=1)
+            y = rng.binomial(5, chance)
+            joined = y.reshape(draws, -1, size).sum(axis=2)
+            for name, sums in (
+                ("undeclared", summed(y, np.full(k, 5))),
+                ("declared", summed(joined, np.full(k // size, 5 * size))),
+            ):
+                share = passes(sums, tau, delta)
+                yield Cell("families", tier, f"families of {size}, beta .3, {name}", k, draws, share)
+
+
 def attempts(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
     """Ten attempts at the threshold: with the tier's confidence each, and with what attempts must reach."""
     tau, delta = LEVELS[2]

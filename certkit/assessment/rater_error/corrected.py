@@ -12,9 +12,7 @@ independent,
 θ is taken as Beta(μN, (1 − μ)N) with N = μ(1 − μ)/V − 1; its lower limit at δ is R's
 ``qbeta(1 - delta, mu * N, (1 - mu) * N)``.
 
-Labels of one task stand or fall together, so that m labels weigh as k at most, k being the tasks: each counts
-min(1, k/m). Without it 10 % instead of 5 pass where all of 5 runs a task are labelled. Where tasks weigh
-alike, labels weigh by their task's share too (`labels`); else uneven repeats hide where a judge is lenient.
+Labels of one task stand or fall together: `labels` weighs them as no more than the tasks that they lie on.
 
 Every function takes moments of q as numbers, or as arrays: many samples at once.
 """
@@ -51,7 +49,7 @@ class Labels(Struct, frozen=True):
     true_negatives: Counted
 
     def at_most(self, tasks: Number) -> Labels:
-        """Return the counts weighed as no more labels than there are `tasks`."""
+        """Return the counts weighed as no more labels than `tasks`: each of m counts min(1, tasks/m)."""
         counts = structs.astuple(self)
         weight = np.minimum(1.0, tasks / np.maximum(1, sum(counts)))
         return Labels(*(weight * count for count in counts))
@@ -103,7 +101,7 @@ def least(sums: TaskSums, labels: Both, confidence: float) -> Number:
     half = (1 + confidence) / 2
     limits = (law.quantile(1 - half) for law in posteriors(sums))
     pairs = zip(limits, labels, strict=True)
-    limit = worse(least_frr(limit, part.at_most(sums.k), confidence) for limit, part in pairs)
+    limit = worse(least_frr(limit, part, confidence) for limit, part in pairs)
     return limit.clip(0) if isinstance(limit, np.ndarray) else max(float(limit), 0.0)
 
 
@@ -112,7 +110,7 @@ def _both(sums: TaskSums, labels: Both, prior: Fraction) -> Iterator[Beta]:
         mean, variance = (
             value if isinstance(value, np.ndarray) else float(value) for value in (law.mean, law.variance)
         )
-        yield corrected(mean, variance, part.at_most(sums.k))
+        yield corrected(mean, variance, part)
 
 
 class Share(Struct, frozen=True, kw_only=True):
@@ -140,7 +138,7 @@ class Correction(Struct, frozen=True, kw_only=True):
     """A success rate freed of the judge's error by double sampling (Tenenbein 1970).
 
     `raw` is the rate that the judge gave in `n` runs; `value`, `interval` and `by_tier`, P(θ > τ), are of the
-    posterior of the true rate.
+    posterior of the true rate, each the worse of both weightings of tasks, as in the rows.
     """
 
     raw: float
@@ -151,17 +149,14 @@ class Correction(Struct, frozen=True, kw_only=True):
 
 
 def correction(sums: TaskSums, labels: Both, tau: Mapping[int, Fraction]) -> Correction:
-    """Return the rate freed of the judge's error, by the weighting of tasks with the lower limit.
-
-    `tau` maps tiers to thresholds.
-    """
-    tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-    law = min(_both(sums, labels, UNIFORM), key=lambda law: float(law.quantile(tails[0])))
-    low, high = (float(law.quantile(tail)) for tail in tails)
+    """Return the rate freed of the judge's error; `tau` maps tiers to thresholds."""
+    laws = tuple(_both(sums, labels, UNIFORM))
+    low = float(worse(law.quantile((1 - LEVEL) / 2) for law in laws))
+    high = max(float(law.quantile((1 + LEVEL) / 2)) for law in laws)
     return Correction(
         raw=float(sums.y / sums.n),
         n=sums.n,
-        value=float(law.mean),
+        value=float(worse(law.mean for law in laws)),
         interval=Interval(low=low, high=high, method="Beta by moments"),
-        by_tier={tier: float(law.above(float(threshold))) for tier, threshold in tau.items()},
+        by_tier={tier: float(chance(sums, labels, float(rate))) for tier, rate in tau.items()},
     )

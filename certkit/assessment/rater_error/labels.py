@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import isfinite
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
@@ -76,10 +75,6 @@ GRADED: Final[dict[str, Callable[[str], bool]]] = {
 """Series in which a wrongly passed run counts for one at most: that share is taken off their limit."""
 
 
-EVEN: Final[Mapping[int | None, int]] = MappingProxyType({})
-"""Sizes of tasks that are not told: every label counts one."""
-
-
 class LabelledRun(NamedTuple):
     """Where a labelled run belongs, as far as known, whether the judge passed it, and if it is a success.
 
@@ -99,31 +94,32 @@ class Labelled(Struct, frozen=True):
 
     runs: tuple[LabelledRun, ...]
 
-    def of(
-        self, series: str | None, domain: str | None = None, sizes: Mapping[int | None, int] = EVEN
-    ) -> Labels:
-        """Return the four counts over the runs of a series, or over all.
-
-        `sizes` holds the runs of every task: where tasks weigh alike, a label of a task with n runs counts
-        n_min/n, n_min being the runs of the smallest labelled task.
-        """
-        over = of_runs.every if series is None else SHARES.get(series) or GRADED[series]
-        chosen = [
-            run
-            for run in self.runs
-            if (run.condition is None or over(run.condition)) and domain in {None, run.domain}
-        ]
-        fewest = min((sizes[run.task] for run in chosen if run.task in sizes), default=1)
-        counts: dict[tuple[bool, bool], float] = {(a, b): 0 for a in (True, False) for b in (True, False)}
-        for run in chosen:
-            counts[run.passed, run.truly] += fewest / sizes[run.task] if run.task in sizes else 1
-        return Labels(*counts.values())
+    def all(self) -> Labels:
+        """Return the four counts over all runs."""
+        return _counts(self.runs, {})
 
     def both(self, sample: Sample, series: str, domain: str | None) -> tuple[Labels, Labels]:
-        """Return the counts that go with tasks that weigh alike, and with tasks that weigh by their runs."""
-        tasks = sample.tasks(series, domain)
+        """Return the counts that go with tasks that weigh alike, and with tasks that weigh by their runs.
+
+        Where tasks weigh alike, a label of a task with n runs counts n_min/n, n_min being the runs of the
+        smallest labelled task. Labels of one task stand or fall together: they weigh as no more than the
+        tasks that they lie on, and those of items that are no runs of the bundle as one.
+        """
+        over = SHARES.get(series) or GRADED[series]
+        placed = [run for run in self.runs if run.condition is None or over(run.condition)]
+        chosen = [run for run in placed if domain in {None, run.domain}]
+        tasks, labelled = sample.tasks(series, domain), len({run.task for run in chosen})
         sizes = dict(zip(tasks.task.tolist(), tasks.n.tolist(), strict=True))
-        return self.of(series, domain, sizes), self.of(series, domain)
+        return _counts(chosen, sizes).at_most(labelled), _counts(chosen, {}).at_most(labelled)
+
+
+def _counts(runs: Sequence[LabelledRun], sizes: Mapping[int | None, int]) -> Labels:
+    """Return the four counts; `sizes` holds the runs of tasks whose labels weigh by them."""
+    fewest = min((sizes[run.task] for run in runs if run.task in sizes), default=1)
+    counts: dict[tuple[bool, bool], float] = {(a, b): 0 for a in (True, False) for b in (True, False)}
+    for run in runs:
+        counts[run.passed, run.truly] += fewest / sizes[run.task] if run.task in sizes else 1
+    return Labels(*counts.values())
 
 
 def counted(calibration: Calibration, judge: str, *, recorded: bool) -> Labelled:

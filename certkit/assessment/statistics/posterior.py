@@ -181,18 +181,21 @@ def tasks_needed(
 ) -> int | None:
     """Return about how many tasks show a mean of `rate` to be above `threshold` four times out of five.
 
-    Values of tasks have the variance `spread`. The limit is taken where the mean comes out `power` standard
-    errors low. None beyond 100,000 tasks.
+    Values of tasks have the variance `spread`, which goes with μ(1 − μ). The limit is taken where the mean
+    comes out `power` standard errors low. None beyond 100,000 tasks.
     """
     if rate <= threshold:
         return None
 
     def enough(k: int) -> bool:
         seen = rate - power * sqrt(spread / k)
-        x, xx = k * seen, k * (spread + seen * seen)
+        if seen <= threshold:
+            return False
+        x, wider = k * seen, seen * (1 - seen) / (rate * (1 - rate)) if 0 < rate < 1 else 1.0
+        xx = k * (wider * spread + seen * seen)
         once = TaskSums(scale=1, k=k, n=k, y=x, yy=xx, yn=x, nn=k, x=x, xx=xx, most=1)
         mean, variance = moments(once)
-        return seen > 0 and bool(beta(mean, variance).quantile(1 - confidence) > threshold)
+        return bool(beta(mean, variance).quantile(1 - confidence) > threshold)
 
     return least(enough, 100_000)
 

@@ -183,8 +183,8 @@ def run(
     where the source is wrong otherwise.
     """
     format_ = checked_format(source, options, format_)
-    mapping, options = _mapping(source, options, format_)
-    with files.building(out) as folder, Job(source, folder, options, progress) as job:
+    mapping, options = _mapping(source, options, format_, out)
+    with files.building(out) as folder, Job(source, folder, options, progress, out) as job:
         return _run(job, out, format_, mapping)
 
 
@@ -198,7 +198,7 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAcco
     progress.finish()
     job.close_files()
     mapper.check(job.name)
-    drafts = _checked_drafts(job, format_)
+    drafts = _checked_drafts(job, format_, mapper)
     accounts = []
     for draft in drafts:
         mapper.state(draft)
@@ -214,10 +214,18 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAcco
 
 
 def suggest(source: Path, options: ImportOptions, *, format_: str | None = None) -> str:
-    """Return a commented mapping for a log, which `read_mapping` accepts. Raises as `run` does."""
+    """Return a commented mapping for a log, which `read_mapping` accepts. Raises as `run` does.
+
+    A table that is not UTF-8 is read as Excel writes it in western Europe; the mapping says so.
+    """
     format_ = checked_format(source, options, format_)
-    with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
-        suggestion = Suggestion(source, options, FORMATS[format_].importer(job))
+    try:
+        with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
+            suggestion = Suggestion(source, options, FORMATS[format_].importer(job))
+    except InputError as error:
+        if error.code != "json.encoding" or options.encoding is not None or format_ != "records":
+            raise
+        return suggest(source, replace(options, encoding="cp1252"), format_=format_)
     return "\n".join(suggestion.text(format_)) + "\n"
 
 
@@ -239,7 +247,9 @@ def preview(
     return first, job.faults
 
 
-def _mapping(source: Path, options: ImportOptions, format_: str) -> tuple[Mapping, ImportOptions]:
+def _mapping(
+    source: Path, options: ImportOptions, format_: str, out: Path | None = None
+) -> tuple[Mapping, ImportOptions]:
     """Return the mapping to use, and the options with its encoding.
 
     Where the user gave none and the first row of a table lacks columns, it is the one that `suggest` writes.
@@ -248,7 +258,7 @@ def _mapping(source: Path, options: ImportOptions, format_: str) -> tuple[Mappin
         mapping = read_mapping(options.mapping)
         return mapping, replace(options, encoding=options.encoding or mapping.read.encoding)
     if format_ == "records":
-        with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
+        with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT, out) as job:
             row, _ = next(Records(job).rows(), ({}, None))
         given = {"domain": options.domain, "condition": options.condition, "outcome": options.success}
         given = {name: value for name, value in given.items() if value is not None}
@@ -294,7 +304,7 @@ def _part(run: Run, options: ImportOptions) -> tuple[str, str]:
     return run.agent or str(value), str(value)
 
 
-def _checked_drafts(job: Job, format_: str) -> list[Draft]:
+def _checked_drafts(job: Job, format_: str, mapper: Mapper) -> list[Draft]:
     """Return the bundles that are wanted, remove the others, and refuse records that are wrong."""
     drafts = list(job.drafts.values()) if job.faults else _chosen(job, FORMATS[format_].description)
     for draft in job.drafts.values():
@@ -302,7 +312,7 @@ def _checked_drafts(job: Job, format_: str) -> list[Draft]:
             shutil.rmtree(draft.folder)
     for draft in drafts:
         job.note_faults(draft)
-    job.refuse_faults()
+    job.refuse_faults(mapper.advice(job))
     return drafts
 
 
@@ -327,7 +337,8 @@ def _chosen(job: Job, wanted: str) -> list[Draft]:
             "import.choice-needed",
             f"the source holds {len(agents)} agents{asked}: {names}",
             where=job.name,
-            hint="choose one with --agent NAME, or make a bundle of each with --split-by agent",
+            hint=f"a bundle of each: {job.command(split_by='agent', agent=None)}\n"
+            f"or one of them, for instance: {job.command(agent=visible(agents[0]))}",
         )
     return drafts
 
@@ -338,7 +349,7 @@ def _finish(draft: Draft, job: Job, name: str, out: Path, rules: Rules) -> Impor
     agent = draft.agent_document | {"name": options.agent or draft.agent_document.get("name") or draft.agent}
     agent["version"] = options.agent_version or agent.get("version") or UNVERSIONED
     if not agent["name"]:
-        hint = "give --agent NAME, or `name` under `[agent]` in the mapping"
+        hint = f"name it: {job.command(agent='NAME')}"
         raise InputError("import.choice-needed", "the log does not name the agent", where=job.name, hint=hint)
     if not draft.records:
         message = f"nothing was imported of agent {visible(draft.agent)!r}"

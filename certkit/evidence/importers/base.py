@@ -8,7 +8,6 @@ would refuse. Faults are collected over the whole source; any fault refuses it.
 from __future__ import annotations
 
 import re
-import shlex
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import cached_property
@@ -16,13 +15,14 @@ from pathlib import Path  # noqa: TC003 - msgspec resolves the annotation at run
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from certkit import canonical, files
 from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
 from certkit.errors import InputError, UsageError
 from certkit.evidence.bundle.manifest import Agent, Imported, ImportSource, unsafe_path
+from certkit.evidence.expressions import shell
 from certkit.evidence.importers.drafts import RECORD_FILE, Draft, Place
 from certkit.evidence.importers.mapping import NO_TIME_ZONE, zone
 from certkit.evidence.importers.source import MAX_LOG_ROW, MAX_ROW, opening
@@ -76,12 +76,17 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     traces: bool = True
     task_salt: str | None = None
 
-    def command(self, source: Path) -> str:
-        """Return the beginning of the command that imports `source` with what decides its records."""
-        names = ("agent", "agent_version", *CHOICES)
-        given = ((f"--{name.replace('_', '-')}", getattr(self, name)) for name in names)
-        words = [word for pair in given if pair[1] is not None for word in pair]
-        return visible(shlex.join(["certkit", "import", str(source), *words]))
+    def command(self, source: Path, **changed: Any) -> str:
+        """Return the beginning of the command that imports `source` so, for a shell, with options changed."""
+        chosen = replace(self, **changed)
+        names = ("agent", "agent_version", *CHOICES, "attempt")
+        given = [(f"--{name.replace('_', '-')}", getattr(chosen, name)) for name in names]
+        given.append(("--map", chosen.mapping))
+        words = [str(word) for pair in given if pair[1] is not None for word in pair]
+        flags = {"--independent-tasks": chosen.tasks_independent, "--no-traces": not chosen.traces}
+        flags |= {"--dependent-tasks": chosen.tasks_independent is False, "--no-seal": not chosen.seal}
+        words += [flag for flag, wanted in flags.items() if wanted]
+        return visible(" ".join(map(shell, ["certkit", "import", str(source), *words])))
 
 
 class ImportAccount(Struct, frozen=True, kw_only=True):
@@ -126,7 +131,7 @@ class Importer:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.hints: dict[str, str] = {}
-        """How the user can state a required field that a run does not have."""
+        """``outcome``: an expression that may decide it; ``several``: among which scorers."""
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs; faults of rows that cannot be read are added to the job's."""
@@ -165,11 +170,10 @@ class ImportFaultsError(FaultsError):
 
     refusal = "import.row"
     lines = "source"
-    advice = "nothing was imported; correct these rows, or write a mapping: {command} --suggest -o MAP.toml"
 
-    def __init__(self, faults: Faults, command: str) -> None:
-        self.advice = self.advice.format(command=command)
+    def __init__(self, faults: Faults, advice: str) -> None:
         super().__init__(faults)
+        self.hint = advice
 
 
 Typed = TypeVar("Typed")
@@ -184,8 +188,10 @@ class Job:
         folder: Path,
         options: ImportOptions,
         progress: Progress,
+        out: Path | None = None,
     ) -> None:
         self.source, self.folder, self.options, self.progress = source, folder, options, progress
+        self._out = shell(str(out)) if out else "BUNDLE"
         self.name = visible(source.resolve().name)
         self.faults = Faults()
         self.sources: list[ImportSource] = []
@@ -227,11 +233,20 @@ class Job:
             self.drafts[agent, part] = draft
         return draft
 
+    def command(self, **changed: Any) -> str:
+        """Return the command that imports the source with options changed."""
+        return f"{self.options.command(self.source, **changed)} -o {self._out}"
+
     @contextmanager
     def opening(self, path: Path, name: str | None = None) -> Iterator[Source]:
         """Open a file of the source, and note its digest when the block ends."""
         with opening(path, self.name if name is None else name, self.progress) as source:
-            yield source
+            try:
+                yield source
+            except InputError as error:
+                if error.code == "json.encoding":
+                    error.hint = f"if Excel wrote it in western Europe: {self.command(encoding='cp1252')}"
+                raise
             self.sources.append(source.facts())
 
     def files(self, suffixes: tuple[str, ...]) -> list[tuple[Path, str]]:
@@ -299,11 +314,11 @@ class Job:
         """Add what is wrong with the records of a bundle; their file must be closed."""
         self.faults.add(draft.faults(), lambda fault: replace(fault, file=fault.file or self.name))
 
-    def refuse_faults(self) -> None:
-        """Raise `ImportFaultsError` where a fault was added."""
+    def refuse_faults(self, advice: str) -> None:
+        """Raise `ImportFaultsError` with the advice where a fault was added."""
         if self.faults:
             self.faults.sort(key=lambda fault: fault.line)
-            raise ImportFaultsError(self.faults, self.options.command(self.source))
+            raise ImportFaultsError(self.faults, advice)
 
 
 CHECKED: Final = 4 * 1024 * 1024
@@ -314,24 +329,27 @@ def _decoded(row: Any) -> Any:
     """Return the value of JSON bytes, refusing a repeated key; a row that is read already stays as it is."""
     if not isinstance(row, bytes):
         return row
-    if not _unusual(row):
-        value = msgspec.json.decode(row)
-        # A key has two quotation marks: where one was dropped, the value written again has fewer.
-        if msgspec.json.encode(value).count(b'"') == row.count(b'"'):
-            return value
+    value = _plain(row, Any)
+    # A key has two quotation marks: where one was dropped, the value written again has fewer.
+    if value is not UNSET and msgspec.json.encode(value).count(b'"') == row.count(b'"'):
+        return value
     return canonical.loads(row, max_bytes=MAX_LOG_ROW, constants=True)
 
 
 def _large(row: bytes, type_: type[Typed]) -> Typed:
     """Return a large row as a struct, without a place in memory for what is not read."""
-    if _unusual(row):
-        return msgspec.convert(_decoded(row), type_)
-    return msgspec.json.decode(row, type=type_)
+    value = _plain(row, type_)
+    return msgspec.convert(_decoded(row), type_) if value is UNSET else value
 
 
-def _unusual(row: bytes) -> bool:
-    """Tell whether a row holds NaN or Infinity, which are no JSON, or quotation marks by their number."""
-    return any(mark in row for mark in (b"NaN", b"Infinity", b"\\u0022"))
+def _plain(row: bytes, type_: Any) -> Any:
+    """Return a row as JSON; UNSET where it is none, as with NaN, or escapes quotation marks as numbers."""
+    try:
+        return UNSET if b"\\u0022" in row else msgspec.json.decode(row, type=type_)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return UNSET
 
 
 def portable(name: str, taken: Collection[str]) -> str:

@@ -6,7 +6,7 @@ Outcomes are taken from the records; nothing is repaired. The traps stand in doc
   are counted.
 - Methodology A says of most rows only that a fault was injected, not which: their condition is ``x_fault``.
 - A session of the SDK says how many steps the agent took and whether it was halted, not whether the task was
-  done: that, and the task, must come from the user.
+  done: that, domain and condition must come from the user. Each session stands as a task of its own.
 
 Only methodology C writes ``response_missing``; there another model than the evaluated one was the judge.
 """
@@ -200,7 +200,9 @@ class HbEval(Importer):
         notes = self.job.draft(record.agent_id).notes
         for name in ("pei", "frr", "irs", "ti", "csi"):
             notes.add("unmeasured", f"live_metrics.{name}", "a metric of the session, not a fact about it")
-        fields: dict[str, Any] = {"run_id": record.session_id, "steps_actual": record.step_count or None}
+        fields: dict[str, Any] = dict.fromkeys(("run_id", "task_id"), record.session_id)
+        fields["steps_actual"] = record.step_count or None
+        self.hints["outcome"] = "status == 'completed'"
         if record.halted:
             fields["outcome"] = str(Outcome.SAFE_HALT)
         if record.started_at is not None:
@@ -234,7 +236,8 @@ class HbEval(Importer):
         """Fill the protocol, which [26] states and the records do not."""
         model, kind = draft.agent, next(iter(self._kinds))
         if kind == "SDK":
-            return {"steps_actual": "step_count of the session"}
+            draft.notes.add("unmeasured", "cluster_id", _NO_TASKS, count=draft.records)
+            return {"steps_actual": "step_count of the session", "task_id": "the session"}
         draft.components(model=model)
         if kind == "A":
             draft.protocol.setdefault("methodology", "other")

@@ -4,8 +4,8 @@
   otherwise. The format does not say which runs were under a fault: ``--condition`` or the mapping does.
 - A score of C, true, yes or 1 is a success; I, P, N, false, no and 0 are failures. Other values, and several
   scorers, need the user's word: ``--success "scores.match.value == 'C'"``.
-- A sample with an error has no usable score: a harness error. A sample without error and score was never
-  scored; it is left out and counted.
+- A sample with an error, or that a person declared invalid, has no usable score: a harness error. A sample
+  without error and score was never scored; it is left out and counted.
 - A sample with its transcript is enclosed as a trace; see `certkit.evidence.traces`.
 - A retried log repeats the finished samples of the one before: the same ``uuid`` counts once.
 - An archive of an interrupted evaluation has no ``header.json``; its journal names the task and the model.
@@ -24,7 +24,7 @@ from msgspec import Struct, to_builtins
 
 from certkit.errors import InputError
 from certkit.evidence import traces
-from certkit.evidence.expressions import spelled, success_option
+from certkit.evidence.expressions import shell, spelled, success_test
 from certkit.evidence.importers.archive import Archive
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.importers.drafts import Place
@@ -58,6 +58,7 @@ class Sample(Struct, frozen=True, kw_only=True):
     score: Any = None
     metadata: dict[str, Any] | None = None
     error: Any = None
+    invalidation: Any = None
     limit: Any = None
     started_at: str | None = None
     total_time: float | None = None
@@ -106,7 +107,10 @@ class InspectLog(Importer):
         if not self._runs and not self.job.faults.total:
             what, hint = "holds no samples", "the evaluation ended before one was written"
             if self._samples:
-                what, hint = "no sample has a score", "score the log first: inspect score LOG"
+                what, hint = (
+                    "no sample has a score",
+                    f"score the log first: inspect score {shell(str(self.job.source))}",
+                )
             raise InputError("import.source", what, where=self.job.name, hint=hint)
 
     def _archive(self, path: Path, name: str) -> Iterator[Run]:
@@ -164,6 +168,8 @@ class InspectLog(Importer):
             return
         if sample.limit is not None:
             notes.add("odd", "samples that hit a limit", "their scores count as they stand")
+        if any(isinstance(score, dict) and score.get("history") for score in scores.values()):
+            notes.add("odd", "samples whose score a person changed", "the changed score counts")
         self._runs += 1
         row = {name: getattr(sample, name) for name in _PATHS} | {
             "scores": scores,
@@ -185,8 +191,9 @@ class InspectLog(Importer):
         }
         events = sample.events or (sample.transcript.events if sample.transcript else None)
         fields |= self.started(sample.started_at or (events[0].timestamp if events else None), notes)
-        if sample.error is not None:
-            notes.add("odd", "samples with an error, taken as harness errors")
+        if sample.error is not None or sample.invalidation is not None:
+            why = "with an error" if sample.error is not None else "that a person declared invalid"
+            notes.add("odd", f"samples {why}, taken as harness errors")
             return fields | {"outcome": str(Outcome.HARNESS_ERROR)}
         outcome = self._judged(scores, notes)
         return fields if outcome is None else fields | {"outcome": str(outcome)}
@@ -203,8 +210,9 @@ class InspectLog(Importer):
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
         path = ["scores", name, "value", *(list(value)[:1] if isinstance(value, dict) else ())]
         test = ">= 0.5" if isinstance(value, int | float | dict) else "== 'C'"
-        several = f"; the scorers are {', '.join(map(visible, scores))}" if len(scores) > 1 else ""
-        self.hints["outcome"] = success_option(spelled(path), test) + several
+        self.hints["outcome"] = success_test(spelled(path), test)
+        if len(scores) > 1:
+            self.hints["several"] = f"; the scorers are {', '.join(map(visible, scores))}"
         return None
 
     def close(self, draft: Draft) -> dict[str, str]:

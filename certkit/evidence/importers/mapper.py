@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from certkit import canonical
 from certkit.errors import InputError, UsageError
-from certkit.evidence.expressions import MISSING, ExpressionError, look_up
+from certkit.evidence.expressions import MISSING, ExpressionError, look_up, shell
 from certkit.evidence.importers.base import AGENT_COLUMNS, CHOICES
 from certkit.evidence.importers.mapping import (
     NO_TIME_ZONE,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterable, Sequence
 
-    from certkit.evidence.importers.base import Importer, ImportOptions, Run
+    from certkit.evidence.importers.base import Importer, ImportOptions, Job, Run
     from certkit.evidence.importers.drafts import Draft
     from certkit.evidence.records.faults import Fault
 
@@ -44,6 +44,8 @@ MAX_COLUMNS: Final = 10_000
 """Distinct columns that fill no field, at most."""
 
 _SHOWN: Final = 12
+MAX_RULE: Final = 512
+"""Characters of a success rule in a manifest."""
 _READINGS: Final = ("strict", "utility")
 
 
@@ -75,10 +77,14 @@ class Mapper:
         self._claimed = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
         self._keys: dict[str, None] = {}
         self._given: set[str] = set()  # fields that transcripts filled
+        self._absent: dict[str, None] = {}  # required fields that nothing fills
+        self._incomplete = 0  # runs that lack one
+        self._nameless = False
 
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
         fields = dict(run.fields)
+        self._nameless |= not (run.agent or self._options.agent or self.mapping.agent)
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
         faults = self._read(run, draft, fields, wanting) + self._decide(run, fields, wanting)
         fields |= self.mapping.constants
@@ -206,25 +212,31 @@ class Mapper:
         if text == OTHERWISE:
             return lambda _: True
         expression = self._values.expression(text, place)
+        if not expression.paths:
+            message = f"{place}: {text!r} names no column, and says the same of every row"
+            hint = "a value on every record stands under `[constants]`"
+            raise InputError("import.mapping", message, where="the mapping", hint=hint)
         self._paths |= dict.fromkeys(expression.paths, False)
         return expression
 
     def _missing(self, fields: Sequence[str], run: Run) -> Fault:
         """Return the fault of a row that has nothing for some required fields."""
+        test = shell(self._hints["outcome"]) if "outcome" in self._hints else '"EXPRESSION"'
         hints = {
             "domain": "--domain NAME",
             "condition": "--condition nominal if no fault was injected",
-            "outcome": '--success "EXPRESSION"',
+            "outcome": f"--success {test}{self._hints.get('several', '')}",
             "task_id": "`task_id` under `[columns]`",
             "run_id": "`run_id` under `[columns]`",
-        } | self._hints
+        }
         hints |= {
             field: f"`{field} = {_toml(close)}` under `[columns]` in a mapping"
             for field in fields
             if (close := nearest(field, self._keys))
         }
-        named = run.agent or self._options.agent or self.mapping.agent
-        nameless = "" if named else ", --agent NAME"
+        self._absent |= dict.fromkeys(fields)
+        self._incomplete += 1
+        nameless = ", --agent NAME" if self._nameless else ""
         names = list(map(visible, self._keys))
         columns = ", ".join(names[:_SHOWN]) + (
             f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
@@ -236,11 +248,32 @@ class Mapper:
             hint=f"give {', '.join(map(hints.__getitem__, fields))}{nameless}, or a mapping",
         )
 
+    def advice(self, job: Job) -> str:
+        """Return what to do about the rows that were refused, with the commands to copy."""
+        if self._options.mapping is not None:
+            return f"nothing was imported; correct these rows or the mapping, then: {job.command()}"
+        test = self._hints.get("outcome")
+        given = {"domain": "NAME", "condition": "nominal"} | ({"success": test} if test else {})
+        names = [{"outcome": "success"}.get(field, field) for field in self._absent]
+        agent = {"agent": "NAME"} if self._nameless else {}
+        suggest = f"{job.options.command(job.source)} --suggest -o MAP.toml"
+        mapped = job.command(mapping="MAP.toml", **agent)
+        first = "nothing was imported; correct these rows, or write a mapping:"
+        if job.faults.total == self._incomplete and set(names) <= given.keys():
+            when = "nothing was imported; if no fault was injected:"
+            when = when if "condition" in names else "nothing was imported; say what is missing:"
+            first = f"{when} {job.command(**{name: given[name] for name in names}, **agent)}\nelse map it:"
+        return f"{first} {suggest}\nthen decide its lines that begin with #, and use it: {mapped}"
+
     def check(self, name: str) -> None:
         """Raise `InputError` ``import.mapping`` where no row has a path of the mapping."""
         if absent := [path for path, met in self._paths.items() if not met]:
             paths = ", ".join(f"{visible('.'.join(path))!r}{near(path[0], self._keys)}" for path in absent)
-            raise InputError("import.mapping", f"no row has what the mapping names: {paths}", where=name)
+            message = f"no row has what the mapping names: {paths}"
+            if not self._tabular:
+                keys = ", ".join(map(visible, self._keys))
+                message = f"a mapping can read {keys} in rows of this format, and not {paths}"
+            raise InputError("import.mapping", message, where=name)
 
     def account(self, draft: Draft, details: dict[str, str]) -> None:
         """Note which columns filled which fields or were left out."""
@@ -257,6 +290,9 @@ class Mapper:
     def state(self, draft: Draft) -> None:
         """State in a bundle what the mapping says of the protocol, and which choices made its records."""
         draft.protocol |= self.mapping.protocol.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        if (rule := self._rule()) is not None:
+            rule = visible(rule)
+            draft.protocol["success_rule"] = rule if len(rule) <= MAX_RULE else rule[: MAX_RULE - 1] + "…"
         for name in CHOICES:
             if (value := getattr(self._options, name)) is not None:
                 draft.options[name] = visible(value)[:500]
@@ -264,6 +300,19 @@ class Mapper:
             draft.options["mapping"] = visible(self._options.mapping.name)
         elif self.mapping != Mapping():
             draft.options["mapping"] = "as --suggest writes it"
+
+    def _rule(self) -> str | None:
+        """Return how the user reads the outcome, None where the importer's own reading counts."""
+        mapping, success = self.mapping, self._options.success
+        if success not in {None, *_READINGS}:
+            return success
+        if cases := mapping.when.get("outcome"):
+            return "; ".join(f"{value}: {test}" for value, test in cases.items())
+        if "outcome" in mapping.constants:
+            return f"{mapping.constants['outcome']} on every run"
+        if self._tabular or "outcome" not in mapping.columns:
+            return None
+        return f"{mapping.columns['outcome']}, read by {_toml(mapping.values.get('outcome', {}))}"
 
 
 def _blank(run: Run, field: str, column: str, raw: Any) -> Fault:

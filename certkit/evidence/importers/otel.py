@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from certkit.errors import InputError
-from certkit.evidence.expressions import spelled, success_option
+from certkit.evidence.expressions import spelled, success_test
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.records.record import Outcome
 
@@ -158,7 +158,7 @@ class OTel(Importer):
             fields["outcome"] = str(_LABELS[labels[0]])
         elif trace.evaluations:
             path = spelled(("evaluations", next(iter(trace.evaluations)), "value"))
-            self.hints["outcome"] = success_option(path, ">= 0.5")
+            self.hints["outcome"] = success_test(path, ">= 0.5")
         row = {
             "name": trace.name,
             "attributes": trace.attributes,

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.errors import InputError
+from certkit.evidence.expressions import shell
 from certkit.evidence.importers.base import AGENT_COLUMNS, Importer, Job, Run
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_ROW, opening
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _SEPARATORS: Final = ",;\t|"
 _PARQUET: Final = b"PAR1"
+_ARROW: Final = b"ARROW1"
 _OLE: Final = b"\xd0\xcf\x11\xe0"  # .xls, .doc
 
 
@@ -42,6 +44,11 @@ class Records(Importer):
         with opening(job.source, job.name, SILENT) as source:
             head = source.head()
         self._parquet = head.startswith(_PARQUET)
+        if head.startswith(_ARROW):
+            name = str(job.source)
+            script = "import pyarrow.feather as f, pyarrow.parquet as p; p.write_table(f.read_table(%r), %r)"
+            hint = f"make it Parquet: python -c {shell(script % (name, name + '.parquet'))}"
+            raise InputError("import.source", "an Arrow file", where=job.name, hint=hint)
         if head.startswith(_OLE):
             hint = "save the sheet as CSV, and import that"
             raise InputError("import.source", "a workbook or document of Office", where=job.name, hint=hint)

@@ -134,12 +134,11 @@ class Source:
                 self._check_row(number, len(line))
                 yield number, line.removeprefix("\ufeff") if number == 1 else line
         except UnicodeError as error:
-            hint = "give --encoding, for instance cp1252, as Excel writes in western Europe"
             # The wrapper decodes more than a line at once: lines before the bad byte are counted too.
             before = getattr(error, "object", b"")[: getattr(error, "start", 0)].count(b"\n")
             where = f"{self.name}:{number + 1 + before}"
             reason = f"not {encoding} hereabouts: {getattr(error, 'reason', error)}"
-            raise InputError("json.encoding", reason, where=where, hint=hint) from None
+            raise InputError("json.encoding", reason, where=where) from None
 
     def read(self, limit: int) -> bytes:
         """Return the whole content, of at most `limit` bytes."""

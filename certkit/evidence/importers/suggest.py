@@ -13,14 +13,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit import canonical
-from certkit.evidence.expressions import spelled, success_option
+from certkit.evidence.expressions import shell, spelled, success_test
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
 from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.records.record import FIELDS, REQUIRED, Outcome
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from certkit.evidence.importers.base import Importer, ImportOptions, Run
@@ -33,23 +33,58 @@ _SHOWN: Final = 6
 NAMES: Final = {
     field: words.split()
     for field, words in {
-        "task_id": "task taskid case case_id scenario question_id problem_id sample_id aufgabe",
-        "domain": "suite area category environment subject benchmark bereich domäne",
-        "condition": "fault fault_type attack injected perturbation störung fehler fehlertyp",
+        "task_id": "task taskid case case_id scenario question question_id problem problem_id sample"
+        " sample_id item prompt aufgabe testfall frage",
+        "domain": "suite area category environment subject benchmark business_line department bereich domäne"
+        " fachbereich abteilung kategorie sparte",
+        "condition": "fault fault_type attack injected perturbation störung störungsart fehler"
+        " fehlertyp angriff",
         "outcome": "success succeeded passed pass result verdict correct is_correct solved resolved ok erfolg"
-        " ergebnis status score scores reward punkte points",
+        " ergebnis status score scores reward mark punkte points bestanden erfolgreich gelöst korrekt",
         "run_id": "id run uuid",
-        "started_at": "start start_time started timestamp time date began beginn datum",
-        "trial": "epoch repeat repetition",
+        "started_at": "start start_time started timestamp time date when began beginn datum zeitpunkt",
+        "trial": "epoch repeat repetition wiederholung",
         "steps_actual": "steps turns num_turns n_steps schritte",
         "violations": "violation_count rule_breaks",
     }.items()
 }
-"""Names that columns often have, besides the field's own."""
+"""Names that columns often have, besides the field's own; a longer name may hold one of them as a word."""
+
+# Words beside which a name means something else ("not OK", "max steps"), and those of no fault.
+_OTHERWISE, _NOMINAL = (
+    frozenset(words.split())
+    for words in (
+        "not no non un never kein nicht max min limit budget expected planned optimal oracle soll judge",
+        "no none without nominal baseline clean kein keine ohne",
+    )
+)
+_FAULTS: Final = {
+    "adversarial": ("adversarial", "attack", "inject", "injekt", "jailbreak", "angriff"),
+    "tool_failure": ("tool", "outage", "timeout", "werkzeug", "ausfall"),
+    "context_corruption": ("context", "kontext"),
+}
+"""Condition → parts of the texts by which evaluators call it."""
+
+_CANDIDATES: Final = 4
 
 WORDS: Final[dict[str, frozenset[str]]] = {
     Outcome.SUCCESS: frozenset(
-        ("1", "1.0", "c", "correct", "ja", "ok", "pass", "passed", "resolved", "success", "true", "y", "yes")
+        (
+            "1",
+            "1.0",
+            "c",
+            "correct",
+            "j",
+            "ja",
+            "ok",
+            "pass",
+            "passed",
+            "resolved",
+            "success",
+            "true",
+            "y",
+            "yes",
+        )
     ),
     Outcome.FAILURE: frozenset(
         ("0", "0.0", "fail", "failed", "failure", "false", "i", "incorrect", "n", "nein", "no", "wrong")
@@ -79,7 +114,7 @@ NEEDS: Final = (
 )
 
 _DOMAIN: Final = """\
-# The domain must be decided: a column above, --domain NAME, or
+# The domain must be decided: a column, --domain NAME, or
 # [constants]
 # domain = "NAME"
 """
@@ -168,13 +203,40 @@ class Suggestion:
     def proposals(self) -> dict[str, tuple[str, ...]]:
         """Return record field → path of the column where name and values agree."""
         proposed: dict[str, tuple[str, ...]] = {}
-        for field in FIELDS:
-            for path, column in self.columns.items() if field not in self.filled else ():
-                seen = bool(column.values) and path not in proposed.values()
-                if seen and _named(path[-1], field) and self._fits(field, column):
-                    proposed[field] = path
-                    break
+        wanted = [field for field in FIELDS if field not in self.filled]
+        for field in wanted:
+            if fitting := self._fitting(field, _named, proposed):
+                proposed[field] = fitting[0]
+        for field in wanted:  # two columns that hold a word of a field leave the choice to the reader
+            if field not in proposed and len(fitting := self._fitting(field, _worded, proposed)) == 1:
+                proposed[field] = fitting[0]
         return proposed
+
+    def _fitting(
+        self, field: str, named: Callable[[str, str], bool], proposed: dict[str, tuple[str, ...]]
+    ) -> list[tuple[str, ...]]:
+        """Return the paths not proposed yet whose name and values agree with a field."""
+        return [
+            path
+            for path, column in self.columns.items()
+            if column.values and path not in proposed.values()
+            if named(path[-1], field) and self._fits(field, column)
+        ]
+
+    def _candidates(self, field: str, proposed: dict[str, tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """Return the first columns whose values alone would fit a required field."""
+        chosen = []
+        for path in self._fitting(field, lambda *_: True, proposed):
+            column, numbers = self.columns[path], all(map(_is_number, self.columns[path].plain()))
+            texts = not (numbers or _times(column) or _dates(column))
+            fits = {
+                "task_id": texts,
+                "domain": texts and not column.many and column.rows == self.rows,
+                "condition": any(_meant(value) == "nominal" for value in column.values),
+            }
+            if fits.get(field, not numbers):
+                chosen.append(path)
+        return chosen[:_CANDIDATES]
 
     def _fits(self, field: str, column: Column) -> bool:
         values, kind = column.plain(), KINDS[field]
@@ -187,7 +249,7 @@ class Suggestion:
         if kind == "time":
             return len(_dates(column)) == 1 or bool(_times(column))
         if kind == "string":
-            return True
+            return field != "task_id" or len(column.values) > 1 or self.rows == 1
         return all(value.isdigit() if kind == "integer" else _is_number(value) for value in values)
 
     def text(self, format_: str) -> Iterator[str]:
@@ -197,16 +259,14 @@ class Suggestion:
         yield f"# A mapping for {visible(self.source.name)}, read as {format_}: {size}."
         yield "# Lines that begin with # say what was seen and what you must decide. Then:"
         yield f"#   {self.options.command(self.source)} -o BUNDLE --map THIS_FILE"
-        yield "\n[columns]"
-        for field, path in proposed.items():
-            yield f"{'# ' * (path == (field,))}{field} = {_column(path)}  # {self.columns[path].told()}"
-        yield ""
+        yield from self._columns(proposed)
         if "outcome" not in self.filled | proposed.keys():
             yield from self._outcome()
         for field, path in proposed.items():
             yield from self._values(field, self.columns[path])
         if "condition" not in self.filled:
-            yield from self._condition(proposed.get("condition"))
+            candidates = [None, *self._candidates("condition", proposed)]
+            yield from self._condition(proposed.get("condition"), candidates[:2][-1])
         if "domain" not in self.filled | proposed.keys():
             yield _DOMAIN
         yield from self._read(proposed)
@@ -221,45 +281,63 @@ class Suggestion:
             needed = {word.strip(",") for word in fields.split()} & set(FIELDS)
             yield from [f"#   {criterion}: {fields}"] if needed - self.filled - proposed.keys() else []
 
+    def _columns(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
+        """Yield the columns that are proposed, and as comments those that the reader may choose."""
+        yield "\n[columns]"
+        for field, path in proposed.items():
+            yield f"{'# ' * (path == (field,))}{field} = {_column(path)}  # {self.columns[path].told()}"
+        for field in REQUIRED:
+            if field not in self.filled | proposed.keys() | {"run_id"}:
+                for path in self._candidates(field, proposed):
+                    yield f"# {field} = {_column(path)}  # {self.columns[path].told()}"
+        yield ""
+
     def _values(self, field: str, column: Column) -> Iterator[str]:
         """Yield what the values of a column mean, where they are no words of the field itself."""
-        synonyms, blank = _synonyms(field).items(), field == "outcome" and column.blank
+        synonyms, blank = _synonyms(field).items(), Counter[str]()
+        if field == "outcome":
+            blank = Counter({text: n for text, n in column.values.items() if text.casefold() in BLANK})
+            blank[""] = column.blank
         theirs = {
             ours: [v for v in sorted(column.plain()) if v.casefold() in words] for ours, words in synonyms
         }
         unlike = {ours: [v for v in their if v != ours] for ours, their in theirs.items()}
-        if any(unlike.values()) or blank:
+        if any(unlike.values()) or blank.total():
             yield f"[values.{field}]"
             yield from (f"{ours} = {_quoted(their)}" for ours, their in unlike.items() if their)
-            yield from (
-                [f'# "" = "harness_error"  # if the {blank:,} blank runs never took place'] if blank else ()
-            )
+            for text, count in (+blank).items():
+                yield f'# {_quoted(text)} = "harness_error"  # if these {count:,} runs never took place'
             yield ""
 
     def _outcome(self) -> Iterator[str]:
         yield "# What is a success must be decided, for instance so:"
         hint = self.hints.get("outcome")
-        options = [f"#   {hint}"] if hint else []
+        options = [f"#   --success {shell(hint)}{self.hints.get('several', '')}"] if hint else []
         for path, column in () if hint else self.columns.items():
             words = set(re.split(r"[\W_]+", ".".join(path).casefold()))
             numbers = column.values and all(map(_is_number, column.plain()))
             if numbers and words & {"outcome", *NAMES["outcome"]}:
-                options.append(f"#   {success_option(spelled(path), '>= 0.5')}  ({column.told()})")
+                option = f"--success {shell(success_test(spelled(path), '>= 0.5'))}"
+                options.append(f"#   {option}  ({column.told()})")
         yield from options or ['#   --success "COLUMN >= 0.5"  (no column is named like an outcome)']
         yield ""
 
-    def _condition(self, path: tuple[str, ...] | None) -> Iterator[str]:
-        if path is None:
+    def _condition(self, path: tuple[str, ...] | None, candidate: tuple[str, ...] | None) -> Iterator[str]:
+        """Yield what each value of the column means, as a comment where it is only a candidate."""
+        if path is None and candidate is None:
             yield _CONDITION
             return
+        lead, column = ("" if path else "# "), self.columns[path or candidate or ()]
+        name = (path or candidate or ("",))[-1].casefold()
         yield "# Each value of the column needs a condition: nominal, adversarial, tool_failure, …"
-        yield "[values.condition]"
-        column = self.columns[path]
+        yield f"{lead}[values.condition]"
         for value in [*column.values, *([""] if column.blank else [])]:
             # A blank says "no fault" in a column of faults, and nothing in a column of conditions.
-            nominal = value.casefold() in {"none", "no", "nominal", "baseline", "clean", "keine"}
-            nominal |= not value and path[-1].casefold() != "condition"
-            yield f'{_quoted(value)} = "nominal"' if nominal else f'# {_quoted(value)} = "tool_failure"'
+            meant = _meant(value) if value or name == "condition" else "nominal"
+            if value not in ENUMERATIONS["condition"]:
+                yield (
+                    f'{lead}{_quoted(value)} = "{meant}"' if meant else f'# {_quoted(value)} = "tool_failure"'
+                )
         yield ""
 
     def _read(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
@@ -287,6 +365,21 @@ class Suggestion:
 def _named(column: str, field: str) -> bool:
     name = re.sub(r"[\W_]+", "_", column.casefold()).strip("_")
     return name == field or name in NAMES.get(field, ())
+
+
+def _worded(column: str, field: str) -> bool:
+    """Tell whether the words of a column's name hold a name of this field, and of no other."""
+    words = set(re.findall(r"[^\W_]+", column.casefold()))
+    holding = {held for held, names in NAMES.items() if held != "run_id" and words & set(names)}
+    return holding == {field} and not words & _OTHERWISE
+
+
+def _meant(value: str) -> str | None:
+    """Return the only condition that a text may mean, None where there is none or several."""
+    text = value.casefold()
+    meant = [condition for condition, parts in _FAULTS.items() if any(part in text for part in parts)]
+    meant += ["nominal"] if _NOMINAL & set(re.findall(r"\w+", text)) else []
+    return meant[0] if len(meant) == 1 else None
 
 
 def _synonyms(field: str) -> dict[str, frozenset[str]]:

@@ -1,7 +1,7 @@
-"""Records as columns: an array or sequence per field.
+"""Records as columns: an array per field.
 
-An absent number is stored as a value outside the field's range, an absent text as the empty string. A field
-that no record has is not stored.
+Numbers stand as they are, texts as the numbers of their distinct values. An absent number is stored as a
+value outside the field's range, an absent text as the empty string. A field that no record has is not stored.
 """
 
 from __future__ import annotations
@@ -14,17 +14,20 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import msgspec
 import numpy as np
+import xxhash
+from numpy.typing import NDArray
 
 from certkit.evidence.records import rules
 from certkit.evidence.records.record import REQUIRED, Approach, Condition, Outcome, Record, may_be_attacked
+from certkit.text import skeleton
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Collection, Sequence
 
     Booleans = NDArray[np.bool_]
     Integers = NDArray[np.int64]
+
+UNCODED: Final = {"run_id", "started_at"}
 
 ABSENT: Final = -(2**60)
 """Stands in an integer column for an absent value."""
@@ -73,18 +76,61 @@ def pack(name: str, column: Sequence[Any]) -> NDArray[Any]:
 
 
 class Index(dict[Any, int]):
-    """Numbers keys in the order of their first lookup."""
+    """Numbers keys in the order of their first lookup; None has no number, and raises `TypeError`."""
 
     def __missing__(self, key: Any) -> int:
+        if key is None:
+            raise TypeError
         value = self[key] = len(self)
         return value
+
+
+def name_hash(name: str) -> int:
+    """Return the 64-bit hash of the name of a run, task or cluster."""
+    return xxhash.xxh3_64_intdigest(name.encode())
+
+
+def name_hashes(names: Collection[str]) -> Hashes:
+    """Return the hash of every name."""
+    return np.fromiter(map(xxhash.xxh3_64_intdigest, map(str.encode, names)), np.uint64, len(names))
+
+
+def spellings(names: Sequence[str], hashes: Hashes) -> Hashes:
+    """Return the hashes of the skeletons of names; `hashes` are those of the names."""
+    text = "\n".join(("", *names, ""))
+    printable = text.encode().translate(None, _PRINTABLE) == b"\n" * (len(names) + 1)
+    if not printable or (" " in text and any(spaces in text for spaces in ("  ", " \n", "\n "))):
+        return name_hashes([skeleton(name) for name in names])
+    folded = text.lower().replace("_", "-")
+    return hashes if folded == text else name_hashes(folded.split("\n")[1:-1])
+
+
+_PRINTABLE: Final = bytes(range(32, 127))
+
+
+Coded = tuple[NDArray[np.int32], Index]
+"""A text column as numbers, and the number of each value."""
+
+Hashes = NDArray[np.uint64]
+
+
+def coded(column: Sequence[str], index: Index) -> Coded:
+    """Return texts as the numbers that `index` gives them."""
+    return np.fromiter(map(index.__getitem__, column), np.int32, len(column)), index
+
+
+def named(names: Sequence[str]) -> Hashes:
+    """Return the hashes of names, and in a second row of their skeletons."""
+    hashes = name_hashes(names)
+    return np.stack([hashes, spellings(names, hashes)])
 
 
 class Columns:
     """`size` records as a column per field.
 
-    `numbers` holds arrays by field name, `texts` sequences. `times` is ``started_at`` in microseconds since
-    1970-01-01 UTC, None where no record has it.
+    `numbers` holds arrays by field name, `texts` the numbers of values and these; `run_ids` are as
+    `named` gives them. `times` is ``started_at`` in microseconds since 1970-01-01 UTC, None where no record
+    has it.
     """
 
     def __init__(
@@ -92,27 +138,28 @@ class Columns:
         size: int,
         *,
         numbers: dict[str, NDArray[Any]],
-        texts: dict[str, Sequence[str]],
+        texts: dict[str, Coded],
+        run_ids: Hashes,
         times: Integers | None,
     ) -> None:
         self.size = size
         self.numbers = numbers
         self.texts = texts
+        self.run_ids = run_ids
         self.times = times
-        self._codes: dict[str, tuple[NDArray[np.int32], dict[str, int]]] = {}
 
     @classmethod
     def of_records(cls, records: Sequence[Record]) -> Columns:
         """Return the columns of records that were read one by one."""
         numbers: dict[str, NDArray[Any]] = {}
-        texts: dict[str, Sequence[str]] = {}
+        texts: dict[str, Coded] = {}
         for name, kind in KINDS.items():
             column = [getattr(record, name) for record in records]
-            if kind == "time" or (name not in REQUIRED and all(value is None for value in column)):
+            if name in UNCODED or (name not in REQUIRED and all(value is None for value in column)):
                 continue
             filled = [DEFAULTS[kind] if value is None else value for value in column]
             if kind == "string":
-                texts[name] = filled
+                texts[name] = coded(filled, Index())
             else:
                 numbers[name] = pack(name, filled)
         times = [ABSENT if record.started_at is None else rules.of(record.started_at) for record in records]
@@ -120,33 +167,36 @@ class Columns:
             len(records),
             numbers=numbers,
             texts=texts,
+            run_ids=named([record.run_id for record in records]),
             times=np.array(times, np.int64),
         )
 
     @classmethod
     def join(cls, parts: Sequence[Columns]) -> Columns:
-        """Return the records of several blocks, one after another."""
+        """Return the records of several parts, one after another, whose texts are numbered alike."""
         if len(parts) == 1:
             return parts[0]
         numbers = {
             name: np.concatenate([part.number(name) for part in parts])
             for name in dict.fromkeys(chain.from_iterable(part.numbers for part in parts))
         }
-        texts: dict[str, Sequence[str]] = {
-            name: list(chain.from_iterable(part.text(name) for part in parts))
-            for name in dict.fromkeys(chain.from_iterable(part.texts for part in parts))
+        texts = {
+            name: (np.concatenate([part.coded(name, index)[0] for part in parts]), index)
+            for name, (_, index) in dict(chain.from_iterable(part.texts.items() for part in parts)).items()
         }
         timed = any(part.times is not None for part in parts)
         return cls(
             sum(part.size for part in parts),
             numbers=numbers,
             texts=texts,
+            run_ids=np.concatenate([part.run_ids for part in parts], axis=1),
             times=np.concatenate([part.microseconds() for part in parts]) if timed else None,
         )
 
-    def text(self, name: str) -> Sequence[str]:
+    def text(self, name: str) -> NDArray[np.object_]:
         """Return a text column; absent values are the empty string."""
-        return self.texts.get(name) or ("",) * self.size
+        codes, index = self.coded(name)
+        return np.array([*index], np.object_)[codes]
 
     def number(self, name: str) -> NDArray[Any]:
         """Return an integer (int64), float (float64) or truth (int8) column; absent values are `DEFAULTS`."""
@@ -158,7 +208,7 @@ class Columns:
         return np.full(self.size, ABSENT) if self.times is None else self.times
 
     def present(self, name: str) -> Booleans:
-        """Tell for each record whether it has the field, a number or a text of few distinct values."""
+        """Tell for each record whether it has the field."""
         kind = KINDS[name]
         if kind == "string":
             return ~self.equals(name, "")
@@ -169,20 +219,16 @@ class Columns:
         return any(name in self.numbers or name in self.texts for name in names)
 
     def equals(self, name: str, value: str) -> Booleans:
-        """Tell for each record whether a text field of few distinct values holds `value`."""
-        index, numbers = self.coded(name)
-        return np.asarray(index == numbers.get(value, -1))
+        """Tell for each record whether a text field holds `value`."""
+        codes, index = self.coded(name)
+        return np.asarray(codes == index.get(value, -1))
 
-    def coded(self, name: str) -> tuple[NDArray[np.int32], dict[str, int]]:
-        """Return a text field of few distinct values as numbers, and the number of each value."""
-        if name not in self._codes:
-            numbers = Index()
-            if name in self.texts:
-                index = np.fromiter(map(numbers.__getitem__, self.texts[name]), np.int32, self.size)
-            else:
-                index = np.full(self.size, numbers[""], np.int32)
-            self._codes[name] = (index, numbers)
-        return self._codes[name]
+    def coded(self, name: str, index: Index | None = None) -> Coded:
+        """Return a text field as numbers, and the number of each value; `index` is for an absent field."""
+        if name in self.texts:
+            return self.texts[name]
+        index = Index() if index is None else index
+        return np.full(self.size, index[""], np.int32), index
 
     @cached_property
     def nominal(self) -> Booleans:
@@ -192,8 +238,8 @@ class Columns:
     @cached_property
     def attackable(self) -> Booleans:
         """Runs that may have attack fields."""
-        index, numbers = self.coded("condition")
-        return np.array([may_be_attacked(name) for name in numbers] or [False], np.bool_)[index]
+        codes, index = self.coded("condition")
+        return np.array([may_be_attacked(name) for name in index] or [False], np.bool_)[codes]
 
     @cached_property
     def success(self) -> Booleans:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import struct
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -20,12 +21,24 @@ import numpy as np
 from msgspec import UNSET
 
 from certkit.canonical import MAX_INTEGER
-from certkit.evidence.reading.columns import ABSENT, DEFAULTS, FIELDS, KINDS, Columns, pack
+from certkit.evidence.reading.columns import (
+    ABSENT,
+    DEFAULTS,
+    FIELDS,
+    KINDS,
+    Coded,
+    Columns,
+    Index,
+    coded,
+    named,
+    pack,
+)
 from certkit.evidence.records import rules
 from certkit.evidence.records.record import CONDITION_PATTERN, MAX_LINE, REQUIRED, USER_FIELD
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections import defaultdict
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -65,8 +78,11 @@ class Layout:
         """Tell whether every field in `names` is in the layout already."""
         return names <= frozenset(self.known + self.user)
 
-    def decode(self, block: bytes) -> Columns | None:
-        """Return the columns of a block of whole lines, or None where the lines need a closer look."""
+    def decode(self, block: bytes, indices: defaultdict[str, Index]) -> Columns | None:
+        """Return the columns of a block of whole lines, or None where the lines need a closer look.
+
+        `indices` number the texts of a field.
+        """
         lines = _count_lines(block)
         if lines is None or (b"\\" in block and _NEEDS_A_CLOSER_LOOK.search(block)):
             return None
@@ -75,7 +91,7 @@ class Layout:
             if len(records) != lines:
                 return None
             values = zip(*map(msgspec.structs.astuple, records), strict=True)
-            columns, marked, zeros = self._columns(lines, values)
+            columns, marked, zeros = self._columns(lines, values, indices)
         except (msgspec.DecodeError, UnicodeDecodeError, NotUnderstoodError):
             return None
         if zeros and (_SMALL.search(block) or _SMALL_CAPITAL.search(block) or _MANY_ZEROS in block):
@@ -83,40 +99,46 @@ class Layout:
         marks = int(np.count_nonzero(np.frombuffer(block, np.uint8) == _QUOTE))
         return columns if marks == 2 * marked else None
 
-    def _columns(self, size: int, values: zip[tuple[Any, ...]]) -> tuple[Columns, int, bool]:
+    def _columns(
+        self, size: int, columns: zip[tuple[Any, ...]], indices: defaultdict[str, Index]
+    ) -> tuple[Columns, int, bool]:
         """Return the columns, how many keys and strings they hold, and whether any float in them is zero."""
         numbers: dict[str, NDArray[Any]] = {}
-        texts: dict[str, Sequence[str]] = {}
+        texts: dict[str, Coded] = {}
+        run_ids = named(())
         times = None
         marked, zeros = 0, False
-        for name, column in zip((*self.known, *self.user), values, strict=True):
+        for name, column in zip((*self.known, *self.user), columns, strict=True):
             kind = KINDS.get(name)
             if kind is None:
                 marked += _count_user(column)
                 zeros = zeros or 0 in column
+            elif name == "run_id":
+                run_ids = named(column)
+                marked += 2 * size
             elif kind in {"string", "time"}:
-                text, count = _text(name, column)
-                marked += count
+                read = times_of if kind == "time" else partial(coded, index=indices[name])
+                values, nulls = _text(read, column)
                 if kind == "time":
-                    times = times_of(text)
+                    times, present = values, values != ABSENT
                 else:
-                    texts[name] = text
+                    texts[name], present = values, values[0] != values[1].get("", -1)
+                marked += 2 * int(np.count_nonzero(present)) + nulls
             else:
                 numbers[name], count = _numbers(name, column)
                 marked += count
                 zeros = zeros or (kind == "floating" and not numbers[name].all())
-        if not all(_CONDITION.match(condition) for condition in set(texts["condition"])):
+        if not all(map(_CONDITION.match, texts["condition"][1])):
             raise NotUnderstoodError
-        return Columns(size, numbers=numbers, texts=texts, times=times), marked, zeros
+        return Columns(size, numbers=numbers, texts=texts, run_ids=run_ids, times=times), marked, zeros
 
 
-def _text(name: str, column: tuple[Any, ...]) -> tuple[Sequence[str], int]:
-    """Return a text column without nulls, and how many keys and string values it holds together."""
-    if name in REQUIRED:
-        return column, 2 * len(column)
-    absent, nulls = column.count(""), column.count(None)
-    text = column if not nulls else tuple(value or "" for value in column)
-    return text, 2 * (len(column) - absent) - nulls
+def _text(read: Callable[[Sequence[str]], Any], column: tuple[Any, ...]) -> tuple[Any, int]:
+    """Return what `read` makes of a text column whose nulls stand for absent values, and their number."""
+    try:
+        return read(column), 0
+    except TypeError:
+        return read([value or "" for value in column]), column.count(None)
 
 
 def _numbers(name: str, column: tuple[Any, ...]) -> tuple[NDArray[Any], int]:
@@ -147,11 +169,10 @@ def _count_user(column: tuple[Any, ...]) -> int:
 def times_of(column: Sequence[str]) -> NDArray[np.int64]:
     """Return times in microseconds; raise `NotUnderstoodError` for an uncommon form."""
     result = np.full(len(column), ABSENT)
-    lengths = np.fromiter(map(len, column), np.int64, len(column))
-    for length in np.unique(lengths[lengths > 0]).tolist():
-        where = np.flatnonzero(lengths == length)
-        same = column if len(where) == len(column) else [column[i] for i in where.tolist()]
-        times = rules.parse_times(same)
+    lengths = {*map(len, column)}
+    for length in lengths - {0}:
+        where = [i for i, text in enumerate(column) if len(text) == length] if len(lengths) > 1 else ...
+        times = rules.parse_times(column if where is ... else [column[i] for i in where])
         if times is None:
             raise NotUnderstoodError
         result[where] = times

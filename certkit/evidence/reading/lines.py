@@ -7,6 +7,7 @@ schema does not allow (all are listed), and for a contradiction of the closed li
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ import msgspec
 
 from certkit import canonical
 from certkit.errors import InputError
-from certkit.evidence.reading.columns import FIELDS, KINDS, Columns
+from certkit.evidence.reading.columns import FIELDS, KINDS, Columns, Index
 from certkit.evidence.reading.layout import Layout
 from certkit.evidence.records import schema
 from certkit.evidence.records.faults import Fault, Faults
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 PART: Final = 1 << 20
 """Bytes decoded at once, chosen to fit a processor's cache."""
 
-BLOCK: Final = 8 * 1024 * 1024
+BLOCK: Final = 16 * 1024 * 1024
 """Bytes read and reduced at once."""
 
 _SHOWN: Final = 60
@@ -105,11 +106,18 @@ def blocks(path: Path) -> Iterator[bytes]:
     """
     try:
         with path.open("rb") as stream:
-            while block := stream.read(BLOCK):
-                rest = b"" if block.endswith(b"\n") else stream.readline(MAX_LINE + 2)
-                yield block + rest
+            start = 0
+            while True:
+                stream.seek(start + BLOCK - 1)
+                rest = stream.readline(MAX_LINE + 3)
+                stream.seek(start)
+                # Read in one piece: joining two would copy the block.
+                if not (block := stream.read(BLOCK - 1 + len(rest))):
+                    return
+                yield block
                 while rest and not rest.endswith(b"\n"):
                     rest = stream.readline(BLOCK)
+                start = stream.tell()
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         raise InputError("file.unreadable", reason, where=str(path)) from error
@@ -137,11 +145,11 @@ class Reader:
 
     def read(self, block: bytes) -> Columns | Faults:
         """Return the columns of a block of whole lines, or its faults (lines counted from 1)."""
-        parts = []
+        parts, indices = [], defaultdict[str, Index](Index)
         for part in _parts(block):
-            columns = self._layout.decode(part)
+            columns = self._layout.decode(part, indices)
             if columns is None and self._learn(part):
-                columns = self._layout.decode(part)
+                columns = self._layout.decode(part, indices)
             if columns is None:
                 return self._read_slowly(block)
             parts.append(columns)

@@ -8,7 +8,7 @@ are not read, nor are Arrow files.
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -17,13 +17,25 @@ import msgspec
 import numpy as np
 
 from certkit.errors import InputError
-from certkit.evidence.reading.columns import ABSENT, DEFAULTS, DTYPES, FIELDS, KINDS, Columns
+from certkit.evidence.reading.columns import (
+    ABSENT,
+    DEFAULTS,
+    DTYPES,
+    FIELDS,
+    KINDS,
+    UNCODED,
+    Coded,
+    Columns,
+    Index,
+    coded,
+    named,
+)
 from certkit.evidence.reading.layout import NotUnderstoodError, times_of
 from certkit.evidence.reading.lines import BLOCK
 from certkit.evidence.records.record import REQUIRED, USER_FIELD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import duckdb
@@ -32,10 +44,13 @@ if TYPE_CHECKING:
 ROWS: Final = 2048
 """Rows fetched at once as objects."""
 
-BATCH: Final = 61_440
-"""Rows fetched at once as columns, half of the usual row group."""
+BATCH: Final = 122_880
+"""Rows fetched at once as columns: the usual row group of DuckDB, which reads a group from its beginning."""
 
 MEMORY: Final = "400MB"
+
+FEW: Final = 10_000
+"""Most distinct values of a text column that DuckDB numbers, estimated."""
 
 _SMALL_INTEGERS: Final = {"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"}
 _NUMBERS: Final = {*_SMALL_INTEGERS, "BIGINT", "DOUBLE"}
@@ -56,12 +71,13 @@ def blocks(path: Path, *, shown: str) -> Iterator[Columns | bytes]:
         kinds = _kinds(connection, source, shown)
         (count,) = connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0]  # noqa: S608 - a number
         numbered = source.replace(")", ", file_row_number = true)")
-        selected = ", ".join(_selected(name, kind) for name, kind in kinds.items()) or "1"
+        indices = _numbered(connection, source, kinds)
+        selected = ", ".join(_selected(name, kind, indices) for name, kind in kinds.items()) or "1"
         for start in range(0, count, BATCH):
             rows = f"{numbered} WHERE file_row_number BETWEEN {start} AND {start + BATCH - 1}"
             values = connection.execute(f"SELECT {selected} FROM {rows}").fetchnumpy()  # noqa: S608 - quoted
             try:
-                yield _columns(min(BATCH, count - start), values)
+                yield _columns(min(BATCH, count - start), values, indices)
             except (NotUnderstoodError, msgspec.ValidationError):
                 yield from _lines(connection, rows, kinds)
 
@@ -119,10 +135,30 @@ def _kinds(connection: duckdb.DuckDBPyConnection, source: str, shown: str) -> di
     return {name: kind for name, kind in kinds.items() if name in FIELDS}
 
 
-def _selected(name: str, kind: str) -> str:
-    """Return SQL that gives what is checked of a column: values, or whether they are null."""
+def _numbered(
+    connection: duckdb.DuckDBPyConnection, source: str, kinds: Mapping[str, str]
+) -> dict[str, Index]:
+    """Return the numbers that DuckDB gives the values of text columns with few of them, all allowed."""
+    names = [name for name, kind in kinds.items() if kind == "VARCHAR" and name not in UNCODED]
+    asked = ", ".join(f'approx_count_distinct("{name}")' for name in names) or "1"
+    counts = connection.execute(f"SELECT {asked} FROM {source}").fetchall()[0]  # noqa: S608 - names of fields
+    indices = {}
+    for name in (name for name, count in zip(names, counts, strict=False) if 0 < count <= FEW):
+        distinct = f'SELECT DISTINCT "{name}" FROM {source} WHERE "{name}" IS NOT NULL'  # noqa: S608 - as above
+        connection.execute(f'CREATE TYPE "{name}" AS ENUM ({distinct})')
+        values = connection.execute(f'SELECT unnest(enum_range(NULL::"{name}"))').fetchall()
+        with suppress(msgspec.ValidationError):
+            _refuse(name, [value for (value,) in values])
+            indices[name] = Index((value, number) for number, (value,) in enumerate([*values, ("",)]))
+    return indices
+
+
+def _selected(name: str, kind: str, indices: Mapping[str, Index]) -> str:
+    """Return SQL that gives what is checked of a column: values, their numbers, or whether they are null."""
     value = f'"{name}"'
-    if KINDS[name] == "ternary":
+    if name in indices:
+        wanted: str | None = f"enum_code({value}::{value})"
+    elif KINDS[name] == "ternary":
         wanted = f"{value}::TINYINT" if kind == "BOOLEAN" else None
     elif KINDS[name] in {"integer", "floating"}:
         wanted = value if kind in _NUMBERS else None
@@ -135,39 +171,53 @@ def _selected(name: str, kind: str) -> str:
     return f"{wanted or f'{value} IS NULL'} AS {value}"
 
 
-def _columns(size: int, values: Mapping[str, NDArray[Any]]) -> Columns:
+def _columns(size: int, values: Mapping[str, NDArray[Any]], indices: Mapping[str, Index]) -> Columns:
     """Return the columns of rows that are certainly right; raises for all others."""
+    if any(name not in values or np.ma.getmaskarray(values[name]).any() for name in REQUIRED):
+        raise NotUnderstoodError
     numbers: dict[str, NDArray[Any]] = {}
-    texts: dict[str, Sequence[str]] = {}
-    times = None
+    texts: dict[str, Coded] = {}
+    run_ids, times = named(()), None
     for name, column in values.items():
         absent, data = np.ma.getmaskarray(column), np.ma.getdata(column)
-        if name not in FIELDS or absent.all():
+        if absent.all():
             continue
         if data.dtype == np.bool_:  # of an uncommon type, and right only if nothing stands there
-            if not data.all():
+            if name in REQUIRED or not data.all():
                 raise NotUnderstoodError
-        elif data.dtype == object:
-            text = _text(name, column, absent)
-            if name == "started_at":
-                times = times_of(text)
-            else:
-                texts[name] = text
+        elif name == "run_id":
+            run_ids = named(_text(name, column, absent))
         elif name == "started_at":
-            if not (_YEARS[0] <= column.min() <= column.max() <= _YEARS[1]):
-                raise NotUnderstoodError
-            times = np.ma.filled(column, ABSENT)
+            times = _times(column, absent)
+        elif KINDS[name] == "string":
+            texts[name] = _coded(name, column, absent, indices)
         else:
             numbers[name] = _numbers(name, data, absent)
-    if not texts.keys() >= {*REQUIRED}:
+    return Columns(size, numbers=numbers, texts=texts, run_ids=run_ids, times=times)
+
+
+def _times(column: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return times, texts or microseconds, as microseconds."""
+    if column.dtype == object:
+        return times_of(_text("started_at", column, absent))
+    if not (_YEARS[0] <= column.min() <= column.max() <= _YEARS[1]):
         raise NotUnderstoodError
-    return Columns(size, numbers=numbers, texts=texts, times=times)
+    return np.ma.filled(column, ABSENT)
+
+
+def _coded(name: str, column: NDArray[Any], absent: NDArray[np.bool_], indices: Mapping[str, Index]) -> Coded:
+    """Return a text column as numbers, which `indices` explain where DuckDB gave them."""
+    if name not in indices:
+        return coded(_text(name, column, absent), Index())
+    codes = np.ma.getdata(column).astype(np.int32)
+    codes[absent] = indices[name][""]
+    return codes, indices[name]
 
 
 def _text(name: str, column: NDArray[Any], absent: NDArray[np.bool_]) -> list[str]:
     """Return a text column, all of its values allowed in the field; "" is absent, and stands nowhere else."""
     text: list[str] = np.ma.filled(column, "").tolist()
-    if text.count("") != np.count_nonzero(absent) or (name in REQUIRED and absent.any()):
+    if text.count("") != np.count_nonzero(absent):
         raise NotUnderstoodError
     if name != "started_at":
         _refuse(name, [*({*text} - {""})])

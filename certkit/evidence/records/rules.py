@@ -65,7 +65,7 @@ def contradictions(columns: Columns, lines: Sequence[int]) -> list[Fault]:
 
 def _shown(columns: Columns, field: str, row: int) -> str:
     if field not in columns.numbers:
-        return columns.text(field)[row]
+        return str(columns.text(field)[row])
     value = columns.numbers[field][row].item()
     if columns.numbers[field].dtype == np.int8:
         return "true" if value else "false"

@@ -15,6 +15,7 @@ Everything here works on whole columns. What follows from it is for `assessment.
 from __future__ import annotations
 
 import math
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -23,22 +24,19 @@ import xxhash
 from msgspec.structs import replace
 
 from certkit.evidence.reading import parquet
-from certkit.evidence.reading.columns import ABSENT, DEFAULTS, KINDS, Index
+from certkit.evidence.reading.columns import ABSENT, DEFAULTS, KINDS, Hashes, Index, name_hash
 from certkit.evidence.reading.lines import blocks, repeated, split_lines, two_domains
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.summary.summary import Likeness
-from certkit.text import skeleton
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator
 
     from numpy.typing import NDArray
 
     from certkit.evidence.bundle.folder import Bundle
     from certkit.evidence.reading.columns import Columns
     from certkit.evidence.summary.gather import Merge
-
-    Hashes = NDArray[np.uint64]
 
 
 SCORES: Final = (
@@ -67,16 +65,6 @@ COUNTS: Final = 20
 
 SPARE: Final = 3
 """Powers of ten by which the values that scores can take must outnumber the runs."""
-
-
-def name_hash(name: str) -> int:
-    """Return the 64-bit hash of the name of a run, task or cluster."""
-    return xxhash.xxh3_64_intdigest(name.encode())
-
-
-def name_hashes(names: Collection[str]) -> Hashes:
-    """Return the hash of every name."""
-    return np.fromiter(map(xxhash.xxh3_64_intdigest, map(str.encode, names)), np.uint64, len(names))
 
 
 _FACTORS: Final = {name: np.uint64(name_hash(name) | 1) for name in _NUMBERS}
@@ -146,22 +134,9 @@ _NEAREST: Final = _FRACTIONS[
 """The quotient of counts that is nearest to each number of ten-thousandths."""
 
 
-def spellings(names: Sequence[str], hashes: Hashes) -> Hashes:
-    """Return the hashes of the skeletons of names; `hashes` are those of the names."""
-    text = "\n".join(("", *names, ""))
-    printable = text.encode().translate(None, _PRINTABLE) == b"\n" * (len(names) + 1)
-    if not printable or (" " in text and any(spaces in text for spaces in ("  ", " \n", "\n "))):
-        return name_hashes([skeleton(name) for name in names])
-    folded = text.lower().replace("_", "-")
-    return hashes if folded == text else name_hashes(folded.split("\n")[1:-1])
-
-
-_PRINTABLE: Final = bytes(range(32, 127))
-
-
 def stems(names: Collection[str]) -> Hashes:
     """Return the hashes of names without digits: names that differ by a counter share one."""
-    cut = (name.encode().translate(None, b"0123456789") for name in names)
+    cut = map(methodcaller("translate", None, b"0123456789"), map(str.encode, names))
     return np.fromiter(map(xxhash.xxh3_64_intdigest, cut), np.uint64, len(names))
 
 

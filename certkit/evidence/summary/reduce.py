@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from certkit.evidence.reading.columns import ABSENT, Index
+from certkit.evidence.reading.columns import ABSENT, Index, name_hashes, spellings
 from certkit.evidence.records.record import Split
-from certkit.evidence.summary.likeness import digits, name_hashes, prints, spellings, stems
+from certkit.evidence.summary.likeness import digits, prints, stems
 from certkit.evidence.summary.summary import (
     CLUSTER_FIELDS,
     PEI_SCALE,
@@ -204,11 +204,9 @@ def _sum(index: Integers, values: NDArray[Any], size: int) -> Integers:
 
 
 def _runs(columns: Columns, cell: Integers, task: NDArray[Any], terms: Terms) -> dict[str, NDArray[Any]]:
-    names = columns.text("run_id")
-    hashes = name_hashes(names)
     runs = {
-        "run_id": hashes,
-        "spelling": spellings(names, hashes),
+        "run_id": columns.run_ids[0],
+        "spelling": columns.run_ids[1],
         "task": task,
         "print": prints(columns),
         "digits": digits(columns),

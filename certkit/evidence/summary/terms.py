@@ -74,9 +74,7 @@ class Terms:
             "harness_error": self.harness,
             "derived": columns.equals("measured", Measured.DERIVED),
             "human_checked": columns.number("human_checked") == 1,
-            "traced": np.array([bool(digest) for digest in columns.text("trace")], np.bool_)
-            if columns.has("trace")
-            else np.zeros(columns.size, np.bool_),
+            "traced": columns.present("trace"),
         }
 
     def _grades(self) -> dict[str, NDArray[Any]]:

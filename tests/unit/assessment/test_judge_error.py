@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import certkit
 from certkit.assessment.bounded import Judged
 from certkit.assessment.criteria import Status
 from certkit.assessment.findings.findings import SEVERITY
+from certkit.assessment.kinds import TaskMean
 from certkit.assessment.rater_error import JudgeReport, judge_findings, judge_report
 from certkit.assessment.rater_error.corrected import Labels, share
 from certkit.assessment.result import AssessmentDocument
@@ -56,6 +58,7 @@ def calibrated(
         rater=rater,
         score=score,
         drawn=True,
+        tasks=tuple(range(len(items))),
     )
 
 
@@ -261,6 +264,42 @@ def test_runs_inform_as_their_tasks_do() -> None:
         assert found.interval.low == pytest.approx(law.ppf(0.025), abs=0.06)
 
 
+def test_labels_weigh_as_no_more_than_the_tasks_that_they_lie_on() -> None:
+    once, unknown = counted(60, 4, 4, 12), (None,) * 80
+    twice = counted(120, 8, 8, 24)
+    paired = structs.replace(twice, tasks=tuple(number // 2 for number in range(160)))
+    limits = {
+        name: report(labels, 160, 200).correction.interval.low  # type: ignore[union-attr]
+        for name, labels in {
+            "once": once, "paired": paired, "twice": twice, "unknown": structs.replace(once, tasks=unknown),
+        }.items()
+    }  # fmt: skip
+    assert limits["once"] == pytest.approx(limits["paired"], rel=1e-12)
+    assert limits["unknown"] < limits["once"] < limits["twice"]
+
+
+@pytest.mark.parametrize("more", ["passed", "failed"])
+def test_the_correction_is_that_of_the_rows_whichever_weighting_is_worse(more: str) -> None:
+    """Half of 100 tasks ran nine times: those that passed, or those that failed."""
+    sizes = [9 if (task < 80) == (more == "passed") else 1 for task in range(100)]
+    rows = build.clusters(
+        (0, task, task, {"runs": n, "success": n * (task < 80)}) for task, n in enumerate(sizes)
+    )
+    tally = build.outcomes(sum(sizes), sum(sizes[:80]))
+    labels = structs.replace(counted(78, 0, 2, 20), tasks=tuple(range(100)))
+    summary = build.summary([build.cell("a", "stochastic", tally)], rows=rows)
+    facts = build.facts(methodology="independent_judge", tasks_independent=True).manifest
+    judged = Judged(structs.replace(summary, calibration=labels), facts, build.profile())
+    found = judge_report(judged.view).correction
+    assert found is not None
+    mean = TaskMean("r_op")
+    for tier, chance in found.by_tier.items():
+        assert chance == mean.chance(judged.view, judged.view.tau[tier])
+    level = Fraction(975, 1000)
+    assert found.interval.low == pytest.approx(mean.bound(judged.view, level, lower=True), rel=1e-12)
+    assert found.interval.low < found.value < found.interval.high
+
+
 def one_run_a_task(calibration: Calibration | None, methodology: str) -> dict[tuple[str, int], Any]:
     """Rows of 200 tasks of one run in each of two domains, 190 and 180 of which the judge passed."""
     passed = {"bank": 190, "shop": 180}
@@ -329,11 +368,12 @@ def labelled_bundle(root: Path, *, honest: bool) -> Assessment:
     lines = [
         {
             "item": run["run_id"],
-            "rater": "j",
-            "score": honest or name.startswith("right"),
+            "rater": rater,
+            "score": (rater == "j" and honest) or name.startswith("right"),
             "reference": name.startswith("right"),
         }
         for run, name in zip(runs, names, strict=True)
+        for rater in ("j", "ann")
     ]
     manifest = {**bundles.MANIFEST, "protocol": {"origin": "measured", **about}}
     bundles.write(root, {"a.jsonl": bundles.lines(runs)}, manifest)

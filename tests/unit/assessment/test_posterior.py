@@ -161,8 +161,8 @@ def test_the_least_number_of_tasks_is_where_flawless_ones_just_pass(
 def test_about_how_many_tasks_show_a_rate_lies_near_what_is_planned() -> None:
     # The design's plan: 74 tasks of 5 runs for .88 > .80, 242 for .98 > .95 at .99.
     lesser, higher = (rate * (1 - rate) * (0.3 + 0.7 / 5) for rate in (0.88, 0.98))
-    assert posterior.tasks_needed(0.88, 0.8, 0.95, spread=lesser) == pytest.approx(74, rel=0.12)
-    assert posterior.tasks_needed(0.98, 0.95, 0.99, spread=higher) == pytest.approx(242, rel=0.12)
+    assert posterior.tasks_needed(0.88, 0.8, 0.95, spread=lesser) == pytest.approx(74, rel=0.03)
+    assert posterior.tasks_needed(0.98, 0.95, 0.99, spread=higher) == pytest.approx(242, rel=0.03)
     assert posterior.tasks_needed(0.8, 0.8, 0.95, spread=0.1) is None
 
 

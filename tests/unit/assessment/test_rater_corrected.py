@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from certkit.assessment.rater_error.corrected import Labels, corrected, least_frr, lower
+from certkit.assessment.rater_error.corrected import Labels, corrected, least_frr
 from certkit.assessment.statistics.posterior import beta
-from tests.study.cells import summed
 
 CASES = [
     ((90.0, 10.0), Labels(85, 5, 3, 7)),
@@ -55,14 +54,6 @@ def test_more_labels_of_the_same_judge_raise_the_limit() -> None:
     few, many = Labels(80, 4, 4, 12), Labels(320, 16, 16, 48)
     limits = [corrected(0.84, 0.0004, labels).quantile(0.05) for labels in (few, many)]
     assert limits[0] < limits[1] < 0.84
-
-
-def test_labels_weigh_as_no_more_than_there_are_tasks() -> None:
-    sums = summed(np.array([[5, 4, 3, 5] * 10]), np.full((1, 40), 5))
-    some, more, half = (Labels(*(m * c for c in (30, 2, 2, 6))) for m in (1, 5, 0.5))
-    once, often = (lower(sums, (labels, labels), 0.95) for labels in (some, more))
-    assert once == pytest.approx(often, rel=1e-12)
-    assert lower(sums, (half, half), 0.95) < once
 
 
 def test_frr_loses_the_share_that_was_wrongly_passed() -> None:

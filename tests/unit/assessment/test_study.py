@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from itertools import groupby
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from certkit.assessment.drift.contrast import adjusted, contrast, weighed
+from certkit.assessment.rater_error.labels import Labelled, LabelledRun
 from tests.study import cells, drifting, judged
 
 PROMISED = {2: 0.05, 3: 0.01}
@@ -88,3 +91,29 @@ def test_labels_mend_what_a_judge_does() -> None:
             assert cell.passed <= allowed + 3 * np.sqrt(allowed / 300), cell
         if cell.tier == 2 and cell.what.startswith("passes 30% of failures, fails 0%"):
             assert cell.passed > 0.5 or not cell.what.endswith("uncorrected"), cell
+
+
+def test_the_study_weighs_labels_as_the_program_does() -> None:
+    n = np.array([[3, 1, 4, 1]])
+    counts = np.array([[[2, 0, 1, 1]], [[1, 1, 0, 0]], [[0, 0, 1, 0]], [[0, 0, 2, 0]]])
+    kinds = [(True, True), (True, False), (False, True), (False, False)]
+    runs = [
+        LabelledRun(None, None, task, *kinds[kind])
+        for kind, _, task in np.ndindex(counts.shape)
+        for _ in range(int(counts[kind, 0, task]))
+    ]
+    sample = SimpleNamespace(tasks=lambda *_: SimpleNamespace(task=np.arange(4), n=n[0]))
+    told = Labelled(tuple(runs)).both(sample, "r_op", None)
+    for drawn, asked in zip(judged.labelled(np.random.default_rng(2), n, counts, 9), told, strict=True):
+        assert np.ravel(structs.astuple(drawn)) == pytest.approx(structs.astuple(asked))
+
+
+def test_a_mix_a_sample_violations_and_undeclared_families() -> None:
+    rng = np.random.default_rng(15)
+    for cell in (*drifting.mixes(rng, 60), *drifting.sampled(rng, 60)):
+        assert cell.passed <= 0.1 if cell.what.startswith("nothing") else cell.passed > 0.75, cell
+    for cell in cells.counts(rng, 300):
+        if not cell.what.endswith("of 10"):
+            assert cell.passed <= PROMISED[cell.tier] * 1.4 + 3 * np.sqrt(0.05 / 300), cell
+    told = {(cell.tier, cell.what): cell.passed for cell in cells.families(rng, 300)}
+    assert told[2, "families of 5, beta .3, undeclared"] > 0.1 > told[2, "families of 5, beta .3, declared"]

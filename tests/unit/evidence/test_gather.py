@@ -13,7 +13,7 @@ import pytest
 
 from certkit import canonical, workflow
 from certkit.errors import InputError
-from certkit.evidence.reading.columns import Columns
+from certkit.evidence.reading.columns import Columns, named
 from certkit.evidence.reading.lines import blocks
 from certkit.evidence.records.faults import LIMIT, Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Record
@@ -330,5 +330,5 @@ def test_kinds_of_faults_beyond_the_limit_are_counted_in_the_total_alone() -> No
 )
 def test_digits_of_scores_that_are_no_grades(scores: dict[str, float], digits: int) -> None:
     numbers = {name: np.array([score]) for name, score in scores.items()}
-    columns = Columns(1, numbers=numbers, texts={}, times=None)
+    columns = Columns(1, numbers=numbers, texts={}, run_ids=named(["r"]), times=None)
     assert likeness.digits(columns).tolist() == [digits]

@@ -126,17 +126,15 @@ def test_models_whose_names_meet_get_folders_of_their_own(tmp_path: Path) -> Non
     assert {path.name for path in (tmp_path / "out").iterdir()} == set(folders)
 
 
-def test_a_session_of_the_sdk_needs_to_be_told_the_task_and_the_outcome(tmp_path: Path) -> None:
+def test_a_session_of_the_sdk_needs_to_be_told_the_domain_and_the_outcome(tmp_path: Path) -> None:
     session = DATA / "hb-eval" / "sdk-session.json"
     with pytest.raises(ImportFaultsError) as caught:
         campaign(session, tmp_path / "out")
-    assert "task_id" in caught.value.faults[0].expected
-    file = tmp_path / "map.toml"
-    file.write_text('[columns]\ntask_id = "session_id"\n')
+    options = "--domain NAME --condition nominal --success \"status == 'completed'\""
+    assert f"certkit import {session} --split-by agent {options}" in " ".join(str(caught.value.hint).split())
     (account,) = campaign(
         session,
         tmp_path / "out",
-        mapping=file,
         domain="d",
         condition="nominal",
         success="status == 'completed'",
@@ -145,6 +143,7 @@ def test_a_session_of_the_sdk_needs_to_be_told_the_task_and_the_outcome(tmp_path
     value = canonical.loads(session.read_bytes())
     assert record["steps_actual"] == value["step_count"]
     assert (record["outcome"], record["run_id"]) == ("success", value["session_id"])
+    assert record["task_id"] == value["session_id"]
 
 
 def test_methodology_a_says_what_it_says(tmp_path: Path) -> None:

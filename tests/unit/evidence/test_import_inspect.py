@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import os
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -55,11 +57,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if importlib.util.find_spec("inspect_ai") is None:
         pytest.skip("inspect_ai is not installed")
     folder = tmp_path_factory.mktemp("inspect")
-    subprocess.run([sys.executable, "-W", "ignore", WRITER, folder], check=True, capture_output=True)
+    environment = os.environ | {"XDG_DATA_HOME": str(folder / "home")}  # Inspect keeps unfinished logs there
+    command = [sys.executable, "-W", "ignore", str(WRITER), str(folder)]
+    subprocess.run(command, check=True, capture_output=True, env=environment)
     return folder
 
 
-@pytest.mark.parametrize("form", ["eval", "json"])
+@pytest.mark.parametrize("form", ["eval", "deflate", "json"])
 def test_a_log_that_inspect_writes(written: Path, tmp_path: Path, form: str) -> None:
     account, records = imported(None, written / form, tmp_path / "out", condition="nominal")
     assert Counter((r["task_id"], r["outcome"]) for r in records) == {
@@ -70,6 +74,38 @@ def test_a_log_that_inspect_writes(written: Path, tmp_path: Path, form: str) -> 
     assert {record["trial"] for record in records} == {0, 1}
     assert account.agent.name == "mockllm/model"
     assert all("started_at" in record for record in records)
+
+
+def test_a_limit_and_a_tool_that_fails_at_first_in_a_log_that_inspect_writes(
+    written: Path, tmp_path: Path
+) -> None:
+    account, records = imported(None, written / "tools", tmp_path / "out", condition="tool_failure")
+    fields = ("task_id", "outcome", "steps_actual", "fault_step", "recovered", "recovery_steps", "measured")
+    assert [tuple(map(record.get, fields)) for record in records] == [
+        ("tools/endless", "failure", 4, 1, False, None, "derived"),
+        ("tools/plain", "success", 3, 1, True, 1, "derived"),
+    ]
+    assert counts(account, "odd") == {"samples that hit a limit": 1}
+
+
+def test_an_evaluation_that_was_killed_keeps_the_samples_that_inspect_had_written(
+    written: Path, tmp_path: Path
+) -> None:
+    account, records = imported(None, written / "cut", tmp_path / "out", condition="nominal")
+    assert [(r["task_id"], r["outcome"]) for r in records] == [("sums/a/b", "success"), ("sums/c", "success")]
+    assert counts(account, "odd") == {"logs of evaluations that did not finish": 1}
+
+
+def test_what_a_person_changed_after_the_evaluation(written: Path, tmp_path: Path) -> None:
+    account, records = imported(None, written / "edited", tmp_path / "out", condition="nominal")
+    outcomes = {(r["task_id"].removeprefix("sums/"), r["trial"]): r["outcome"] for r in records}
+    assert [outcomes["two", 0], outcomes["two", 1]] == ["success", "failure"]
+    assert [outcomes["one/plus", 0], outcomes["one/plus", 1]] == ["success", "harness_error"]
+    assert counts(account, "odd") == {
+        "samples with an error, taken as harness errors": 2,
+        "samples that a person declared invalid, taken as harness errors": 1,
+        "samples whose score a person changed": 1,
+    }
 
 
 def test_several_scorers_and_a_condition_from_metadata_need_the_users_word(
@@ -123,11 +159,39 @@ def test_what_a_score_says(tmp_path: Path) -> None:
     assert record["outcome"] == "failure"
 
 
-def test_a_log_without_scores_or_samples_is_refused_with_the_next_step(tmp_path: Path) -> None:
-    assert (
-        refused(log(tmp_path / "a.json", [sample(1, scores={})])).hint
-        == "score the log first: inspect score LOG"
+def test_a_score_that_a_person_changed_and_a_sample_declared_invalid(tmp_path: Path) -> None:
+    changed = {"s": {"value": "C", "history": [{"value": "I"}, {"value": "C"}]}}
+    samples = [sample(1, scores=changed), sample(2, invalidation={"author": "p"}), sample(3)]
+    account, records = imported(
+        None, log(tmp_path / "a.json", samples), tmp_path / "out", condition="nominal"
     )
+    assert [record["outcome"] for record in records] == ["success", "harness_error", "success"]
+    assert counts(account, "odd") == {
+        "samples whose score a person changed": 1,
+        "samples that a person declared invalid, taken as harness errors": 1,
+    }
+
+
+def test_the_refusal_of_a_log_without_conditions_is_the_next_command(tmp_path: Path) -> None:
+    path = log(tmp_path / "a log.json", [sample(1, scores={"s": {"value": 0.7}})])
+    out = tmp_path / "out"
+    with pytest.raises(CertkitError) as caught:
+        run(path, out, ImportOptions(traces=False, attempt=2), SILENT)
+    command = str(caught.value.hint).splitlines()[0].partition("if no fault was injected: ")[2]
+    words = shlex.split(command)
+    assert words[:3] == ["certkit", "import", str(path)]
+    assert {"--no-traces", "--attempt"} <= set(words)
+    done = subprocess.run(
+        [sys.executable, "-m", *words], check=False, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert (done.returncode, done.stderr) == (0, f"hint: certkit assess {out}\n")
+    [record] = (out / "records" / "runs.jsonl").read_bytes().splitlines()
+    assert canonical.loads(record)["outcome"] == "success"
+
+
+def test_a_log_without_scores_or_samples_is_refused_with_the_next_step(tmp_path: Path) -> None:
+    path = log(tmp_path / "a.json", [sample(1, scores={})])
+    assert refused(path).hint == f"score the log first: inspect score {path}"
     assert "holds no samples" in str(refused(log(tmp_path / "b.json", [])))
 
 
@@ -154,10 +218,10 @@ def test_two_agents_in_a_folder_of_logs_need_a_choice(tmp_path: Path) -> None:
     log(folder / "b.json", [sample()], model="org/m-2")
     with pytest.raises(CertkitError) as caught:
         imported(None, folder, tmp_path / "out", condition="nominal")
-    assert (caught.value.code, caught.value.hint) == (
-        "import.choice-needed",
-        "choose one with --agent NAME, or make a bundle of each with --split-by agent",
-    )
+    first, out = f"certkit import {folder}", f"--condition nominal -o {tmp_path / 'out'}"
+    each, single = f"{first} --split-by agent {out}", f"{first} --agent org/m-1 {out}"
+    hint = f"a bundle of each: {each}\nor one of them, for instance: {single}"
+    assert (caught.value.code, caught.value.hint) == ("import.choice-needed", hint)
     accounts = run(folder, tmp_path / "out", ImportOptions(condition="nominal", split_by="agent"), SILENT)
     assert [account.out.name for account in accounts] == ["org-m-1", "org-m-2"]
 

@@ -235,6 +235,67 @@ def test_a_suggestion_names_what_must_be_decided(tmp_path: Path) -> None:
     assert [fault.pointer for fault in faults] == ["/fault"]
 
 
+CASES = (
+    "Prompt Ref;Business Line;Attack used?;Handled OK?;Judge OK?;Max steps;Run date\r\n"
+    "P-1;claims;none;yes;No;9;13.02.2026\r\nP-2;lending;prompt injection;n;No;9;14.02.2026\r\n"
+    "P-2;lending;no tool;YES;No;9;14.02.2026\r\nP-3;lending;sabotage;;No;9;14.02.2026\r\n"
+)
+
+
+def test_a_column_is_proposed_by_a_word_of_its_name_where_its_values_agree(tmp_path: Path) -> None:
+    path = tmp_path / "cases.csv"
+    path.write_text(CASES)
+    lines = suggest(path, ImportOptions()).splitlines()
+    proposed = [line.partition("  #")[0] for line in lines[lines.index("[columns]") + 1 : lines.index("", 5)]]
+    assert proposed == [
+        'domain = "Business Line"',
+        'task_id = "Prompt Ref"',
+        'condition = "Attack used?"',
+        'outcome = "Handled OK?"',
+        'started_at = "Run date"',
+    ]
+    values = lines[lines.index("[values.condition]") + 1 :][:4]
+    assert values == [
+        '"none" = "nominal"',
+        '"prompt injection" = "adversarial"',
+        '# "no tool" = "tool_failure"',
+        '# "sabotage" = "tool_failure"',
+    ]
+    assert '# "" = "harness_error"  # if these 1 runs never took place' in lines
+
+
+def test_columns_whose_values_alone_fit_are_left_to_the_reader(tmp_path: Path) -> None:
+    path = tmp_path / "cases.csv"
+    path.write_text("Ticket;Crew;Setting;Fine\nA1;north;baseline;yes\nA2;south;outage of the search;no\n")
+    text = suggest(path, ImportOptions())
+    for line in (
+        '# domain = "Crew"  # 2 distinct: north (1), south (1)',
+        '# task_id = "Ticket"  # 2 distinct: A1 (1), A2 (1)',
+        '# condition = "Setting"  # 2 distinct: baseline (1), outage of the search (1)',
+        '# outcome = "Fine"  # 2 distinct: yes (1), no (1)',
+        '# [values.condition]\n# "baseline" = "nominal"\n# "outage of the search" = "tool_failure"',
+    ):
+        assert line in text
+    with pytest.raises(ImportFaultsError, match="domain, task_id, condition, outcome"):
+        imported(None, path, tmp_path / "out", agent="a")
+
+
+def test_a_sheet_in_the_encoding_of_excel_is_suggested_with_it_and_imported_only_when_told(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "cases.csv"
+    path.write_bytes(
+        "Testfall;Fachbereich;Störungsart;Bestanden\nF1;Kredit;Werkzeugausfall;J\n".encode("cp1252")
+    )
+    with pytest.raises(CertkitError) as caught:
+        imported(None, path, tmp_path / "out", agent="a")
+    command = f"certkit import {path} --agent a --encoding cp1252 -o {tmp_path / 'out'}"
+    assert str(caught.value.hint).endswith(command)
+    (tmp_path / "map.toml").write_text(suggest(path, ImportOptions()))
+    _, [record] = imported(None, path, tmp_path / "out", agent="a", mapping=tmp_path / "map.toml")
+    assert (record["domain"], record["condition"], record["outcome"]) == ("Kredit", "tool_failure", "success")
+
+
 SHEET = (
     "Nr.;Aufgabe?;Punkte (0-1);Erfolg?;recovered;Störung\r\n"
     "1;t1;0,5;ja;;keine\r\n2;t2;0,25;nein;nein;tool_failure\r\n3;t2;?;ja;ja;tool_failure\r\n"
@@ -331,7 +392,7 @@ def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: P
     (tmp_path / "map.toml").write_text(text)
     for line in (
         'outcome = "Erfolg"  # 1 distinct: ja (1); blank (1)',
-        '# "" = "harness_error"  # if the 1 blank runs never took place',
+        '# "" = "harness_error"  # if these 1 runs never took place',
         '"" = "nominal"',
         '# "x" = "tool_failure"',
     ):
@@ -370,7 +431,7 @@ def test_a_suggestion_keeps_the_encoding_and_names_the_command(tmp_path: Path) -
     path = tmp_path / "runs.csv"
     path.write_bytes("Aufgabe;Domäne;Erfolg\nt;Büro;ja\n".encode("cp1252"))
     text = suggest(path, ImportOptions(encoding="cp1252", agent="a b"))
-    assert f"#   certkit import {path} --agent 'a b' --encoding cp1252 -o BUNDLE --map THIS_FILE" in text
+    assert f'#   certkit import {path} --agent "a b" --encoding cp1252 -o BUNDLE --map THIS_FILE' in text
     (tmp_path / "map.toml").write_text(text)
     _, [record] = imported(
         None, path, tmp_path / "out", agent="a b", condition="nominal", mapping=tmp_path / "map.toml"

@@ -26,6 +26,13 @@ def example() -> Path:
     return resources.path("templates", "mappings", "example.toml")
 
 
+def test_an_arrow_file_is_refused_with_the_command_that_makes_it_parquet(tmp_path: Path) -> None:
+    (tmp_path / "runs.feather").write_bytes(b"ARROW1\0\0" + bytes(40))
+    with pytest.raises(CertkitError, match="an Arrow file") as caught:
+        imported(None, tmp_path / "runs.feather", tmp_path / "out")
+    assert f"p.write_table(f.read_table('{tmp_path / 'runs.feather'}')" in str(caught.value.hint)
+
+
 def test_the_example_mapping_reads_a_log_in_its_shape(tmp_path: Path) -> None:
     account, records = imported("records", CSV, tmp_path / "out", mapping=example())
     assert records[1] == {

@@ -12,6 +12,7 @@ from certkit.errors import InputError
 from certkit.evidence.records.faults import RecordFaultsError
 from tests.support import bundles
 from tests.support.bundles import campaign, lines, run
+from tests.support.running import program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,6 +67,11 @@ def places(root: Path) -> list[tuple[str, int, str, str]]:
     with pytest.raises(RecordFaultsError) as caught:
         bundles.summary(root)
     return [(fault.file, fault.line, fault.pointer, fault.code) for fault in caught.value.faults]
+
+
+def test_a_program_that_read_parquet_ends_without_a_word_more(tmp_path: Path) -> None:
+    """DuckDB tells of what was not collected at exit."""
+    assert "nanobind" not in program("assess", bundle(tmp_path / "b", row()), "-q").err
 
 
 def test_parquet_gives_the_verdict_of_the_same_lines(tmp_path: Path) -> None:

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 TODAY: Final = date(2026, 2, 3)
 DIGEST: Final = "sha256:" + "7" * 64
 ASSESSMENT: Final = judged(strong(), tier=2, tasks_independent=True, methodology="trajectory")
+SIMULATED: Final = judged(
+    strong(), tier=2, tasks_independent=True, methodology="trajectory", origin="simulated"
+)
 ODD: Final = structs.replace(strong(), likeness=Likeness(oracles=3))
 """The strong agent, but one task has two oracles: a serious finding."""
 TASKS: Final = perfect(200, 2)
@@ -298,10 +301,13 @@ def test_no_context_supports_a_use_with_something_open(data: st.DataObject) -> N
         said["hazards"] = None
     if not said["hazards"]:
         said["monitoring"] = None
-    argument = build(argued(said))
+    about = argued(said)
+    if simulated := data.draw(st.booleans()):
+        about = structs.replace(about, assessment=SIMULATED, document=SIMULATED.to_dict())
+    argument = build(about)
     opened = [item for item in argument.challenges if item.state in {Standing.OPEN, Standing.SUSTAINED}]
     bad = {State.REFUTED, State.UNDEVELOPED} & set(argument.states.values())
-    assert argument.claim.supported <= (not opened and not bad)
+    assert argument.claim.supported <= (not opened and not bad and not simulated)
     assert faults(argument.graph) == ()
 
 
@@ -469,8 +475,10 @@ def test_every_standing_rule_is_raised_by_some_case() -> None:
         )
     )
     raised = {item.code.partition(":")[0] for argument in (bare, grave) for item in argument.challenges}
-    # These three depend on the assessment: unequal readings, few decisive outcomes, runs without a time.
-    assert set(STANDING) - raised <= {"point-estimates", "fragile", "evidence-undated", "evidence-old"}
+    # One attack fewer resisted, and Tier 2 would be lost; the bundle states no period, and no run its time.
+    close = otherwise(strong(adversarial=701), period=None)
+    raised |= {item.code.partition(":")[0] for item in close.challenges}
+    assert set(STANDING) <= raised
 
 
 def test_the_exports_hold_every_node_and_challenge() -> None:

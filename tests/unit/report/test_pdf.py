@@ -144,6 +144,10 @@ def test_a_hostile_context_is_text_in_a_pdf_that_is_whole(evil: Path, tmp_path: 
     assert "\\u202eevil\\u0007" in text
     assert "160 more rows are in the attached files." in text
     assert sum(line.count("w") for line in text.splitlines() if set(line.strip()) == {"w"}) >= 200
+    tool("pdfdetach", "-saveall", "-o", tmp_path, evil)
+    given = hostile().case.given
+    assert given is not None
+    assert (tmp_path / "context.json").read_bytes() == given.data
     plain = tmp_path / "plain.pdf"
     tool("qpdf", "--qdf", "--object-streams=disable", evil, plain)
     assert not re.search(rb"/(JavaScript|JS|Launch|URI)\b", plain.read_bytes())
