@@ -44,8 +44,8 @@ RANGES: Final[dict[str, tuple[int, int]]] = {
 _YEARS: Final = range(2, 9998)
 """Years in which a time has a day before and after it, whatever its offset."""
 _JUDGED: Final = {"met", "not_met"}
-_GRADED: Final = {"faults-left-out", "own-conditions-dominate"}
-"""Challenges whose severity goes by a share; `derived` tells it. Of the others a code has one."""
+GRADED: Final = {"attacks-left-out", "faults-left-out", "own-conditions-dominate", "periods-not-compared"}
+"""Challenges whose severity goes by how much there is of them; every other code has one severity."""
 _NAMES: Final = ("id", "metric", "code", "role", "name", "domain", "condition")
 _SHOWN: Final = 100
 _MAX_TABLE: Final = 1 << 20
@@ -104,7 +104,7 @@ def contradictions(statement: st.Statement) -> Iterator[str]:
         if (code, severity) not in graded:
             yield f"the {severity} challenge {code} is left out"
     for code, severity in graded:
-        if code not in _GRADED and (gravest := _severities().get(code, severity)) != severity:
+        if code not in GRADED and (gravest := _severities().get(code, severity)) != severity:
             yield f"the challenge {code} is of severity {gravest}, and is said to be of severity {severity}"
     answered = [item for item in predicate.challenges if item.state == "answered"]
     if any(not item.answered_by for item in answered) or (answered and predicate.assessment.context is None):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
+import certkit
 from certkit import canonical
 from certkit.errors import NegativeError
 from certkit.passport import derived, payload
@@ -18,7 +21,6 @@ from tests.support.making import issued, of_bundle, sealed_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from certkit.passport.opening import Passport
 
@@ -276,3 +278,15 @@ def test_an_honest_passport_supersedes_a_passport() -> None:
     document, predicate = predicate_of(issued())
     predicate["supersedes"] = issued().passport_id
     assert payload.read(canonical.canonical(document)).predicate.supersedes == issued().passport_id
+
+
+def test_codes_of_several_severities_are_those_that_the_rules_grade() -> None:
+    graded = set()
+    for path in Path(certkit.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "finding":
+                code, *rest = (*node.args, *node.keywords)
+                if len(rest) > 1:
+                    assert isinstance(code, ast.Constant)
+                    graded.add(code.value)
+    assert graded == payload.GRADED
