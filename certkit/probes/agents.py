@@ -29,7 +29,7 @@ from enum import StrEnum
 from functools import partial
 from importlib import import_module
 from itertools import count
-from threading import Thread
+from threading import Thread, local
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -292,23 +292,19 @@ def ask_all(
     """Yield answers as they come, those to attempts first; fewer than questions if calls run out."""
     waiting = [Call(prompt(*question, asking.mode), *question, asking.mode) for question in questions]
     made = count()  # calls, over all threads
-    all_agents = [agents() for _ in range(asking.jobs)]
-    idle: queue.SimpleQueue[Agent] = queue.SimpleQueue()
-    for agent in all_agents:
-        idle.put(agent)
+    all_agents: list[Agent] = []
+    here = local()  # the agent of each thread
 
-    def work(call: Call) -> records.Answer | None:
-        agent = idle.get()
-        try:
-            return _ask(agent, call, asking, made)
-        finally:
-            idle.put(agent)
+    def start() -> None:
+        here.agent = agents()
+        all_agents.append(here.agent)
 
-    pool = ThreadPoolExecutor(asking.jobs)
+    pool = ThreadPoolExecutor(asking.jobs, initializer=start)
     try:
         for attempts in (True, False):
             calls = [call for call in waiting if (call.key.probe is None) is attempts]
-            for future in as_completed([pool.submit(work, call) for call in calls]):
+            asked = [pool.submit(lambda call: _ask(here.agent, call, asking, made), call) for call in calls]
+            for future in as_completed(asked):
                 if (answer := future.result()) is not None:
                     yield answer
     finally:

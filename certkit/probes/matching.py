@@ -55,7 +55,7 @@ _BREAK: Final = "\x1f"
 # A point or comma before a digit is a word, and so is a hyphen but within a word: 12 is not .12, -12 or 12-;
 # and an exclamation mark before a word, as it negates in code. A box that is not ticked is a word.
 _WORD: Final = re.compile(
-    rf"{_BREAK}|\[ *\]|{_LETTER}+(?:'{_LETTER}+)*|[.,](?=[0-9])"
+    rf"{_BREAK}|\[ *\]|\( *\)|{_LETTER}+(?:'{_LETTER}+)*|[.,](?=[0-9])"
     rf"|!(?=[ {_QUIET}]{{0,9}}{_LETTER})|(?<!{_LETTER})-|-(?!{_LETTER})|[^\s{_QUIET}-]"
 )
 

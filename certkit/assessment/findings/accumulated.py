@@ -124,21 +124,18 @@ def _unknown(apart: Sequence[tuple[Part, Part]], possible: int, margin: float, *
     """
     from scipy.special import ndtr  # noqa: PLC0415 - heavy
 
-    falls = []
-    for y, n in (np.array([_under_faults(part) for part in pair]).T for pair in apart):
-        rates, mean = y / np.maximum(n, 1), y.sum() / max(n.sum(), 1)
-        fall = rates[0] - rates[1] if ordered else abs(rates[0] - rates[1])
-        error = np.sqrt(mean * (1 - mean) * (1 / np.maximum(n, 1)).sum())
-        falls.append((float(fall), float(ndtr(-fall / error)) if error and n.all() else 1.0))
-    p = adjusted([chance for _, chance in falls])
-    worst = max((fall for (fall, _), chance in zip(falls, p, strict=True) if chance <= LEVEL), default=0.0)
+    y, n = np.array([[_under_faults(part) for part in pair] for pair in apart], float).T  # side by pair
+    fall = y[0] / np.maximum(n[0], 1) - y[1] / np.maximum(n[1], 1)
+    fall = fall if ordered else abs(fall)
+    mean = y.sum(axis=0) / np.maximum(n.sum(axis=0), 1)
+    error = np.sqrt(mean * (1 - mean) * (1 / np.maximum(n, 1)).sum(axis=0))
+    known = (error > 0) & n.all(axis=0)
+    p = np.array(adjusted(np.where(known, ndtr(-fall / np.where(known, error, 1)), 1).tolist()))
+    worst = float(fall[p <= LEVEL].max(initial=0))
     serious = worst > 0 and reaches(worst, margin)
-    message = "whether success fell from one bundle to the next is not known: their order in time is not"
-    if ordered:
-        message = (
-            f"{len(apart)} of {possible} pairs of bundles cannot be compared: they share no domain"
-            f" and fault condition, or hold fewer than {LEAST} tasks"
-        )
+    share = f"they share no domain and fault condition, or hold fewer than {LEAST} tasks"
+    why = share if ordered else "their order in time is not known"
+    message = f"{len(apart)} of {possible} pairs of bundles cannot be compared: {why}"
     if serious:
         message += f"; over all runs under faults success differs by {worst:.1%}"
     return finding("periods-not-compared", message, Severity.SERIOUS if serious else Severity.WARNING)

@@ -229,7 +229,7 @@ def score(kept: Kept) -> doc.IntegrityDocument:
         distractor_gap=doc.Gap(
             value=_gap(items), by_family={family: _gap(of_families(family)) for family in Family}
         ),
-        repair_precision=_repair(of_families(Family.REPAIR, Family.STALE)),
+        repair_precision=doc.Valued(value=_repair(of_families(Family.REPAIR, Family.STALE))),
         hollow=doc.Hollow(tasks=tuple(item.task.id for item in items if _is_hollow(item))),
         by_cell=_cells(items),
         raters=doc.Raters(
@@ -253,11 +253,11 @@ def _gap(items: Sequence[Scored]) -> Fraction | None:
     return None if clean is None or misled is None else clean - misled
 
 
-def _repair(items: Sequence[Scored]) -> doc.Repair:
+def _repair(items: Sequence[Scored]) -> Fraction | None:
+    """Return the share of the new state in replies that give the new or the old one alone."""
     replies = [reply for item in items for reply in item.replies if reply]
     matched, lured = _matched(replies), sum(reply.lured for reply in replies)
-    share = Fraction(matched, matched + lured) if matched + lured else None
-    return doc.Repair(value=share, matched=matched, lured=lured)
+    return Fraction(matched, matched + lured) if matched + lured else None
 
 
 def _is_hollow(item: Scored) -> bool:

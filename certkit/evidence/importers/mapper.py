@@ -272,7 +272,7 @@ class Mapper:
             message = f"no row has what the mapping names: {paths}"
             if not self._tabular:
                 keys = ", ".join(map(visible, self._keys))
-                message = f"of a row this format gives a mapping {keys}, and not {paths}"
+                message = f"a mapping can read {keys} in rows of this format, and not {paths}"
             raise InputError("import.mapping", message, where=name)
 
     def account(self, draft: Draft, details: dict[str, str]) -> None:

@@ -146,5 +146,5 @@ def test_an_expression_that_names_no_column_is_refused(tmp_path: Path, options: 
 def test_a_mapping_is_told_what_a_row_of_this_format_gives(tmp_path: Path) -> None:
     (tmp_path / "one.json").write_bytes(canonical.line(results([run | {"seq": 1} for run in RUNS])))
     (tmp_path / "m.toml").write_text('[columns]\nsequence = "seq"\n')
-    with pytest.raises(CertkitError, match=r"gives a mapping id, task_id, trial, .*, and not 'seq'"):
+    with pytest.raises(CertkitError, match=r"can read id, task_id, trial, .* and not 'seq'"):
         imported(None, tmp_path / "one.json", tmp_path / "a", mapping=tmp_path / "m.toml")

@@ -87,6 +87,7 @@ HINDI = question("label", "राम", "रिम", "सीता")
         (NUMBER, "- 1250", UNCLEAR, True),
         (NAME, "[ ] Adaeze", UNCLEAR, True),
         (NAME, "- [ ] Adaeze", UNCLEAR, True),
+        (NAME, "( ) Adaeze", UNCLEAR, True),
         (NAME, "[Adaeze]", MATCH, True),
         (NAME, '{"answer": "!Adaeze"}', UNCLEAR, False),
         (NAME, "! **Adaeze**", UNCLEAR, True),
