@@ -58,6 +58,7 @@ bench: setup
 	$(BIN)/python -m tests.bench_import
 	$(BIN)/python -m tests.registry_bench
 	$(BIN)/python -m tests.bench_report
+	$(BIN)/python -m tests.bench_probes
 
 # Rewrites docs/explanation/simulation-study*: page, figures, results. Four minutes.
 study: setup

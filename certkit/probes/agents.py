@@ -29,7 +29,7 @@ from enum import StrEnum
 from functools import partial
 from importlib import import_module
 from itertools import count
-from threading import Thread
+from threading import Thread, local
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -153,11 +153,19 @@ def _function(module: str, name: str) -> Callable[[str], Any]:
     try:
         function = getattr(import_module(module), name)
     except Exception as error:  # what a module of the user's raises when it is loaded
-        reason = f"{type(error).__name__}: {error}"
+        reason = _shown(error)
         raise UsageError("usage.option", f"--agent: {module}:{name} cannot be loaded: {reason}") from error
     if not callable(function):
         raise UsageError("usage.option", f"--agent: {module}:{name} is no function")
     return function  # type: ignore[no-any-return]
+
+
+def _shown(error: BaseException) -> str:
+    """Return an error of the user's code in words, its name alone where it cannot be printed."""
+    name = type(error).__name__
+    with suppress(BaseException):
+        return f"{name}: {error}"
+    return name
 
 
 class _Program(Agent):
@@ -284,23 +292,19 @@ def ask_all(
     """Yield answers as they come, those to attempts first; fewer than questions if calls run out."""
     waiting = [Call(prompt(*question, asking.mode), *question, asking.mode) for question in questions]
     made = count()  # calls, over all threads
-    all_agents = [agents() for _ in range(asking.jobs)]
-    idle: queue.SimpleQueue[Agent] = queue.SimpleQueue()
-    for agent in all_agents:
-        idle.put(agent)
+    all_agents: list[Agent] = []
+    here = local()  # the agent of each thread
 
-    def work(call: Call) -> records.Answer | None:
-        agent = idle.get()
-        try:
-            return _ask(agent, call, asking, made)
-        finally:
-            idle.put(agent)
+    def start() -> None:
+        here.agent = agents()
+        all_agents.append(here.agent)
 
-    pool = ThreadPoolExecutor(asking.jobs)
+    pool = ThreadPoolExecutor(asking.jobs, initializer=start)
     try:
         for attempts in (True, False):
             calls = [call for call in waiting if (call.key.probe is None) is attempts]
-            for future in as_completed([pool.submit(work, call) for call in calls]):
+            asked = [pool.submit(lambda call: _ask(here.agent, call, asking, made), call) for call in calls]
+            for future in as_completed(asked):
                 if (answer := future.result()) is not None:
                     yield answer
     finally:
@@ -339,13 +343,13 @@ def _called(agent: Agent, call: Call, timeout: float) -> str | CallError:
         except CallError as error:
             done.put(error)
         except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end this thread unseen
-            done.put(CallError(f"{type(error).__name__}: {error}"))
+            done.put(CallError(_shown(error)))
 
     Thread(target=work, daemon=True).start()
     try:
         result = done.get(timeout=timeout)
     except queue.Empty:
         return CallError(f"no reply within {timeout:g} s")
-    if isinstance(result, str | CallError):
+    if type(result) is str or isinstance(result, CallError):
         return result
     return CallError(f"returned {type(result).__name__}, not str")

@@ -15,28 +15,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import structs
 
+from certkit.probes import records
 from certkit.probes.matching import normal
-from certkit.probes.records import (
-    LATEST,
-    Ask,
-    Band,
-    Fact,
-    Family,
-    Pair,
-    Question,
-    Task,
-    Value,
-    Variant,
-    parts,
-    surface,
-)
+from certkit.probes.records import Ask, Fact, Pair, Question, Task, Value, Variant, parts, surface
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 NEAR: Final = 0.2
 """How much longer the last turn of a twin may be than the other's, as a share of the longer."""
-_NAMES: Final = (*(normal(name.replace("_", " ")) for name in (*Family, *Band)), normal("distractor"))
+_NAMES: Final = (
+    *(normal(name.replace("_", " ")) for name in (*records.Family, *records.Band)),
+    normal("distractor"),
+)
 _KINDS: Final = {"label": str, "number": int, "set": tuple, "pair": Pair}
 
 
@@ -166,7 +157,7 @@ def _question(task: Task, question: Question, place: str, words: str) -> Iterato
     elif solved != (gold, question.state_version):
         yield Flaw("integrity.gold", f"{place}/gold", f"{surface(gold)} of turn {question.state_version}")
     last = mentioned_last(question, words)
-    misled, latest = task.variant is Variant.DISTRACTOR, task.family in LATEST
+    misled, latest = task.variant is Variant.DISTRACTOR, task.family in records.LATEST
     kept = last == lure if misled else (last == gold) is latest
     if not kept:
         yield Flaw("integrity.recency", f"{place}/options", surface(last))

@@ -44,6 +44,8 @@ _THOUSANDS: Final = re.compile(
 )
 _QUIET: Final = r".,;:!\"'()\[\]{}*_`#/&"
 _SAME: Final = dict.fromkeys(map(ord, "‘’"), "'") | dict.fromkeys(map(ord, "“”„«»"), '"')  # noqa: RUF001
+_MARK: Final = re.compile(r"(?m)^[ \t]*(?:[-•]|[1-9][.)])[ \t]+(?=[^\W\d])")
+"""The mark of a list before a word; before a digit a hyphen may be a minus."""
 _EMPTY: Final = frozenset({"the", "it", "is", "it's", "answer", "and", "from", "by", "on", "in", "at"})
 _NOT: Final = re.compile(
     r" (?:not|no|never|nor|neither|none|nobody|cannot|\S+n't|without|except|unless|instead|rather|wrong) "
@@ -51,9 +53,9 @@ _NOT: Final = re.compile(
 _LETTER: Final = "[0-9a-z\x80-\U0010ffff]"
 _BREAK: Final = "\x1f"
 # A point or comma before a digit is a word, and so is a hyphen but within a word: 12 is not .12, -12 or 12-;
-# and an exclamation mark before a word, as it negates in code.
+# and an exclamation mark before a word, as it negates in code. A box that is not ticked is a word.
 _WORD: Final = re.compile(
-    rf"{_BREAK}|{_LETTER}+(?:'{_LETTER}+)*|[.,](?=[0-9])"
+    rf"{_BREAK}|\[ *\]|\( *\)|{_LETTER}+(?:'{_LETTER}+)*|[.,](?=[0-9])"
     rf"|!(?=[ {_QUIET}]{{0,9}}{_LETTER})|(?<!{_LETTER})-|-(?!{_LETTER})|[^\s{_QUIET}-]"
 )
 
@@ -95,7 +97,7 @@ def judge(question: Question, text: str, *, mode: Mode) -> Reading:
         breach = "\n" in text.strip() or len(text.split()) > MAX_WORDS
     if given is None:
         *earlier, last = _SAID.split(text)
-        before, given = "\n".join(earlier), [last]
+        before, given = "\n".join(earlier), [_MARK.sub("", last)]
     elif document:
         given = [*given, str(document)]
     said, before = words(_BREAK.join(given)), words(before)
@@ -107,10 +109,16 @@ def judge(question: Question, text: str, *, mode: Mode) -> Reading:
         verdict, reason = Verdict.UNCLEAR, "names the right option and others"
     elif _named(question, before) or _NOT.search(before):
         verdict, reason = Verdict.UNCLEAR, "names an option or negates before the answer"
-    elif {*said.split(" ")} <= {_BREAK}.union(*(normal(part).split(" ") for part in parts(question.gold))):
-        verdict, reason = Verdict.MATCH, "says the right option alone"
-    else:
+    elif not {*said.split(" ")} <= {_BREAK}.union(
+        *(normal(part).split(" ") for part in parts(question.gold))
+    ):
         verdict, reason = Verdict.UNCLEAR, "says more than the right option"
+    elif question.kind == "pair" and not all(
+        normal(part) in words(text) for part, text in zip(parts(question.gold), given, strict=False)
+    ):
+        verdict, reason = Verdict.UNCLEAR, "gives the value as the source"
+    else:
+        verdict, reason = Verdict.MATCH, "says the right option alone"
     return Reading(
         verdict=verdict,
         reason=reason,

@@ -43,6 +43,33 @@ def raises(_: str) -> str:
     raise SystemExit(3)
 
 
+class HiddenError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("hidden")
+
+
+class Worded(str):
+    __slots__ = ()
+
+    def encode(self, *_: object, **__: object) -> bytes:
+        raise RuntimeError("no bytes")
+
+
+def raises_what_cannot_be_shown(_: str) -> str:
+    raise HiddenError
+
+
+def returns_what_only_looks_like_text(_: str) -> str:
+    return Worded("x")
+
+
+def fails_at_first(prompt: str) -> str:
+    PROMPTS.append(prompt)
+    if len(PROMPTS) <= 4:
+        raise ValueError("filtered")
+    return "x"
+
+
 def sleeps(_: str) -> str:
     time.sleep(5)
     return "late"

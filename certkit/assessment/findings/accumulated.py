@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from msgspec import structs
 
 from certkit.assessment.drift.contrast import adjusted, contrast, observed
@@ -74,7 +75,7 @@ def _result(part: Part, judged: Assessment) -> BundleResult:
         last_run=moment(times.last),
         records=judged.counts.records,
         fault_runs=judged.counts.fault_runs,
-        successes=sum(cell.tally.success for cell in part.summary.select() if cell.is_fault),
+        successes=_under_faults(part)[0],
         table=judged.verdict.table,
         bounded=judged.verdict.bounded,
     )
@@ -90,25 +91,14 @@ def _of_parts(pooled: Assessment, alone: Sequence[Assessment]) -> Iterator[Findi
 
 def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding]:
     """Tell where r_op is lower in a later bundle than in an earlier one, or why that cannot be told."""
-    if not accumulation.ordered:
-        yield finding(
-            "periods-not-compared",
-            "whether success fell from one bundle to the next is not known: their order in time is not",
-        )
-        return
-    named = list(enumerate(accumulation.parts, 1))
-    pairs = [
-        (earlier, later, *compared)
-        for (earlier, first), (later, second) in combinations(named, 2)
-        if (compared := _compared(first, second)) is not None
-    ]
-    possible = len(named) * (len(named) - 1) // 2
-    if len(pairs) < possible:
-        yield finding(
-            "periods-not-compared",
-            f"{possible - len(pairs)} of {possible} pairs of bundles cannot be compared: they share no domain"
-            f" and fault condition, or hold fewer than {LEAST} tasks",
-        )
+    pairs, apart = [], []
+    for (earlier, first), (later, second) in combinations(enumerate(accumulation.parts, 1), 2):
+        if accumulation.ordered and (compared := _compared(first, second)) is not None:
+            pairs.append((earlier, later, *compared))
+        else:
+            apart.append((first, second))
+    if apart:
+        yield _unknown(apart, len(pairs) + len(apart), float(_margin(pooled)), ordered=accumulation.ordered)
     p = adjusted([change.p_loss for *_, change in pairs])
     worse = [
         (chance, earlier, later, sides)
@@ -125,6 +115,36 @@ def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding
             f" (n {runs[1]:,}, bundle {later}), p {chance:.2g}{more}: the pooled rate says more"
             " than the agent now does",
         )
+
+
+def _unknown(apart: Sequence[tuple[Part, Part]], possible: int, margin: float, *, ordered: bool) -> Finding:
+    """Return the finding about pairs that nothing compares: serious where success over all their runs fell.
+
+    Runs count as independent there, so that it is serious rather too often than too rarely.
+    """
+    from scipy.special import ndtr  # noqa: PLC0415 - heavy
+
+    y, n = np.array([[_under_faults(part) for part in pair] for pair in apart], float).T  # side by pair
+    fall = y[0] / np.maximum(n[0], 1) - y[1] / np.maximum(n[1], 1)
+    fall = fall if ordered else abs(fall)
+    mean = y.sum(axis=0) / np.maximum(n.sum(axis=0), 1)
+    error = np.sqrt(mean * (1 - mean) * (1 / np.maximum(n, 1)).sum(axis=0))
+    known = (error > 0) & n.all(axis=0)
+    p = np.array(adjusted(np.where(known, ndtr(-fall / np.where(known, error, 1)), 1).tolist()))
+    worst = float(fall[p <= LEVEL].max(initial=0))
+    serious = worst > 0 and reaches(worst, margin)
+    share = f"they share no domain and fault condition, or hold fewer than {LEAST} tasks"
+    why = share if ordered else "their order in time is not known"
+    message = f"{len(apart)} of {possible} pairs of bundles cannot be compared: {why}"
+    if serious:
+        message += f"; over all runs under faults success differs by {worst:.1%}"
+    return finding("periods-not-compared", message, Severity.SERIOUS if serious else Severity.WARNING)
+
+
+def _under_faults(part: Part) -> tuple[int, int]:
+    """Return the successes and the runs under faults."""
+    faults = [cell.tally for cell in part.summary.select() if cell.is_fault]
+    return sum(tally.success for tally in faults), sum(tally.runs for tally in faults)
 
 
 def _margin(pooled: Assessment) -> Fraction:

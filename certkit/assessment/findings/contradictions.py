@@ -59,7 +59,8 @@ def contradictions(judged: Judged) -> Iterator[Finding]:
     yield from _names(view)
     yield from _oracles(view)
     yield from _pace(view)
-    yield from _held_out(judged)
+    yield from _held_out(judged.view)
+    yield from _elsewhere(judged)
     yield from _repeats(judged)
     yield from _undeclared(judged)
 
@@ -78,7 +79,7 @@ def _mix(view: View) -> Iterator[Finding]:
             "own-conditions-dominate",
             f"{sum(extra.values()):,} of {many(total, 'fault run')} are under conditions of the"
             f" evaluator's own ({names(sorted(extra))}): the tier table says nothing about them",
-            Severity.SERIOUS if share > HALF else Severity.WARNING,
+            _graded(share),
         )
     kinds = [name for name, count in counts.items() if name not in extra and count >= KIND_SHARE * total]
     if len(kinds) < KINDS:
@@ -110,13 +111,16 @@ def _left_out(view: View) -> Iterator[Finding]:
     if not left_out:
         return
     share = Fraction(left_out, total)
-    severity = Severity.SERIOUS if share > HALF else Severity.WARNING if share > TENTH else Severity.INFO
     yield finding(
         "faults-left-out",
         f"in {left_out:,} of {many(total, 'fault run')} ({float(share):.1%}) the fault never took hold: they"
         " count as runs under faults and are left out of the failure resilience rate (frr)",
-        severity,
+        _graded(share),
     )
+
+
+def _graded(share: Fraction) -> Severity:
+    return Severity.SERIOUS if share > HALF else Severity.WARNING if share > TENTH else Severity.INFO
 
 
 def _attacks(view: View) -> Iterator[Finding]:
@@ -127,11 +131,12 @@ def _attacks(view: View) -> Iterator[Finding]:
             " adversarial resistance counts them as failures, operational reliability (r_op) as successes",
         )
     tally = view.condition(Condition.ADVERSARIAL)
-    if tally.landed and Fraction(tally.not_landed, tally.runs) > HALF:
+    if tally.landed and tally.not_landed:
         yield finding(
             "attacks-left-out",
             f"{tally.not_landed:,} of {many(tally.runs, 'adversarial run')} are declared as attacks that"
             f" never reached the agent: its resistance rests on the other {tally.landed:,}",
+            _graded(Fraction(tally.not_landed, tally.runs)),
         )
 
 
@@ -229,29 +234,36 @@ def _pace(view: View) -> Iterator[Finding]:
             return
 
 
-def _held_out(judged: Judged) -> Iterator[Finding]:
-    view = judged.view
+def _held_out(view: View) -> Iterator[Finding]:
     records, novel, fault = view.summary.records, view.novel, view.fault
-    held_out = records - view.total.runs
-    if not held_out:
-        return
-    yield finding(
-        "held-out-runs",
-        f"{held_out:,} of {records:,} runs are held-out faults (split novel_fault), which no row counts;"
-        f" under faults {novel.success:,} of {novel.runs:,} succeed, of those that count"
-        f" {fault.success:,} of {fault.runs:,}",
-    )
+    if held_out := records - view.total.runs:
+        yield finding(
+            "held-out-runs",
+            f"{held_out:,} of {records:,} runs are held-out faults (split novel_fault), which no row counts;"
+            f" under faults {novel.success:,} of {novel.runs:,} succeed, of those that count"
+            f" {fault.success:,} of {fault.runs:,}",
+        )
+
+
+def _elsewhere(judged: Judged) -> Iterator[Finding]:
+    """Tell where success under faults attains a tier that success over all runs does not.
+
+    Failures can be moved to the nominal or the held-out runs. An agent does no worse without faults.
+    """
+    view, fault = judged.view, judged.view.fault
     if not fault.runs:
         return
+    sides = (fault, view.novel, view.nominal)
     shown = Fraction(fault.success, fault.runs)
-    rate = Fraction(fault.success + novel.success, fault.runs + novel.runs)
+    rate = Fraction(sum(side.success for side in sides), sum(side.runs for side in sides))
     attained = judged.tier(judged.profile.reading)
     lost = [tier for tier, tau in view.tau.items() if tier <= attained and shown > tau >= rate]
     if lost:
         yield finding(
-            "failures-held-out",
-            f"with the held-out faults success is {float(rate):.1%}, where Tier {min(lost)} asks for more"
-            f" than {float(view.tau[min(lost)]):.1%}",
+            "failures-elsewhere",
+            f"over all runs, nominal and held-out ones too, success is {float(rate):.1%}, under faults"
+            f" {float(shown):.1%}, and Tier {min(lost)} asks for more than {float(view.tau[min(lost)]):.1%}:"
+            " failures seem to stand among runs that the row does not count",
         )
 
 

@@ -66,14 +66,6 @@ class Gap(Part, frozen=True, kw_only=True):
     by_family: Mapping[Family, Fraction | None]
 
 
-class Repair(Part, frozen=True, kw_only=True):
-    """Of replies that give the new or the old state alone, where states change: the share of the new."""
-
-    value: Annotated[Fraction | None, Meta(description="null: no such reply")]
-    matched: Count
-    lured: Count
-
-
 class Hollow(Part, frozen=True, kw_only=True):
     """Successes with fewer than half of their probes held."""
 
@@ -176,7 +168,7 @@ class IntegrityDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:in
     full: Valued
     neural: Valued
     distractor_gap: Gap
-    repair_precision: Repair
+    repair_precision: Valued
     hollow: Hollow
     by_cell: tuple[Cell, ...]
     raters: Raters

@@ -159,14 +159,15 @@ def audit_of(
     """Return what people say of the matcher's verdicts; None where nobody audited any.
 
     `core_of` returns the core with the replies as it gets them, read as people did.
-    A reply on which the raters differ counts as unclear, unless somebody adjudicated it.
+    A reply on which the raters differ counts as unclear, unless somebody adjudicated it; so does a reply on
+    which those who adjudicated differ.
     """
-    judged: dict[Key, set[str]] = defaultdict(set)
-    for item in sorted(kept.annotations, key=lambda item: item.adjudicated is True):
+    given_by_all: dict[Key, set[str]] = defaultdict(set)
+    adjudicated: dict[Key, set[str]] = defaultdict(set)
+    for item in kept.annotations:
         if item.kind == "audit" and item.key in replies and item.verdict is not UNSET:
-            if item.adjudicated is True:
-                judged[item.key].clear()
-            judged[item.key].add(item.verdict)
+            (adjudicated if item.adjudicated is True else given_by_all)[item.key].add(item.verdict)
+    judged = given_by_all | adjudicated
     if not judged:
         return None
     verdicts = {

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from certkit.evidence.integrity.reading import Kept
     from certkit.probes.matching import Reading
-    from certkit.probes.records import Annotation, Probe, Task
+    from certkit.probes.records import Annotation, Phase, Task
 
     Scores = Mapping[str, Fraction | None]
 
@@ -66,17 +66,16 @@ def task_weight(design: Fraction, h: Fraction) -> Fraction:
     return min(max(omega, Fraction(1, 2)), Fraction(3, 2))
 
 
-def probe_weight(probe: Probe, omega: Fraction, nu: str) -> Fraction:
-    """Return w of a probe ([NS] eq. 10), by the name of ν."""
-    weight = raters.exact(probe.weight) * omega * raters.NU[nu]
+def probe_weight(alpha: float, omega: Fraction, nu: str) -> Fraction:
+    """Return w of a probe ([NS] eq. 10), by its weight α and the name of ν."""
+    weight = raters.exact(alpha) * omega * raters.NU[nu]
     return min(max(weight, Fraction(1, 10)), Fraction(3))
 
 
-def context_risk(task: Task, probe: Probe) -> Fraction:
-    """Return x ([NS] eq. 7), at most .9475."""
-    last = max(each.position for each in task.probes)
-    misled = Fraction(task.variant is Variant.DISTRACTOR, 5)
-    return Fraction(45 * probe.position, 100 * last) + Fraction(35, 100) * _PHASE[probe.phase] + misled
+def context_risk(position: int, last: int, phase: Phase, variant: Variant) -> Fraction:
+    """Return x ([NS] eq. 7), at most .9475; `last` is the largest position of the task."""
+    misled = Fraction(variant is Variant.DISTRACTOR, 5)
+    return Fraction(45 * position, 100 * last) + Fraction(35, 100) * _PHASE[phase] + misled
 
 
 @cache
@@ -88,7 +87,6 @@ def entropy(confidence: int) -> Fraction:
     )
 
 
-@lru_cache(maxsize=65_536)
 def held(reply: Reading | None, x: Fraction, h: Fraction) -> Scores:
     """Return 1 - ρ of one probe under every score ([NS] eq. 8, 9, 12); None where a term is missing."""
     ten_x = 10 * x
@@ -114,7 +112,6 @@ def held(reply: Reading | None, x: Fraction, h: Fraction) -> Scores:
     return made
 
 
-@lru_cache(maxsize=65_536)
 def mean(weights: tuple[Fraction, ...], values: tuple[Fraction | None, ...]) -> Fraction | None:
     """Return the mean of values with their weights ([NS] eq. 10, 11).
 
@@ -131,14 +128,29 @@ def scored(task: Task, replies: Mapping[Key, Reading], said: Sequence[Annotation
     h = raters.difficulty(task, said)
     omega = task_weight(raters.exact(task.priors.weight), h)
     answers = tuple(replies.get(Key(task.id, probe.id)) for probe in task.probes)
-    weights = tuple(probe_weight(probe, omega, raters.validity(task, probe, said)) for probe in task.probes)
-    probes = [
-        held(reply, context_risk(task, probe), h) for reply, probe in zip(answers, task.probes, strict=True)
-    ]
-    scores = {name: mean(weights, tuple(probe[name] for probe in probes)) for name in probes[0]}
+    terms = tuple((p.position, p.phase, p.weight, raters.validity(task, p, said)) for p in task.probes)
+    scores = dict(_scores(task.variant, h, omega, terms, answers))
     attempt = replies.get(Key(task.id, None))
     scores["success"] = None if attempt is None else Fraction(attempt.verdict is Verdict.MATCH)
     return Scored(task, attempt, answers, omega, scores)
+
+
+@lru_cache(maxsize=65_536)
+def _scores(
+    variant: Variant,
+    h: Fraction,
+    omega: Fraction,
+    terms: tuple[tuple[int, Phase, float, str], ...],
+    replies: tuple[Reading | None, ...],
+) -> Scores:
+    """Return the scores of a task from all that they depend on; `terms` are position, phase, α and ν."""
+    last = max(position for position, *_ in terms)
+    weights = tuple(probe_weight(alpha, omega, nu) for _, _, alpha, nu in terms)
+    probes = [
+        held(reply, context_risk(position, last, phase, variant), h)
+        for reply, (position, phase, _, _) in zip(replies, terms, strict=True)
+    ]
+    return {name: mean(weights, tuple(probe[name] for probe in probes)) for name in probes[0]}
 
 
 def overall(items: Iterable[Scored], name: str) -> Fraction | None:
@@ -217,7 +229,7 @@ def score(kept: Kept) -> doc.IntegrityDocument:
         distractor_gap=doc.Gap(
             value=_gap(items), by_family={family: _gap(of_families(family)) for family in Family}
         ),
-        repair_precision=_repair(of_families(Family.REPAIR, Family.STALE)),
+        repair_precision=doc.Valued(value=_repair(of_families(Family.REPAIR, Family.STALE))),
         hollow=doc.Hollow(tasks=tuple(item.task.id for item in items if _is_hollow(item))),
         by_cell=_cells(items),
         raters=doc.Raters(
@@ -241,11 +253,11 @@ def _gap(items: Sequence[Scored]) -> Fraction | None:
     return None if clean is None or misled is None else clean - misled
 
 
-def _repair(items: Sequence[Scored]) -> doc.Repair:
+def _repair(items: Sequence[Scored]) -> Fraction | None:
+    """Return the share of the new state in replies that give the new or the old one alone."""
     replies = [reply for item in items for reply in item.replies if reply]
     matched, lured = _matched(replies), sum(reply.lured for reply in replies)
-    share = Fraction(matched, matched + lured) if matched + lured else None
-    return doc.Repair(value=share, matched=matched, lured=lured)
+    return Fraction(matched, matched + lured) if matched + lured else None
 
 
 def _is_hollow(item: Scored) -> bool:

@@ -132,7 +132,7 @@ def judge_report(view: View) -> JudgeReport:
     scored = scores[raters.index(name)]
     if not scored.keys() & reference.keys():
         others = any(scored.keys() & beside.keys() for beside in scores if beside is not scored)
-        reason = f"no item that {name} scored has a reference score"
+        reason = f"no item that {name} scored has a reference score that a person gave it"
         return structs.replace(report, state="compared" if others else "uncalibrated", reason=reason)
     labelled = view.labelled or counted(calibration, name, recorded=False)
     labels, sums = labelled.all(), view.sums("r_op")

@@ -15,8 +15,8 @@ import typer
 from certkit import files
 from certkit.assessment.findings.provenance import TASKS as ABOUT_TASKS
 from certkit.assessment.integrity.document import IntegrityDocument, State
-from certkit.assessment.integrity.scores import score_integrity
-from certkit.cli.emit import emit, hint, note, progress
+from certkit.assessment.integrity.scores import score as score_kept
+from certkit.cli.emit import emit, hint, progress
 from certkit.cli.options import AGENT, AGENT_VERSION, NAME, OUT, SEED, BundleFolder, NoSeal, Out
 from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
@@ -24,7 +24,7 @@ from certkit.evidence.bundle.folder import open_bundle, seal
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import generate_probes, run_probes
-from certkit.evidence.integrity.sheets import EACH, MAX_SHEET, keep, take
+from certkit.evidence.integrity.sheets import EACH, MAX_SHEET, allowed, keep, take
 from certkit.evidence.integrity.sheets import sheet as write_sheet
 from certkit.probes.agents import Asking
 from certkit.probes.generate import INSTANCES
@@ -64,8 +64,7 @@ def generate(
     """
     inventory = generate_probes(out, seed=seed, instances=instances, withhold=withhold)
     told = f"{out}: {many(48 * instances, 'task')} with {many(102 * instances, 'probe')}"
-    emit(inventory, [told])
-    note(f"hint: certkit probes run {out} --agent command:./my-agent -o bundle")
+    emit(inventory, [told], hints=[f"certkit probes run {out} --agent command:./my-agent -o bundle"])
 
 
 def run(
@@ -120,13 +119,13 @@ def run(
         )
     again = ran.errors or ran.left
 
-    def screen() -> Iterator[str]:
-        yield f"{out}: {ran.answered:,} answered, {ran.errors:,} failed, {ran.left:,} left to ask"
-        if ran.digest:
-            yield ran.digest
-        note("hint: run the same command again to go on" if again else f"hint: certkit probes score {out}")
-
-    emit(ran, screen(), code=Exit.INSUFFICIENT if again else Exit.OK)
+    told = f"{out}: {ran.answered:,} answered, {ran.errors:,} failed, {ran.left:,} left to ask"
+    emit(
+        ran,
+        [told, *([ran.digest] if ran.digest else [])],
+        code=Exit.INSUFFICIENT if again else Exit.OK,
+        hints=["run the same command again to go on" if again else f"certkit probes score {out}"],
+    )
 
 
 def score(folder: BundleFolder) -> None:
@@ -137,17 +136,18 @@ def score(folder: BundleFolder) -> None:
 
     Example: certkit probes score bundle
     """
-    is_tasks = not (folder / MANIFEST_NAME).exists() and (folder / FOLDER).is_dir()
+    kept = read(folder) if (folder / FOLDER).is_dir() else None
+    is_tasks = kept is not None and not (folder / MANIFEST_NAME).exists()
     if not is_tasks:
         open_bundle(folder, progress=progress())
-    if is_tasks or not (folder / FOLDER).is_dir():
+    if kept is None or is_tasks:
         raise UnavailableError(
             "integrity.missing",
             "these are tasks, and no run of them" if is_tasks else f"the bundle holds no {FOLDER}/",
             where=str(folder),
             hint="certkit probes generate -o tasks\ncertkit probes run tasks --agent SPEC -o bundle",
         )
-    scored = score_integrity(folder)
+    scored = score_kept(kept)
     code = Exit.OK if scored.state is State.MEASURED else Exit.INSUFFICIENT
     emit(scored, _scored(scored), code=code)
 
@@ -183,15 +183,15 @@ def sheet(
     if path is out:
         data, rows = write_sheet(kept, kind)
         files.write(path, data, overwrite=False)
-        words = "to fill in"
+        words, hints = "to fill in", [allowed(kind)]
     else:
         data = files.read(path, limit=MAX_SHEET)
         taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(path))
         keep(folder, kept, taken)
         digest = seal(folder).facts.digest if bundle.facts.sealed else None
-        rows, words = len(taken), "taken in"
+        rows, words, hints = len(taken), "taken in", []
     told = [f"{path}: {many(rows, 'row')} {words}", *([digest] if digest else [])]
-    emit(ProbesSheet(sheet=path, rows=rows, digest=digest), told)
+    emit(ProbesSheet(sheet=path, rows=rows, digest=digest), told, hints=hints)
 
 
 def _scored(scored: IntegrityDocument) -> Iterator[str]:

@@ -16,7 +16,6 @@ from collections.abc import Mapping  # noqa: TC003 - msgspec resolves annotation
 from fractions import Fraction
 from functools import cache
 from hashlib import sha256
-from heapq import nsmallest
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
@@ -30,7 +29,7 @@ from certkit.evidence.records.record import USER_FIELD, Name
 from certkit.evidence.records.schema import line_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -65,7 +64,11 @@ class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ]
     score: Annotated[Score, Meta(description="from `low` to `high`; or true, false")]
     reference: Annotated[
-        Score | None, Meta(description="the score that the item truly deserves; one for all lines of an item")
+        Score | None,
+        Meta(
+            description="the score that the item truly deserves, between those that people gave it;"
+            " one for all lines of an item"
+        ),
     ] = None
     kind: Annotated[
         Kind | None, Meta(description="default: judge for the judge of the manifest, human for all others")
@@ -112,7 +115,7 @@ class Calibration(Struct, frozen=True, kw_only=True, eq=False):
     `items` and `raters` are sorted by name. `domains` and `reference` (int64, `ABSENT` where unknown) have
     an element per item, and so do `conditions`, `passed` (the recorded outcome is a success) and `tasks` (the
     hash of the task or family), once the items were found among the runs. `drawn` tells whether the items
-    with a reference are those of `drawn_runs`. The int64 arrays `item`, `rater` (both
+    with a reference come first in `label_order`. The int64 arrays `item`, `rater` (both
     indices) and `score` have an element per rating, sorted by item and rater.
     """
 
@@ -138,14 +141,20 @@ class Calibration(Struct, frozen=True, kw_only=True, eq=False):
         )
 
 
-def drawn_runs(run_ids: Iterable[str], m: int) -> tuple[str, ...]:
-    """Return the `m` runs that a person labels: those with the smallest SHA-256(seed ‖ run_id).
+def label_order(records: Iterable[bytes]) -> list[str]:
+    """Return the run ids of a bundle in the order in which a person labels them: by SHA-256(seed ‖ run_id).
 
-    The seed is the SHA-256 of all run ids, sorted, with a line feed after each, so that nobody chooses it.
+    `records` are the lines of its record files. The seed is the SHA-256 of what all of them hold but
+    `human_checked`, sorted, so that ids which are moved to other runs are drawn anew.
     """
-    ids = sorted(run_ids)
-    seed = sha256("".join(f"{name}\n" for name in ids).encode()).digest()
-    return tuple(nsmallest(m, ids, key=lambda name: sha256(seed + name.encode()).digest()))
+    ids, prints = [], []
+    for line in records:
+        record = msgspec.json.decode(line)
+        record.pop("human_checked", None)
+        ids.append(str(record["run_id"]))
+        prints.append(sha256(msgspec.json.encode(record, order="sorted")).digest())
+    seed = sha256(b"".join(sorted(prints))).digest()
+    return sorted(ids, key=lambda name: sha256(seed + name.encode()).digest())
 
 
 @cache
@@ -323,20 +332,29 @@ class Ratings:
 
         keys = sorted(self._ratings)
         items, raters = sorted({item for item, _ in keys}), sorted(self._raters)
+        kinds: dict[str, Kind] = {
+            name: self._of("kind", name, "judge" if name == judge else "human") for name in raters
+        }
+        people: dict[str, list[int]] = {}
+        for (item, rater), (score, _) in self._ratings.items():
+            if kinds[rater] == "human":
+                people.setdefault(item, []).append(score)
         places = [{name: at for at, name in enumerate(names)} for names in (items, raters)]
         return Calibration(
             items=tuple(items),
             domains=tuple(self._of("domain", name) for name in items),
-            reference=np.array([self._of("reference", name, ABSENT) for name in items], np.int64),
-            raters=tuple(
-                Rater(name=name, kind=self._of("kind", name, "judge" if name == judge else "human"))
-                for name in raters
-            ),
+            reference=np.array([self._reference(name, people.get(name, ())) for name in items], np.int64),
+            raters=tuple(Rater(name=name, kind=kinds[name]) for name in raters),
             item=np.array([places[0][item] for item, _ in keys], np.int64),
             rater=np.array([places[1][rater] for _, rater in keys], np.int64),
             score=np.array([self._ratings[key][0] for key in keys], np.int64),
             scale=self.scale,
         )
+
+    def _reference(self, item: str, people: Sequence[int]) -> int:
+        """Return the reference score of an item: between the scores that `people` gave it, else absent."""
+        reference = int(self._of("reference", item, ABSENT))
+        return reference if people and min(people) <= reference <= max(people) else ABSENT
 
     def _of(self, field: str, owner: str, default: Any = None) -> Any:
         return self._stated.get((field, owner), (default,))[0]

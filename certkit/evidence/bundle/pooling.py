@@ -8,10 +8,10 @@ agents, or measured or judged in different ways, and repeated records are refuse
     pooled.summary, pooled.facts             # as for a single bundle
     pooled.parts[0].facts.digest             # each bundle alone, in the order of time
 
-Bundles are ordered by time, then by digest, never by the order of the arguments, so that nobody can choose
-which runs come last. `sequence` counts within a bundle: runs are ordered bundle after bundle. Where periods
-overlap, runs are ordered by their start times. Where the time of a bundle is unknown the runs have no order,
-and the summary gives the reason.
+Bundles are ordered by the median of their start times (else the middle of their period), then by digest,
+never by the order of the arguments, so that nobody can choose which runs come last. `sequence` counts within
+a bundle: runs are ordered bundle after bundle. Where periods overlap, runs are ordered by their start times.
+Where the time of a bundle is unknown the runs have no order, and the summary gives the reason.
 
 What manifests state differently is not stated for the whole. Of an attested measurement the lowest value
 counts.
@@ -61,7 +61,7 @@ class Part(Struct, frozen=True, kw_only=True, eq=False):
 class Accumulation(Struct, frozen=True, kw_only=True, eq=False):
     """Pooled bundles.
 
-    `ordered`: `parts` are in the order of time and do not overlap.
+    `ordered`: the time of every part is known, and `parts` are in that order.
     """
 
     facts: Facts
@@ -81,7 +81,7 @@ def accumulate(bundles: Sequence[Bundle], *, progress: Progress = SILENT) -> Acc
     _refuse_others(bundles)
     _refuse_copies(bundles)
     read = [_read(bundle, progress) for bundle in bundles]
-    read.sort(key=lambda item: (item.span or (_NEVER, _NEVER), item.part.facts.digest))
+    read.sort(key=lambda item: (item.middle, item.part.facts.digest))
     sequences, reason = _sequences(read)
     pool = Merge()
     for item in read:
@@ -97,7 +97,6 @@ def accumulate(bundles: Sequence[Bundle], *, progress: Progress = SILENT) -> Acc
     pool.forget_names()
     parts = tuple(item.part for item in read)
     summary = pool.summary(unordered=reason, parts=[part.summary.records for part in parts])
-    ordered = _one_after_another(read)
     manifest = _manifest([part.facts.manifest for part in parts])
     return Accumulation(
         facts=_facts(bundles, parts, manifest),
@@ -115,7 +114,7 @@ def accumulate(bundles: Sequence[Bundle], *, progress: Progress = SILENT) -> Acc
             ),
         ),
         parts=parts,
-        ordered=ordered,
+        ordered=all(item.span is not None for item in read),
     )
 
 
@@ -127,6 +126,7 @@ class _Read(Struct, frozen=True, kw_only=True, eq=False):
     merge: Merge
     part: Part
     span: Span | None
+    middle: int
 
 
 def _read(bundle: Bundle, progress: Progress) -> _Read:
@@ -139,11 +139,14 @@ def _read(bundle: Bundle, progress: Progress) -> _Read:
     except InputError as error:
         error.where = f"{bundle.root}/{error.where}" if error.where else str(bundle.root)
         raise
+    span, started = _span(summary.times, summary.records, bundle.manifest), merge.run("started")
+    timed = len(started) > 0 and bool((started != ABSENT).all())
     return _Read(
         bundle=bundle,
         merge=merge,
         part=Part(facts=bundle.facts, summary=summary),
-        span=_span(summary.times, summary.records, bundle.manifest),
+        span=span,
+        middle=_NEVER if span is None else int(np.median(started)) if timed else sum(span) // 2,
     )
 
 

@@ -44,6 +44,8 @@ MAX_COLUMNS: Final = 10_000
 """Distinct columns that fill no field, at most."""
 
 _SHOWN: Final = 12
+MAX_RULE: Final = 512
+"""Characters of a success rule in a manifest."""
 _READINGS: Final = ("strict", "utility")
 
 
@@ -210,6 +212,10 @@ class Mapper:
         if text == OTHERWISE:
             return lambda _: True
         expression = self._values.expression(text, place)
+        if not expression.paths:
+            message = f"{place}: {text!r} names no column, and says the same of every row"
+            hint = "a value on every record stands under `[constants]`"
+            raise InputError("import.mapping", message, where="the mapping", hint=hint)
         self._paths |= dict.fromkeys(expression.paths, False)
         return expression
 
@@ -263,7 +269,11 @@ class Mapper:
         """Raise `InputError` ``import.mapping`` where no row has a path of the mapping."""
         if absent := [path for path, met in self._paths.items() if not met]:
             paths = ", ".join(f"{visible('.'.join(path))!r}{near(path[0], self._keys)}" for path in absent)
-            raise InputError("import.mapping", f"no row has what the mapping names: {paths}", where=name)
+            message = f"no row has what the mapping names: {paths}"
+            if not self._tabular:
+                keys = ", ".join(map(visible, self._keys))
+                message = f"a mapping can read {keys} in rows of this format, and not {paths}"
+            raise InputError("import.mapping", message, where=name)
 
     def account(self, draft: Draft, details: dict[str, str]) -> None:
         """Note which columns filled which fields or were left out."""
@@ -280,6 +290,9 @@ class Mapper:
     def state(self, draft: Draft) -> None:
         """State in a bundle what the mapping says of the protocol, and which choices made its records."""
         draft.protocol |= self.mapping.protocol.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        if (rule := self._rule()) is not None:
+            rule = visible(rule)
+            draft.protocol["success_rule"] = rule if len(rule) <= MAX_RULE else rule[: MAX_RULE - 1] + "…"
         for name in CHOICES:
             if (value := getattr(self._options, name)) is not None:
                 draft.options[name] = visible(value)[:500]
@@ -287,6 +300,19 @@ class Mapper:
             draft.options["mapping"] = visible(self._options.mapping.name)
         elif self.mapping != Mapping():
             draft.options["mapping"] = "as --suggest writes it"
+
+    def _rule(self) -> str | None:
+        """Return how the user reads the outcome, None where the importer's own reading counts."""
+        mapping, success = self.mapping, self._options.success
+        if success not in {None, *_READINGS}:
+            return success
+        if cases := mapping.when.get("outcome"):
+            return "; ".join(f"{value}: {test}" for value, test in cases.items())
+        if "outcome" in mapping.constants:
+            return f"{mapping.constants['outcome']} on every run"
+        if self._tabular or "outcome" not in mapping.columns:
+            return None
+        return f"{mapping.columns['outcome']}, read by {_toml(mapping.values.get('outcome', {}))}"
 
 
 def _blank(run: Run, field: str, column: str, raw: Any) -> Fault:

@@ -14,29 +14,14 @@ import msgspec
 from msgspec import UNSET, Struct, structs
 
 from certkit import canonical, files
-from certkit.errors import CODES, InputError
-from certkit.evidence.reading.lines import shown, split_lines
+from certkit.errors import CODES
+from certkit.evidence.reading.lines import object_on, shown, split_lines
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
+from certkit.probes import records
 from certkit.probes.generate import generate, line
 from certkit.probes.lint import lint
 from certkit.probes.matching import Reading, judge, thousandths
-from certkit.probes.records import (
-    ANNOTATIONS,
-    ANSWERS,
-    FOLDER,
-    INVENTORY,
-    RUN,
-    TASKS,
-    Annotation,
-    Answer,
-    Inventory,
-    Key,
-    Mode,
-    Run,
-    Task,
-    asked,
-    commitment,
-)
+from certkit.probes.records import Annotation, Answer, Inventory, Key, Mode, Run, Task, asked, commitment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_FILE: Final = 256 * 1024 * 1024
 MAX_LINE: Final = 256 * 1024
-_NAMES: Final = (INVENTORY, TASKS, RUN, ANSWERS, ANNOTATIONS)
+_NAMES: Final = (records.INVENTORY, records.TASKS, records.RUN, records.ANSWERS, records.ANNOTATIONS)
 _STATED: Final = ("confidence", "success_probability", "retrieval_risk", "neural_conflict")
 _NEEDS: Final = {"difficulty": "rating", "construct": "family", "audit": "verdict"}
 
@@ -89,7 +74,7 @@ def read(root: Path) -> Kept:
 
     Raises `IntegrityFaultsError`, or `InputError` ``file.missing`` where there are no tasks.
     """
-    return _Reader(root / FOLDER).read()
+    return _Reader(root / records.FOLDER).read()
 
 
 class _Reader:
@@ -105,22 +90,24 @@ class _Reader:
                 self._fault(name, 1, "", "integrity.file-name", f"a file {', '.join(_NAMES)}", actual)
             else:
                 self._data[name] = files.read(path, limit=MAX_FILE)
-        for name in (INVENTORY, TASKS):
+        for name in (records.INVENTORY, records.TASKS):
             if name not in self._data:  # a file that is not there is an error of its own
                 self._data[name] = b"" if self._faults else files.read(folder / name, limit=MAX_FILE)
 
     def read(self) -> Kept:
         before = self._faults.total
-        inventory = self._checked(INVENTORY, 1, self._data[INVENTORY], Inventory)
+        inventory = self._checked(records.INVENTORY, 1, self._data[records.INVENTORY], Inventory)
         tasks = () if inventory is None else self._tasks(inventory)
         sound = self._faults.total == before
         questions = {key for key, _, _ in asked(tasks)} if sound else None
-        run = self._checked(RUN, 1, self._data[RUN], Run) if RUN in self._data else None
-        digest = canonical.digest(self._data[INVENTORY])
+        run = (
+            self._checked(records.RUN, 1, self._data[records.RUN], Run) if records.RUN in self._data else None
+        )
+        digest = canonical.digest(self._data[records.INVENTORY])
         if run is not None and run.inventory != digest:
-            self._fault(RUN, 1, "/inventory", "integrity.inventory", digest, run.inventory)
-        if ANSWERS in self._data and RUN not in self._data:
-            self._fault(RUN, 1, "", "integrity.inventory", "run.json beside answers.jsonl", "nothing")
+            self._fault(records.RUN, 1, "/inventory", "integrity.inventory", digest, run.inventory)
+        if records.ANSWERS in self._data and records.RUN not in self._data:
+            self._fault(records.RUN, 1, "", "integrity.inventory", "run.json beside answers.jsonl", "nothing")
         answers = self._answers(questions)
         annotations = self._annotations(questions)
         if self._faults or inventory is None:
@@ -130,7 +117,7 @@ class _Reader:
     def _fault(self, name: str, number: int, *parts: str) -> None:
         """Note a fault by its pointer and code, what is expected, and what is found."""
         pointer, code, expected, actual = parts
-        where = f"{FOLDER}/{name}"
+        where = f"{records.FOLDER}/{name}"
         self._faults.note(
             [Fault(file=where, line=number, pointer=pointer, code=code, expected=expected, found=actual)]
         )
@@ -142,19 +129,18 @@ class _Reader:
 
     def _checked(self, name: str, number: int, text: bytes, kind: type[Item]) -> Item | None:
         """Return the document in a text, or None once its fault is noted."""
-        value: Any = None
+        value = object_on(text, number, most=MAX_LINE, code="integrity.line")
+        if isinstance(value, list):
+            self._faults.note([structs.replace(fault, file=f"{records.FOLDER}/{name}") for fault in value])
+            return None
         try:
-            value = canonical.loads(text, max_bytes=MAX_LINE)
             return msgspec.convert(value, kind, strict=True)
-        except InputError as error:
-            reason = f"{error.message} ({error.code})"
-            self._fault(name, number, "", "integrity.line", "one strict JSON object", reason)
         except msgspec.ValidationError as error:
             self._fault(name, number, *_field_fault(value, str(error)))
         return None
 
     def _tasks(self, inventory: Inventory) -> tuple[Task, ...]:
-        data, n = self._data[TASKS], inventory.instances
+        data, n = self._data[records.TASKS], inventory.instances
         self._check_inventory(inventory, canonical.digest(data))
         if inventory.seed is not None and n is not None:
             right = generate(seed=inventory.seed, instances=n)
@@ -162,19 +148,21 @@ class _Reader:
             for number, (expected, actual) in enumerate(pairs, 1):
                 if expected != actual:
                     wrong = "the task that the generator gives", "another" if actual else "none"
-                    self._fault(TASKS, number, "", "integrity.not-generated", *wrong)
+                    self._fault(records.TASKS, number, "", "integrity.not-generated", *wrong)
             return right
-        numbered = list(self._lines(TASKS, Task))
+        numbered = list(self._lines(records.TASKS, Task))
         tasks = tuple(task for _, task in numbered)
         for index, flaw in lint(tasks):
             rule = (flaw.pointer, flaw.rule, f"no task where {CODES[flaw.rule]}", flaw.found[:200])
-            self._fault(TASKS, numbered[index][0], *rule)
+            self._fault(records.TASKS, numbered[index][0], *rule)
         places = dict[str, int]()
         for number, task in numbered:
             if places.setdefault(task.id, number) != number:
-                self._fault(TASKS, number, "/id", "integrity.repeated", "an id of no other task", task.id)
+                self._fault(
+                    records.TASKS, number, "/id", "integrity.repeated", "an id of no other task", task.id
+                )
         if not tasks:
-            self._fault(TASKS, 1, "", "integrity.line", "at least one task", "none")
+            self._fault(records.TASKS, 1, "", "integrity.line", "at least one task", "none")
         return tasks
 
     def _check_inventory(self, inventory: Inventory, digest: str) -> None:
@@ -182,36 +170,45 @@ class _Reader:
         told = [item is not None for item in (inventory.seed_commitment, inventory.instances)]
         if told != [generated, generated] or (inventory.seed is not None and not generated):
             expected = "seed, commitment and instances with a generator, and no other"
-            self._fault(INVENTORY, 1, "/generator", "integrity.inventory", expected, f"{inventory.generator}")
-        if inventory.seed is not None and (right := commitment(inventory.seed)) != inventory.seed_commitment:
-            stated = f"{inventory.seed_commitment}"
-            self._fault(INVENTORY, 1, "/seed_commitment", "integrity.inventory", right, stated)
-        if digest != inventory.tasks_digest:
-            parts = f"{digest} of {TASKS}", inventory.tasks_digest
-            self._fault(INVENTORY, 1, "/tasks_digest", "integrity.inventory", *parts)
+            self._fault(
+                records.INVENTORY, 1, "/generator", "integrity.inventory", expected, f"{inventory.generator}"
+            )
+        right = inventory.seed_commitment if inventory.seed is None else commitment(inventory.seed)
+        for pointer, expected, actual in (
+            ("/seed_commitment", f"{right}", f"{inventory.seed_commitment}"),
+            ("/tasks_digest", digest, inventory.tasks_digest),
+        ):
+            if expected != actual:
+                self._fault(records.INVENTORY, 1, pointer, "integrity.inventory", expected, actual)
 
     def _answers(self, questions: set[Key] | None) -> dict[Key, Answer]:
         answers: dict[Key, Answer] = {}
-        for number, answer in self._lines(ANSWERS, Answer):
-            self._known(ANSWERS, number, answer.key, questions)
+        for number, answer in self._lines(records.ANSWERS, Answer):
+            self._known(records.ANSWERS, number, answer.key, questions)
             if (answer.status == "answered") != (answer.text is not UNSET):
                 expected = "text exactly where the status is answered"
-                self._fault(ANSWERS, number, "/text", "integrity.field", expected, f"status {answer.status}")
+                self._fault(
+                    records.ANSWERS, number, "/text", "integrity.field", expected, f"status {answer.status}"
+                )
             if answers.setdefault(answer.key, answer) is not answer:
-                self._fault(ANSWERS, number, "", "integrity.repeated", "one reply to a question", "a second")
+                self._fault(
+                    records.ANSWERS, number, "", "integrity.repeated", "one reply to a question", "a second"
+                )
         return answers
 
     def _annotations(self, questions: set[Key] | None) -> tuple[Annotation, ...]:
         kept: dict[tuple[str, str, str, str], Annotation] = {}
-        for number, item in self._lines(ANNOTATIONS, Annotation):
-            self._known(ANNOTATIONS, number, item.key, questions)
+        for number, item in self._lines(records.ANNOTATIONS, Annotation):
+            self._known(records.ANNOTATIONS, number, item.key, questions)
             need = _NEEDS[item.kind]
             if getattr(item, need) is UNSET and (need != "rating" or item.valid is UNSET):
-                self._fault(ANNOTATIONS, number, f"/{need}", "integrity.field", f"a {need}", "nothing")
+                self._fault(
+                    records.ANNOTATIONS, number, f"/{need}", "integrity.field", f"a {need}", "nothing"
+                )
             place = (item.kind, item.key.task, item.key.probe or "", item.rater)
             if kept.setdefault(place, item) is not item:
                 expected = f"one {item.kind} line of {shown(item.rater)} on a question"
-                self._fault(ANNOTATIONS, number, "/rater", "integrity.repeated", expected, "a second")
+                self._fault(records.ANNOTATIONS, number, "/rater", "integrity.repeated", expected, "a second")
         return tuple(kept[key] for key in sorted(kept))
 
     def _known(self, name: str, number: int, key: Key, questions: set[Key] | None) -> None:

@@ -92,10 +92,10 @@ def run_probes(
         raise UsageError("file.exists", "exists and is no folder of a run", where=str(out), hint=_HINT)
     with files.locked(out):
         kept = _held(out, run)
-        answers = {key: answer for key, answer in kept.answers.items() if answer.status == "answered"}
-        if len(answers) < len(kept.answers):  # what failed is asked again
+        questions, answers = list(records.asked(kept.tasks)), kept.answers
+        if len(answers) == len(questions):  # what failed is asked again once everything was asked
+            answers = {key: answer for key, answer in answers.items() if answer.status == "answered"}
             files.write(path, b"".join(map(line, answers.values())))
-        questions = list(records.asked(kept.tasks))
         waiting = [question for question in questions if question[0] not in answers]
         progress.start("asking", len(waiting), "questions")
         with files.appending(path) as append:

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from certkit import files
 from certkit.errors import InputError, UsageError
@@ -39,9 +40,12 @@ EACH: Final[dict[Kind, int]] = {"difficulty": 1_000_000, "construct": 6, "audit"
 """Rows that are drawn of every cell: of family × variant × band, of family, of verdict × family × style."""
 MAX_SHEET: Final = 64 * 1024 * 1024
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-_EXPECTED: Final = (
-    f"rating 1 to 5, valid yes or no, a family ({', '.join(Family)}), or match, no, unclear; each row once"
-)
+_WORDS: Final = {
+    "rating": "1 to 5",
+    "valid": "yes or no",
+    "family": ", ".join(Family),
+    "verdict": "match, no or unclear",
+}
 _YES: Final = {"yes": True, "true": True, "no": False, "false": False}
 
 
@@ -52,6 +56,11 @@ class Row(NamedTuple):
     key: Key
     cell: tuple[str, ...]
     shown: tuple[str, ...]
+
+
+def allowed(kind: Kind) -> str:
+    """Return what the columns that people fill in may hold."""
+    return "\n".join(f"{name}: {_WORDS[name]}" for name in FILLED[kind])
 
 
 def columns(kind: Kind) -> tuple[str, ...]:
@@ -76,7 +85,9 @@ def sheet(kept: Kept, kind: Kind) -> tuple[bytes, int]:
 
 def _rows(kept: Kept, kind: Kind) -> Iterator[Row]:
     for key, task, question in asked(kept.tasks):
-        name = f"{kept.inventory.tasks_digest}/{kind}/{key.task}/{key.probe}".encode()
+        reply = answer.text if kind == "audit" and (answer := kept.answers.get(key)) else UNSET
+        # A verdict is on one reply: the sheet of another run has rows of other names.
+        name = f"{kept.inventory.tasks_digest}/{kind}/{key.task}/{key.probe}/{reply}".encode()
         row, text = sha256(name).hexdigest()[:12], told(task)
         if key.probe is not None:
             text += f"\n{question.prompt}"
@@ -84,10 +95,10 @@ def _rows(kept: Kept, kind: Kind) -> Iterator[Row]:
             yield Row(row, key, (task.family, task.variant, task.band), (text,))
         elif kind == "construct" and key.probe is not None:
             yield Row(row, key, (task.family,), (text,))
-        elif kind == "audit" and (answer := kept.answers.get(key)) and isinstance(answer.text, str):
-            style = "verbose" if len(answer.text.split()) > MAX_WORDS else "concise"
-            verdict = judge(question, answer.text, mode=kept.mode).verdict
-            yield Row(row, key, (verdict, task.family, style), (text, answer.text))
+        elif reply is not UNSET:
+            style = "verbose" if len(reply.split()) > MAX_WORDS else "concise"
+            verdict = judge(question, reply, mode=kept.mode).verdict
+            yield Row(row, key, (verdict, task.family, style), (text, reply))
 
 
 def take(
@@ -128,7 +139,7 @@ def take(
             except msgspec.ValidationError as error:
                 wrong.append(f"row {number}: {error}")
     if wrong:
-        raise InputError("integrity.field", "\n  ".join(wrong), where=where, hint=_EXPECTED)
+        raise InputError("integrity.field", "\n  ".join(wrong), where=where, hint=allowed(kind))
     return tuple(made)
 
 

@@ -16,8 +16,10 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from certkit.errors import InputError
 from certkit.evidence import traces as enclosed
-from certkit.evidence.bundle.calibration import drawn_runs, read_calibration
+from certkit.evidence.bundle.calibration import label_order, read_calibration
+from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.reading import parquet
 from certkit.evidence.reading.columns import ABSENT, Index, name_hash
 from certkit.evidence.reading.lines import Reader, blocks, checked, split_lines
@@ -83,12 +85,19 @@ def summarise(bundle: Bundle, *, progress: Progress = SILENT) -> Summary:
 
 
 def _commitments(bundle: Bundle) -> Kept | None:
-    """Return what lies under ``integrity/``, None where nothing does."""
+    """Return what lies under ``integrity/``, None where nothing does; its run is of the bundle's agent."""
     if not any(file["path"].startswith("integrity/") for file in bundle.files):
         return None
     from certkit.evidence.integrity.reading import read  # noqa: PLC0415 - few bundles hold any
 
-    return read(bundle.root)
+    kept, agent, origin = read(bundle.root), bundle.manifest.agent, bundle.manifest.protocol.origin
+    if (run := kept.run) is not None:
+        asked = run.name, run.agent_version, "simulated" if run.agent.startswith("reference:") else origin
+        stated = agent.name, agent.version, origin
+        if asked != stated:
+            message = f"run.json is of {', '.join(asked)}, and {MANIFEST_NAME} of {', '.join(stated)}"
+            raise InputError("integrity.inventory", message, where=str(bundle.root))
+    return kept
 
 
 def gathered(bundle: Bundle, *, progress: Progress = SILENT) -> Merge:
@@ -324,13 +333,12 @@ def calibration(summary: Summary, *bundles: Bundle) -> Calibration | None:
     decoder, wanted, labelled = msgspec.json.Decoder(Named), set(ratings.items), set(ratings.labelled)
     runs, drawn = {}, set()
     for bundle in bundles:
-        ids = []
         for *_, line in record_lines(bundle):
             record = decoder.decode(line)
-            ids.append(record.run_id)
             if record.run_id in wanted:
                 runs[record.run_id] = record
-        drawn |= set(drawn_runs(ids, len(labelled.intersection(ids))))
+        ids = label_order(line for *_, line in record_lines(bundle))
+        drawn |= set(ids[: len(labelled.intersection(ids))])
     tasks = dict(zip(summary.clusters.task.tolist(), summary.clusters.cluster.tolist(), strict=True))
     records = [runs.get(item) for item in ratings.items]
     return replace(
@@ -381,5 +389,4 @@ def _naming(bundle: Bundle) -> Iterator[dict[str, Any]]:
 
 def to_label(bundle: Bundle, m: int) -> tuple[str, ...]:
     """Return the ids of the `m` runs of `bundle` that a person labels to calibrate a judge."""
-    decoder = msgspec.json.Decoder(Named)
-    return drawn_runs((decoder.decode(line).run_id for *_, line in record_lines(bundle)), m)
+    return tuple(label_order(line for *_, line in record_lines(bundle))[:m])

@@ -58,7 +58,7 @@ CLOSED_BY: Final = {
 
 _AGAINST: Final = {
     "G3": (
-        "no-fault-runs held-out-runs failures-held-out no-nominal-runs "
+        "no-fault-runs held-out-runs failures-elsewhere no-nominal-runs "
         "nominal-only-domain nominal-share few-fault-runs repeated-identical-runs repeats-as-independent "
         "clusters-joined undeclared-independence "
         "no-halt-due integrity-hollow"

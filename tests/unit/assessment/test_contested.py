@@ -104,6 +104,19 @@ def held_out(name: str) -> Run:
     )
 
 
+def called_nominal(share: int) -> list[Run]:
+    """Return the honest runs, in which `share` of a hundred runs under faults failed, called nominal."""
+    gone = ("fault", "recover", "attack", "memory")
+    return [
+        {name: value for name, value in run.items() if not name.startswith(gone)}
+        | {"condition": "nominal", "outcome": "failure"}
+        if run["condition"] != "nominal" and 37 * i % 100 < share
+        else run
+        for i, run in enumerate(HONEST)
+        if share < 10 or run["condition"] != "nominal"
+    ]
+
+
 TRICKS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
     "attacks that succeeded count": ("success-with-attack", lambda: attacked(900, 30), {}),
     "conditions of one's own": ("own-conditions-dominate", lambda: own_conditions(60), {}),
@@ -166,13 +179,14 @@ TRICKS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
         {},
     ),
     "failures that are held out": (
-        "failures-held-out",
+        "failures-elsewhere",
         lambda: [
             *HONEST,
             *(held_out(f"h{i}") for i in range(600)),
         ],
         {},
     ),
+    "failures that are called nominal": ("failures-elsewhere", lambda: called_nominal(40), {}),
     "six hundred runs in a blink": (
         "implausible-pace",
         lambda: each(lambda i, _: {"started_at": f"2026-03-02T08:00:00.{i * 600:06d}Z"}),
@@ -241,10 +255,11 @@ TWINS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
         {},
     ),
     "some failures that are held out": (
-        "failures-held-out",
+        "failures-elsewhere",
         lambda: [*HONEST, *(held_out(f"h{i}") for i in range(20))],
         {},
     ),
+    "some failures without faults": ("failures-elsewhere", lambda: called_nominal(4), {}),
     "names that differ": ("names-alike", lambda: HONEST, {}),
     "one oracle a task": ("oracle-varies", lambda: HONEST, {}),
     "workers that start together": (
@@ -293,6 +308,14 @@ def test_a_contested_tier_keeps_its_number_and_loses_its_yes(tmp_path: Path) -> 
     assert found.tiers["3"].status is TierStatus.NOT_MET  # what fails, fails
     states = {item.code: item.state for item in found.findings if item.severity == "serious"}
     assert states == {"tasks-not-distinct": "open"}
+
+
+@pytest.mark.parametrize(("won", "severity"), [(2, "serious"), (60, "warning"), (900, None)])
+def test_attacks_that_never_landed_are_graded_as_faults_are(
+    tmp_path: Path, won: int, severity: str | None
+) -> None:
+    graded = {item.code: item.severity for item in judged(tmp_path / "b", attacked(won)).findings}
+    assert graded.get("attacks-left-out") == severity
 
 
 @pytest.mark.parametrize(("share", "severity"), [(0, None), (5, "info"), (25, "warning"), (75, "serious")])

@@ -180,7 +180,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
 ELSEWHERE = {
     # need whole records, see test_contested
     *("repeats-as-independent", "success-with-attack", "own-conditions-dominate", "attacks-left-out"),
-    "failures-held-out",
+    "failures-elsewhere",
     *("runs-alike", "names-alike", "tasks-not-distinct", "oracle-varies", "implausible-pace"),
     *(
         "integrity-hollow",

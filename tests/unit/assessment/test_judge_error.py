@@ -368,11 +368,12 @@ def labelled_bundle(root: Path, *, honest: bool) -> Assessment:
     lines = [
         {
             "item": run["run_id"],
-            "rater": "j",
-            "score": honest or name.startswith("right"),
+            "rater": rater,
+            "score": (rater == "j" and honest) or name.startswith("right"),
             "reference": name.startswith("right"),
         }
         for run, name in zip(runs, names, strict=True)
+        for rater in ("j", "ann")
     ]
     manifest = {**bundles.MANIFEST, "protocol": {"origin": "measured", **about}}
     bundles.write(root, {"a.jsonl": bundles.lines(runs)}, manifest)

@@ -17,7 +17,7 @@ from certkit.evidence.bundle.calibration import (
     Calibration,
     calibration_schema,
     check_line,
-    drawn_runs,
+    label_order,
     read_calibration,
 )
 from certkit.evidence.bundle.folder import Bundle, open_bundle
@@ -70,14 +70,14 @@ def test_a_table_of_ratings_is_read(tmp_path: Path) -> None:
         tmp_path / "b",
         rating("two", "j", 0.75, reference=True, domain="bank"),
         rating("one", "j", score=True, x_note="kept, not read"),
-        rating("two", "ann", 0, reference=1.0),
+        rating("two", "ann", 1, reference=1.0),
     )
     assert found.items == ("one", "two")
     assert found.domains == (None, "bank")
     assert found.reference.tolist() == [-1, 1_000_000]
     assert [(rater.name, rater.kind) for rater in found.raters] == [("ann", "human"), ("j", "judge")]
     rows = zip(found.item.tolist(), found.rater.tolist(), found.score.tolist(), strict=True)
-    assert list(rows) == [(0, 1, 1_000_000), (1, 0, 0), (1, 1, 750_000)]
+    assert list(rows) == [(0, 1, 1_000_000), (1, 0, 1_000_000), (1, 1, 750_000)]
 
 
 def test_neither_the_order_of_lines_nor_the_files_they_stand_in_matter(tmp_path: Path) -> None:
@@ -250,13 +250,40 @@ def test_schema_and_reader_accept_and_refuse_the_same(field: str) -> None:
     assert validator.is_valid(missing) == (not isinstance(check_line(canonical.line(missing)), list))
 
 
+def drawn_from(records: list[dict[str, Any]]) -> list[str]:
+    return label_order(json.dumps(record).encode() for record in records)
+
+
 def test_the_runs_to_label_are_drawn_by_a_hash_that_every_run_enters() -> None:
-    ids = [f"r-{number}" for number in range(40)]
-    seed = hashlib.sha256(b"".join(sorted(name.encode() + b"\n" for name in ids))).digest()
-    order = sorted(ids, key=lambda name: hashlib.sha256(seed + name.encode()).hexdigest())
-    assert drawn_runs(reversed(ids), 7) == tuple(order[:7])
-    assert drawn_runs(ids, 100) == tuple(order)
-    assert drawn_runs([*ids, "r-40"], 40) != tuple(order)
+    runs = [bundles.run(number) for number in range(40)]
+    texts = [json.dumps(run, sort_keys=True, separators=(",", ":")).encode() for run in runs]
+    seed = hashlib.sha256(b"".join(sorted(hashlib.sha256(text).digest() for text in texts))).digest()
+    names = [run["run_id"] for run in runs]
+    order = sorted(names, key=lambda name: hashlib.sha256(seed + name.encode()).hexdigest())
+    assert drawn_from(runs) == order
+    assert drawn_from([dict(reversed(run.items())) | {"human_checked": True} for run in runs[::-1]]) == order
+    assert drawn_from([*runs, bundles.run(40)])[:40] != order
+
+
+def test_ids_that_are_moved_to_other_runs_are_drawn_anew() -> None:
+    runs = [bundles.run(number) | {"confidence": number / 40} for number in range(40)]
+    moved = [run | {"run_id": other["run_id"]} for run, other in zip(runs, runs[::-1], strict=True)]
+    assert drawn_from(moved) != drawn_from(runs)
+    assert sorted(drawn_from(moved)) == sorted(drawn_from(runs))
+
+
+def test_a_reference_counts_between_the_scores_that_people_gave(tmp_path: Path) -> None:
+    """The judge's own score is no truth, and a number that nobody gave is none either."""
+    shown = read(
+        tmp_path,
+        rating("alone", "j", 1, kind="judge", reference=1),
+        rating("other", "j", 1, kind="judge", reference=1),
+        rating("other", "ann", 0),
+        rating("people", "j", 0, kind="judge", reference=0.75),
+        rating("people", "ann", 0.5),
+        rating("people", "bob", 1),
+    )
+    assert shown.labelled == ("people",)
 
 
 @pytest.mark.parametrize("labels", ["drawn", "chosen"])
@@ -266,7 +293,8 @@ def test_a_bundle_tells_whether_the_drawn_runs_were_labelled(labels: str, tmp_pa
     every = [bundles.run(number)["run_id"] for number in range(30)]
     labelled = [name for name in every if name not in drawn][:5] if labels == "chosen" else drawn
     (root / "calibration").mkdir()
-    ratings = lines(*(rating(name, "j", kind="judge", reference=1) for name in labelled))
+    given = [(name, *rater) for name in labelled for rater in (("j", "judge"), ("ann", "human"))]
+    ratings = lines(*(rating(name, rater, 1, kind=kind, reference=1) for name, rater, kind in given))
     (root / "calibration" / "a.jsonl").write_bytes(ratings)
     found = summarise(open_bundle(root)).calibration
     assert found is not None
@@ -275,10 +303,10 @@ def test_a_bundle_tells_whether_the_drawn_runs_were_labelled(labels: str, tmp_pa
 
 def test_a_scale_has_the_bounds_that_lines_declare(tmp_path: Path) -> None:
     five = {"low": 1, "high": 5}
-    found = read(tmp_path, rating("i", "j", 4, reference=3.8, **five), rating("k", "j", True, **five))
+    found = read(tmp_path, rating("i", "ann", 3.8, reference=3.8, **five), rating("k", "j", True, **five))
     assert (found.scale, found.score.tolist(), found.reference.tolist()) == (
         (1.0, 5.0),
-        [750_000, 1_000_000],
+        [700_000, 1_000_000],
         [700_000, calibration.ABSENT],
     )
 

@@ -103,3 +103,48 @@ def test_a_run_of_tau_bench_that_raised_is_a_harness_error(tmp_path: Path) -> No
         ("airline/0#1", "harness_error", "airline"),
     ]
     assert counts(account, "odd") == {"runs that ended in an exception, taken as harness errors": 1}
+
+
+@pytest.mark.parametrize(
+    ("mapping", "success", "rule"),
+    [
+        ("", None, "a reward of 1"),
+        ("", "reward_info.reward >= 0", "reward_info.reward >= 0"),
+        (
+            '[when.outcome]\nfailure = "trial == 1"\nsuccess = "otherwise"\n',
+            None,
+            "failure: trial == 1; success: otherwise",
+        ),
+        ('[constants]\noutcome = "success"\n', None, "success on every run"),
+        (
+            '[columns]\noutcome = "termination_reason"\n[values.outcome]\nuser_stop = "success"\n',
+            None,
+            'termination_reason, read by {"user_stop":"success"}',
+        ),
+    ],
+)
+def test_the_manifest_states_the_rule_that_decided(
+    tmp_path: Path, mapping: str, success: str | None, rule: str
+) -> None:
+    (tmp_path / "one.json").write_bytes(canonical.line(results(RUNS[:2])))
+    (tmp_path / "m.toml").write_text(mapping)
+    out = tmp_path / "a"
+    imported(None, tmp_path / "one.json", out, mapping=tmp_path / "m.toml", success=success)
+    assert canonical.loads((out / "bundle.json").read_bytes())["protocol"]["success_rule"] == rule
+
+
+@pytest.mark.parametrize(
+    "options", [{"success": "true"}, {"mapping": "[when.outcome]\nsuccess = '1 == 1'\n"}]
+)
+def test_an_expression_that_names_no_column_is_refused(tmp_path: Path, options: dict[str, str]) -> None:
+    (tmp_path / "one.json").write_bytes(canonical.line(results(RUNS)))
+    (tmp_path / "m.toml").write_text(options.pop("mapping", ""))
+    with pytest.raises(CertkitError, match="names no column"):
+        imported(None, tmp_path / "one.json", tmp_path / "a", mapping=tmp_path / "m.toml", **options)
+
+
+def test_a_mapping_is_told_what_a_row_of_this_format_gives(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_bytes(canonical.line(results([run | {"seq": 1} for run in RUNS])))
+    (tmp_path / "m.toml").write_text('[columns]\nsequence = "seq"\n')
+    with pytest.raises(CertkitError, match=r"can read id, task_id, trial, .* and not 'seq'"):
+        imported(None, tmp_path / "one.json", tmp_path / "a", mapping=tmp_path / "m.toml")

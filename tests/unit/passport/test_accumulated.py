@@ -113,8 +113,47 @@ def test_a_decline_shows_in_the_domains_that_both_have(
 def test_what_cannot_be_compared_is_said(tmp_path: Path, roots: tuple[Path, Path, Path]) -> None:
     elsewhere = made(tmp_path / "4", campaign("m4", 4, domain="e"))
     assert "1 of 1 pairs" in message(workflow.assess([roots[0], elsewhere]), "periods-not-compared")
-    overlapping = made(tmp_path / "5", campaign("m5", 1))
-    assert "order in time" in message(workflow.assess([roots[0], overlapping]), "periods-not-compared")
+    timeless = [
+        {key: value for key, value in run.items() if key != "started_at"} for run in campaign("m5", 5)
+    ]
+    unknown = workflow.assess([roots[0], made(tmp_path / "5", timeless)])
+    assert "order in time" in message(unknown, "periods-not-compared")
+    for judged in (workflow.assess([roots[0], elsewhere]), unknown):
+        assert grades(judged)["periods-not-compared"] == "warning"
+
+
+def grades(judged: Assessment) -> dict[str, str]:
+    return {item.code: str(item.severity) for item in judged.findings}
+
+
+def test_a_decline_shows_where_one_good_run_is_dated_late(tmp_path: Path) -> None:
+    late = campaign("m1", 1)
+    late[-1]["started_at"] = campaign("m5", 5)[0]["started_at"]
+    pooled = [made(tmp_path / "1", late), made(tmp_path / "4", campaign("m4", 4, 4))]
+    assert grades(workflow.assess(pooled))["periods-differ"] == "serious"
+    same = [pooled[0], made(tmp_path / "5", campaign("m5", 4))]
+    assert "periods-differ" not in grades(workflow.assess(same))
+
+
+@pytest.mark.parametrize("rename", ["condition", "task_id"])
+def test_a_decline_that_cannot_be_compared_is_serious(
+    tmp_path: Path, roots: tuple[Path, Path, Path], rename: str
+) -> None:
+    """Other conditions, or one task, leave nothing to compare; success over all runs fell all the same."""
+
+    def renamed(good: int) -> Path:
+        def name(run: dict[str, Any]) -> dict[str, Any]:
+            if rename == "task_id":
+                return {"task_id": f"{run['domain']}/only"}
+            return {"condition": "x_other"} if run["condition"] != "nominal" else {}
+
+        runs = [run | name(run) for run in campaign("m4", 4, good)]
+        return made(tmp_path / f"{rename} {good}", runs)
+
+    trick, twin = (workflow.assess([roots[0], renamed(good)]) for good in (4, 9))
+    assert grades(trick)["periods-not-compared"] == "serious"
+    assert "success differs by" in message(trick, "periods-not-compared")
+    assert grades(twin)["periods-not-compared"] == "warning"
 
 
 def test_what_speaks_against_one_bundle_is_told_of_all(tmp_path: Path) -> None:

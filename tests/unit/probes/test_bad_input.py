@@ -163,6 +163,31 @@ def test_tasks_that_were_never_asked_are_told_apart_from_a_bundle(tmp_path: Path
     assert (done.code, "certkit probes run" in done.err, "bundle init" in done.err) == (4, True, False)
 
 
+def test_a_link_hides_no_other_fault_of_a_score(bundle: Path, tmp_path: Path) -> None:
+    edit(bundle, N, note(rating=6))
+    path = bundle / "integrity" / A
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    done = certkit("probes", "score", bundle, "--json")
+    assert (done.code, done.document["error"]["total"]) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"simulated"', '"measured"'), ('"reference:oracle"', '"RealAgent"'), ('"unversioned"', '"2"')],
+)
+def test_replies_of_another_agent_than_the_bundle_names_are_refused(old: str, new: str, bundle: Path) -> None:
+    (bundle / "bundle.json").write_text(unsealed(bundle).decode().replace(old, new))
+    assert certkit("bundle", "seal", bundle).code == 0
+    done = certkit("assess", bundle, "--json")
+    assert (done.code, done.document["error"]["code"]) == (3, "integrity.inventory")
+
+
+def test_quiet_generating_says_nothing(tmp_path: Path) -> None:
+    done = certkit("probes", "generate", "-o", tmp_path / "t", "-q")
+    assert (done.code, done.out, done.err) == (0, "", "")
+
+
 def test_like_faults_in_two_files_name_both() -> None:
     fault = Fault(file="a", line=1, pointer="", code="integrity.line", expected="x", found="y")
     grouped = list(

@@ -156,7 +156,13 @@ def test_a_call_that_failed_is_made_again(two: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "word"),
-    [("raises", "SystemExit"), ("sleeps", "no reply within"), ("returns_nothing", "NoneType")],
+    [
+        ("raises", "SystemExit"),
+        ("raises_what_cannot_be_shown", "Hidden"),
+        ("sleeps", "no reply within"),
+        ("returns_nothing", "NoneType"),
+        ("returns_what_only_looks_like_text", "Worded"),
+    ],
 )
 def test_a_function_that_fails_is_counted(name: str, word: str, two: Path, tmp_path: Path) -> None:
     ran = run(two, tmp_path / "b", f"python:tests.support.agents:{name}", timeout=0.2, jobs=6, retries=1)
@@ -255,6 +261,16 @@ def test_calls_run_out_and_the_same_command_goes_on(tasks: Path, tmp_path: Path)
     run(tasks, tmp_path / "at-once", "reference:prose")
     by_steps, at_once = (sorted(map(str, lines(tmp_path / name))) for name in ("b", "at-once"))
     assert by_steps == at_once
+
+
+def test_questions_that_always_fail_leave_no_other_unasked(two: Path, tmp_path: Path) -> None:
+    agents.PROMPTS.clear()
+    spec = "python:tests.support.agents:fails_at_first"
+    left = [run(two, tmp_path / "b", spec, max_calls=2, retries=0).left for _ in range(3)]
+    assert left == [4, 2, 0]
+    assert len(set(agents.PROMPTS)) == 6
+    again = run(two, tmp_path / "b", "python:tests.support.agents:fails_at_first", retries=0)
+    assert (again.answered, again.errors, again.left) == (6, 0, 0)
 
 
 def _killed(at: int, tasks: Path, out: Path) -> bool:

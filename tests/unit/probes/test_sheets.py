@@ -134,6 +134,23 @@ def test_every_wrong_row_of_a_sheet_is_named(bundle: Path) -> None:
     assert named == ["2", "4", str(len(rows) + 1)]
 
 
+def test_an_audit_of_one_run_is_no_audit_of_another(bundle: Path, tmp_path: Path) -> None:
+    run_probes(bundle, tmp_path / "other", Asking("reference:oracle"))
+    rows = table(sheet(read(tmp_path / "other"), "audit")[0])
+    stream = io.StringIO()
+    csv.writer(stream).writerows([rows[0], *([*row[:3], "match"] for row in rows[1:])])
+    with pytest.raises(InputError, match="is no row of this sheet"):
+        take(read(bundle), "audit", stream.getvalue().encode(), rater="a", adjudicated=False, where="x.csv")
+
+
+@pytest.mark.parametrize(("kind", "word"), [("construct", ", ".join(Family)), ("audit", "unclear")])
+def test_whoever_gets_a_sheet_is_told_what_it_may_hold(
+    kind: Kind, word: str, bundle: Path, tmp_path: Path
+) -> None:
+    done = certkit("probes", "sheet", bundle, "--kind", kind, "-o", tmp_path / "x.csv")
+    assert word in done.err
+
+
 def test_a_reply_is_no_formula_of_a_spreadsheet(bundle: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(bundle, tmp_path / "b")
     path = copy / "integrity" / "answers.jsonl"

@@ -99,7 +99,9 @@ def replies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("replies")
     generate_probes(root / "tasks", seed="s", instances=1)
     spec = "reference:random"
-    run_probes(root / "tasks", root / "b", Asking(spec), sealing=False)
+    run_probes(root / "tasks", root / "b", Asking(spec, "a", "1"), sealing=False)
+    run = root / "b" / "integrity" / "run.json"
+    run.write_bytes(run.read_bytes().replace(b"reference:random", b"command:a"))
     return root / "b" / "integrity"
 
 

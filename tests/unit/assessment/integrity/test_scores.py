@@ -66,12 +66,14 @@ def test_the_worked_example_of_the_design_as_fractions() -> None:
     assert task.weight == Fraction(85, 100)
     found = [validity(CARRIED, probe, data.annotations) for probe in CARRIED.probes]
     assert found == ["sampled", "needs_review", "sampled"]
-    assert [context_risk(CARRIED, probe) for probe in CARRIED.probes] == [
+    assert [context_risk(probe.position, 6, probe.phase, CARRIED.variant) for probe in CARRIED.probes] == [
         Fraction(3275, 10000),
         Fraction(525, 1000),
         Fraction(9475, 10000),
     ]
-    weights = [probe_weight(probe, task.weight, nu) for probe, nu in zip(CARRIED.probes, found, strict=True)]
+    weights = [
+        probe_weight(probe.weight, task.weight, nu) for probe, nu in zip(CARRIED.probes, found, strict=True)
+    ]
     assert weights == [
         Fraction(8075, 10000),
         Fraction(6375, 10000),
@@ -325,3 +327,15 @@ def test_people_who_recognise_families() -> None:
     assert [item.accuracy for item in construct.raters] == [1, Fraction(23, 24)]
     assert construct.raters[1].macro == (7 + Fraction(2, 3)) / 8
     assert construct.confusions == ((Family.CONSTRAINT, Family.TOOL, 1),)
+
+
+@pytest.mark.parametrize(("second", "unclear"), [("no", 1), ("match", 0)])
+def test_those_who_adjudicate_differently_leave_a_reply_unclear(second: str, unclear: int) -> None:
+    notes = [
+        {"kind": "audit", "task_id": TASKS[0].id, "probe_id": "p1", "rater": rater, "verdict": verdict}
+        | ({} if rater == "c" else {"adjudicated": True})
+        for rater, verdict in (("a", "match"), ("b", second), ("c", "no"))
+    ]
+    scored = score(kept(say=lambda key, _, question: answer(key, said(question.gold)), notes=notes))
+    assert scored.audit is not None
+    assert (scored.audit.confirmed, scored.audit.unclear) == (1 - unclear, unclear)
