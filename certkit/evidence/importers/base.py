@@ -15,7 +15,8 @@ from pathlib import Path  # noqa: TC003 - msgspec resolves the annotation at run
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct
+import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from certkit import canonical, files
@@ -293,7 +294,7 @@ class Job:
     def typed(self, row: Any, type_: type[Typed], place: Place, expected: str) -> Typed | None:
         """Return a row, or its JSON bytes, as a struct; add a fault where it does not have that form."""
         try:
-            return msgspec.convert(_decoded(row), type_) if len(row) <= CHECKED else _large(row, type_)
+            return _decoded(row, type_)
         except msgspec.ValidationError as error:
             reason, _, path = str(error).partition(" - at `$")
             pointer = (
@@ -325,31 +326,28 @@ CHECKED: Final = 4 * 1024 * 1024
 """Longest row of a log, in bytes, whose keys are checked for repetitions; in longer rows the last counts."""
 
 
-def _decoded(row: Any) -> Any:
-    """Return the value of JSON bytes, refusing a repeated key; a row that is read already stays as it is."""
+def _decoded(row: Any, type_: type[Typed]) -> Typed:
+    """Return a row, or its JSON bytes, as a struct; in bytes up to `CHECKED` a repeated key is refused."""
     if not isinstance(row, bytes):
-        return row
-    value = _plain(row, Any)
-    # A key has two quotation marks: where one was dropped, the value written again has fewer.
-    if value is not UNSET and msgspec.json.encode(value).count(b'"') == row.count(b'"'):
-        return value
-    return canonical.loads(row, max_bytes=MAX_LOG_ROW, constants=True)
+        return msgspec.convert(row, type_)
+    # Escaped as numbers, quotation marks could hide those of a key.
+    if b"\\" not in row or b"\\u0022" not in row:
+        try:
+            if len(row) > CHECKED:  # without a place in memory for what is not read
+                return msgspec.json.decode(row, type=type_)
+            value = msgspec.json.decode(row)
+            # A key has two quotation marks: where one was dropped, the value written again has fewer.
+            if _quotes(msgspec.json.encode(value)) == _quotes(row):
+                return msgspec.convert(value, type_)
+        except msgspec.ValidationError:
+            raise
+        except msgspec.DecodeError:
+            pass  # perhaps for a NaN
+    return msgspec.convert(canonical.loads(row, max_bytes=MAX_LOG_ROW, constants=True), type_)
 
 
-def _large(row: bytes, type_: type[Typed]) -> Typed:
-    """Return a large row as a struct, without a place in memory for what is not read."""
-    value = _plain(row, type_)
-    return msgspec.convert(_decoded(row), type_) if value is UNSET else value
-
-
-def _plain(row: bytes, type_: Any) -> Any:
-    """Return a row as JSON; UNSET where it is none, as with NaN, or escapes quotation marks as numbers."""
-    try:
-        return UNSET if b"\\u0022" in row else msgspec.json.decode(row, type=type_)
-    except msgspec.ValidationError:
-        raise
-    except msgspec.DecodeError:
-        return UNSET
+def _quotes(text: bytes) -> int:
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord('"')))  # faster than `bytes.count`
 
 
 def portable(name: str, taken: Collection[str]) -> str:

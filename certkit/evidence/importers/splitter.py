@@ -24,12 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _MEMBER = re.compile(rb'\s*("(?:[^"\\]|\\[\s\S])*")\s*:([\s\S]*)\Z')
-_QUOTE, _COMMA = b'",'
-_MARKS: Final = np.zeros(256, np.bool_)
-_MARKS[list(b'"[]{},')] = True
-_DEEPER: Final = np.zeros(256, np.int64)
-_DEEPER[list(b"[{")] = 1
-_DEEPER[list(b"]}")] = -1
+_QUOTE, _COMMA, _BACKSLASH, _OPENING, _CLOSING = b'",\\{}'
+_CURLY: Final = np.uint8(ord("{") - ord("["))  # the bit that makes a square bracket curly
 _CUT: Final = 2
 """Levels of nesting that are cut."""
 
@@ -86,13 +82,18 @@ class _Cutter:
 
     def _places(self, chunk: bytes) -> Iterator[tuple[int, int]]:
         """Yield where the marks of the levels that may be cut stand, and how deep outside the mark."""
-        text = np.frombuffer(chunk.replace(rb"\\", b"xx").replace(rb"\"", b"xx"), np.uint8)
-        marks = np.flatnonzero(_MARKS[text])
+        text = np.frombuffer(chunk, np.uint8)
+        curly = text | _CURLY
+        marked = (curly == _OPENING) | (curly == _CLOSING) | (text == _QUOTE) | (text == _COMMA)
+        slashes = np.flatnonzero(text == _BACKSLASH)
+        begins = np.maximum.accumulate(np.where(np.diff(slashes, prepend=-2) > 1, slashes, 0))
+        marked[slashes[(slashes - begins) % 2 == 0] + 1] = False  # the characters that these escape
+        marks = np.flatnonzero(marked)
         quotes = text[marks] == _QUOTE
         inside = np.logical_xor.accumulate(np.append(self._in_string, quotes))
         self._in_string = bool(inside[-1])
         marks = marks[~inside[1:] & ~quotes]
-        steps = _DEEPER[text[marks]]
+        steps = (curly[marks] == _OPENING) * 1 - (curly[marks] == _CLOSING)
         depths = np.append(self._depth, self._depth + np.cumsum(steps))
         self._depth = int(depths[-1])
         outside = np.minimum(depths[:-1], depths[1:])

@@ -288,6 +288,20 @@ def test_a_truncated_archive(tmp_path: Path) -> None:
     assert (error.code, "truncated archive" in str(error), bool(error.hint)) == ("import.source", True, True)
 
 
+def test_a_member_whose_bytes_changed(tmp_path: Path) -> None:
+    path = zipped(
+        tmp_path / "a.eval", {"header.json": HEADER, "samples/1_epoch_1.json": canonical.line(sample())}
+    )
+    with zipfile.ZipFile(path) as file:
+        member = file.getinfo("samples/1_epoch_1.json")
+    data = path.read_bytes()
+    crc = member.CRC.to_bytes(4, "little")
+    assert data.count(crc) == 2  # beside the member, and at the end
+    path.write_bytes(data.replace(crc, bytes(byte ^ 1 for byte in crc)))
+    error = refused(path)
+    assert (error.code, "is damaged" in str(error)) == ("import.source", True)
+
+
 def test_a_zip_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "FREE", 1 << 20)
     path = zipped(tmp_path / "a.eval", {"header.json": HEADER, "samples/1_epoch_1.json": b" " * (4 << 20)})
