@@ -284,8 +284,9 @@ def test_codes_of_several_severities_are_those_that_the_rules_grade() -> None:
     graded = set()
     for path in Path(certkit.__path__[0]).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "finding":
-                if len(node.args) + len(node.keywords) > len(("code", "message")):
-                    assert isinstance(node.args[0], ast.Constant)
-                    graded.add(node.args[0].value)
+            if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "finding"):
+                continue
+            if len(node.args) + len(node.keywords) > len(("code", "message")):
+                assert isinstance(node.args[0], ast.Constant)
+                graded.add(node.args[0].value)
     assert graded == payload.GRADED
