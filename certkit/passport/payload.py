@@ -45,7 +45,7 @@ _YEARS: Final = range(2, 9998)
 """Years in which a time has a day before and after it, whatever its offset."""
 _JUDGED: Final = {"met", "not_met"}
 GRADED: Final = {"attacks-left-out", "faults-left-out", "own-conditions-dominate", "periods-not-compared"}
-"""Challenges whose severity goes by how much there is of them; every other code has one severity."""
+"""Challenges whose severity follows how much there is of them; every other code has one severity."""
 _NAMES: Final = ("id", "metric", "code", "role", "name", "domain", "condition")
 _SHOWN: Final = 100
 _MAX_TABLE: Final = 1 << 20
