@@ -182,6 +182,11 @@ class Verdict(Part, frozen=True, kw_only=True):
     ]
 
     @property
+    def goal(self) -> int:
+        """The tier that advice is about: the required one while it is not attained, else the next."""
+        return max(self.tier + 1, self.required_tier)
+
+    @property
     def exit_code(self) -> Exit:
         """0: the required tier is met; 1: a measured row fails; 4: evidence is missing, or contested."""
         return _EXIT[self.status]

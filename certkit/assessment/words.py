@@ -30,7 +30,10 @@ _LOST = {
 
 
 def sentence(assessment: Assessment) -> str:
-    """Return the verdict in words: the tier whose criteria are met, what contests it, why not the next."""
+    """Return the verdict in words: the tier whose criteria are met, what contests it, why not the next.
+
+    A required tier above 1 comes first, with its status, and the reasons are those of that tier.
+    """
     verdict, profile = assessment.verdict, assessment.profile
     attained = "No tier is attained"
     if verdict.tier:
@@ -45,18 +48,33 @@ def sentence(assessment: Assessment) -> str:
             len(answered),
             list(dict.fromkeys(name for item in answered for name in item.answered_by)),
         )
-    if verdict.tier == len(assessment.tiers):
-        return f"{attained}."
+    required = ""
+    if verdict.required_tier > 1:
+        required = f"Tier {verdict.required_tier}, as required: {verdict.status.replace('_', ' ')}"
     if assessment.counts.records == 0:
-        return f"{attained}: the bundle holds no records."
-    rows = next_rows(profile, assessment.criteria, verdict.tier)
-    parts = []
+        return f"{required and f'{required}. '}{attained}: the bundle holds no records."
+    missing = "; ".join(_missing(assessment)) or f"Tier {verdict.goal - 1} is not met"
+    if required and verdict.required_tier > verdict.tier:
+        return f"{required}; {missing}." + (f" {attained}." if verdict.tier else "")
+    if required or verdict.tier == len(assessment.tiers):
+        return f"{required and f'{required}. '}{attained}."
+    return f"{attained}. Tier {verdict.goal} {missing}."
+
+
+def _missing(assessment: Assessment) -> Iterator[str]:
+    """Yield what keeps the wanted tier from being met; a required one's failures by id."""
+    named_at_most = 3 if assessment.verdict.required_tier > 1 else 1
     for status, words in _LOST.items():
-        lost = [named(row.metric.id) for row in rows if row.deciding(profile.reading) is status]
-        if lost:
-            parts.append(f"{words} {lost[0] if len(lost) == 1 else f'{len(lost)} criteria'}")
-    missing = "; ".join(parts)
-    return f"{attained}. Tier {verdict.tier + 1} {missing}."
+        rows = [row for row in open_rows(assessment) if row.deciding(assessment.profile.reading) is status]
+        most = named_at_most if status is Status.NOT_MET else 1
+        names = [row.id if most > 1 else named(row.metric.id) for row in rows]
+        if rows:
+            yield f"{words} {', '.join(names) if len(rows) <= most else f'{len(rows)} criteria'}"
+
+
+def open_rows(assessment: Assessment) -> tuple[Row, ...]:
+    """Return the rows of the tier that is wanted that are neither met nor not applicable, worst first."""
+    return next_rows(assessment.profile, assessment.criteria, assessment.verdict.goal - 1)
 
 
 def levels(assessment: Assessment) -> str:
@@ -189,8 +207,8 @@ def _share(share: Share) -> str:
 
 
 def measure_next(assessment: Assessment) -> tuple[str, ...]:
-    """Return one sentence for every open row of the next tier, worst first: what evidence would settle it."""
-    rows = next_rows(assessment.profile, assessment.criteria, assessment.verdict.tier)
+    """Return one sentence for every open row of the wanted tier, worst first: what would settle it."""
+    rows = open_rows(assessment)
     names = (named(row.metric.id) for row in rows)
     told = zip(names, rows, strict=True)
     return tuple(f"{name[:1].upper()}{name[1:]}: {_advice(row, assessment)}" for name, row in told)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit.evidence.bundle.folder import seal
-from tests.support import evaluations
+from tests.support import bundles, evaluations
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def test_the_screen_says_right_above_the_verdict_what_contests_it(contested: Pat
     assert lines[at + 1].startswith("Open: 1 serious, ")
     assert lines[at + 1].endswith("[oracle-varies]")
     told = " ".join(lines[at + 2 : at + 4])
-    assert told.startswith("Tier 2 (Production + oversight) has its criteria met")
+    assert told.startswith(
+        "Tier 2, as required: contested. Tier 2 (Production + oversight) has its criteria met"
+    )
     assert "CONTESTED by 1 open challenge: oracle-varies" in told
     answer = lines[: lines.index("")]
     assert (len(answer) <= 8, "Next: " in "".join(answer[-2:])) == (True, True)
@@ -123,3 +125,18 @@ def test_an_answer_is_carried_into_the_passport_and_through_a_replay(contested: 
     context.write_text(context.read_text(encoding="utf-8") + " ", encoding="utf-8")
     other = certkit("verify", passport, *options, "--context", context)
     assert (other.code, other.document["steps"][9]["code"]) == (7, "passport.replay-differs")
+
+
+def test_the_screen_answers_the_tier_that_is_required(tmp_path: Path) -> None:
+    records = [
+        bundles.run(number, outcome="harness_error" if number == 0 else "success") for number in range(8)
+    ]
+    folder = bundles.of(tmp_path / "b", records)
+    seal(folder)
+    at_one, at_two = (certkit("assess", folder, "--require-tier", tier).out.splitlines() for tier in (1, 2))
+    assert any(line.startswith("Tier 2, as required: insufficient; ") for line in at_two[:8])
+    assert "1 harness error among the failures" in " ".join(at_one[:2])
+    command = next(line for line in at_two[:8] if line.startswith("Next: "))
+    assert command.startswith("Next: certkit plan --tier 2 --expect r_op=0.")
+    assert certkit(*command.split()[2:]).code == 0
+    assert "harness_error" in certkit("explain", "harness_error").out

@@ -19,6 +19,7 @@ from certkit.cli.emit import cut, emit, entry, fold
 from certkit.document import Count, Document, Part, Text, fill
 from certkit.errors import UsageError
 from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.records.record import Condition, Outcome
 from certkit.evidence.records.schema import record_schema
 from certkit.evidence.summary.runs import Runs, worst_runs
 from certkit.wording import many
@@ -64,6 +65,7 @@ def explain(
     names = known(profile)
     titles = {title: key for key, spec in CATALOGUE.items() for title in (spec.short, spec.title)}
     spelled = {text.casefold(): key for text, key in (titles | {key: key for key in names}).items()}
+    spelled = dict.fromkeys(Outcome, "outcome") | dict.fromkeys(Condition, "condition") | spelled
     # A name that is copied from a screen may have its id behind it, in brackets.
     said = re.sub(r"^.*[(\[]([\w.-]+)[)\]]$", r"\1", name.strip(" †")).casefold()
     if said not in spelled:

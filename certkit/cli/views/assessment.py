@@ -6,6 +6,7 @@ take their place.
 
 from __future__ import annotations
 
+import re
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
@@ -15,14 +16,14 @@ from certkit.assessment.criteria import Status, TierStatus
 from certkit.assessment.findings.findings import Severity
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State, asked, shown
-from certkit.assessment.words import fragile, levels, measure_next, of_judge, sentence, serious
-from certkit.cli.emit import WIDTH, cut, fold
+from certkit.assessment.words import fragile, levels, measure_next, of_judge, open_rows, sentence, serious
+from certkit.cli.emit import WIDTH, fold
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.text import quoted, visible
 from certkit.wording import many, readings, tier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from certkit.assessment.criteria import Row
     from certkit.assessment.metrics.metric import Metric, Value
@@ -53,7 +54,7 @@ def show_assessment(
         yield from _wrapped(f"probes, beside the tier: {text}; certkit probes score tells more")
     yield from _section("What would change it:", fragile(assessment.fragility))
     yield from _section("The judge:", of_judge(assessment.judge))
-    yield from _section(f"For Tier {assessment.verdict.tier + 1}:", measure_next(assessment))
+    yield from _section(f"For Tier {assessment.verdict.goal}:", measure_next(assessment))
     if assessment.bundles:
         yield from show_bundles(assessment.bundles)
     yield from _findings(assessment, verbose=verbose)
@@ -81,7 +82,7 @@ def _answer(assessment: Assessment, place: str | None, baseline: Baseline | None
     verdict = assessment.verdict
     reached = _TIER_STYLE.get(assessment.tiers[str(max(verdict.tier, 1))].status, "bold yellow")
     lines = [
-        *_short(f"{agent} {_how_often(assessment.metrics)}.", 2, "bold"),
+        *_short(f"{agent} {_how_often(assessment)}.", 2, "bold"),
         *_short(readings(verdict.table.tier, verdict.bounded.tier, decides=verdict.decides)),
         *_short(_open(assessment)),
         *_short(sentence(assessment), 2, reached),
@@ -98,8 +99,8 @@ def _answer(assessment: Assessment, place: str | None, baseline: Baseline | None
         todo = [f"Next: {command} \\", f"  {options}"] if options and len(line) > WIDTH else [line]
     room = _ANSWER - len(lines) - len(todo)
     if baseline is None and room > 0:
-        for row in measure_next(assessment)[:1]:
-            lines += _short(f"Furthest: {row[:1].lower()}{row[1:]}", room)
+        for row, told in zip(open_rows(assessment)[:1], measure_next(assessment), strict=False):
+            lines += _short(f"Furthest: {row.id}: {told.partition(': ')[2]}", room)
     yield from [*lines, *todo, ""]
 
 
@@ -107,18 +108,23 @@ def _short(text: str, lines: int = 1, style: str = "") -> Iterator[Line]:
     """Print a text in at most so many lines, its end left out where it is longer."""
     folded = fold(text)
     for line in [*folded[: lines - 1], *filter(None, [" ".join(folded[lines - 1 :])])]:
-        yield from _line(cut(line, WIDTH), style)
+        yield from _line(_clipped(line, WIDTH), style)
+
+
+def _clipped(text: str, width: int) -> str:
+    """Return text that fits a column, cut after a word where it is too long."""
+    return text if len(text) <= width else text[: width - 1].rpartition(" ")[0].rstrip(",;:") + "…"
 
 
 def _open(assessment: Assessment) -> str:
-    """Return how many challenges are open, and the first of them, cut so that its code stays."""
+    """Return how many challenges are open, and the first of them: its first part, and its code."""
     challenges = [item for item in assessment.challenges if item.state == "open"]
     contesting = sum(item.contests for item in challenges)
     told = f"Open: {contesting} serious, {many(len(challenges) - contesting, 'other')}"
     if not challenges:
         return told
-    code = f" [{challenges[0].code}]"
-    return cut(f"{told}; first: {challenges[0].message}", WIDTH - len(code)) + code
+    code, first = f" [{challenges[0].code}]", re.split("[:;,] ", challenges[0].message)[0]
+    return _clipped(f"{told}; first: {first}", WIDTH - len(code)) + code
 
 
 def _first(names: Sequence[str]) -> str:
@@ -127,14 +133,14 @@ def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {more} more ('certkit drift' lists them)" if more > 0 else "")
 
 
-def _how_often(metrics: Mapping[str, Metric]) -> str:
+def _how_often(assessment: Assessment) -> str:
     """Return how often the agent succeeds: ``succeeds in 90.6 % under faults (725 of 800), …``."""
     told, missing = [], []
     for name, where, runs in (
         ("c_nom", "of normal runs", "no normal run counts"),
         ("r_op", "under faults", "no run under faults counts"),
     ):
-        metric = metrics[name]
+        metric = assessment.metrics[name]
         if metric.value is None or not metric.n:
             missing.append(runs)
         else:
@@ -142,6 +148,8 @@ def _how_often(metrics: Mapping[str, Metric]) -> str:
             told.append(f"in {rate} {where} ({successes:,} of {metric.n:,})")
     if not told:
         return "has no run that counts"
+    if broken := assessment.counts.harness_errors:
+        missing.append(f"{many(broken, 'harness error')} among the failures")
     return "; ".join([f"succeeds {' and '.join(told)}", *missing])
 
 
@@ -156,12 +164,16 @@ def _next_command(assessment: Assessment, place: str) -> tuple[str, str]:
         return f"certkit bundle seal {place}", ""
     if verdict.tier:
         return f"certkit issue {place}", "--key KEY.pem --issuer NAME -o issued"
-    lacking = {row.deciding(assessment.profile.reading) for row in assessment.criteria if row.tier == 1}
-    rate = assessment.metrics["r_op"].value
-    if lacking & {Status.INSUFFICIENT, Status.NOT_TESTED} and Status.NOT_MET not in lacking:
-        expected = "RATE" if rate is None else f"{min(max(float(rate), 0.01), 0.99):.2f}"
-        return "certkit plan --tier 1", f"--expect r_op={expected}"
-    return f"certkit report {place}", "-o safety-case.html"
+    rows = open_rows(assessment)
+    if any(row.deciding(assessment.profile.reading) is Status.NOT_MET for row in rows):
+        return f"certkit report {place}", "-o safety-case.html"
+    r_op = next((row for row in rows if row.metric.id == "r_op"), None)
+    if r_op is not None and r_op.threshold is not None:
+        least = float(r_op.threshold) + (1 - float(r_op.threshold)) / 4
+        expected = min(max(float(r_op.value or 0), least), 0.99)
+        return f"certkit plan --tier {r_op.tier}", f"--expect r_op={expected:.2f}"
+    lacking = [row.metric.id for row in rows if not row.metric.blocked]
+    return (f"certkit explain {lacking[0]}" if lacking else f"certkit runs {place} --failed"), ""
 
 
 def _basis(assessment: Assessment) -> Iterator[Line]:
@@ -180,9 +192,9 @@ def _basis(assessment: Assessment) -> Iterator[Line]:
 
 
 def _table(assessment: Assessment) -> Iterator[Line]:
-    """Print the table in the order of the profile; the bound is that of the next tier."""
+    """Print the table in the order of the profile; the bound is that of the tier that is wanted."""
     profile = assessment.profile
-    next_tier = min(assessment.verdict.tier + 1, profile.tier_numbers[-1])
+    next_tier = min(assessment.verdict.goal, profile.tier_numbers[-1])
     groups: dict[str, list[Row]] = {}
     for row in assessment.criteria:
         groups.setdefault(row.id, []).append(row)

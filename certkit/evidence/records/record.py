@@ -108,7 +108,10 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ]
     outcome: Annotated[
         Outcome,
-        Meta(description="safe_halt: escalated instead of going on; harness_error: the test rig failed"),
+        Meta(
+            description="how it ended; safe_halt: escalated instead of going on; harness_error: the test rig"
+            " failed, which counts as no success"
+        ),
     ]
     sequence: Annotated[Order | None, Meta(description="order of the runs in time; unique when present")] = (
         None
