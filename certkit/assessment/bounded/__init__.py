@@ -29,12 +29,19 @@ from msgspec import structs
 from certkit import wording
 from certkit.assessment import criteria
 from certkit.assessment.criteria import Bounded, Row, Status, passes
-from certkit.assessment.kinds import AsItIs, Attested, Kind, TaskMean, fewest, holds, kind_of
+from certkit.assessment.kinds import AsItIs, Attested, Difference, Kind, TaskMean, fewest, holds, kind_of
 from certkit.assessment.metrics import metrics_2025, metrics_2026
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State, shown
 from certkit.assessment.metrics.series import METRICS, View
-from certkit.assessment.rater_error.labels import OF_OUTCOMES, gives_outcomes, labelled, unlabelled
+from certkit.assessment.rater_error.labels import (
+    GRADED,
+    OF_OUTCOMES,
+    SHARES,
+    gives_outcomes,
+    labelled,
+    unlabelled,
+)
 from certkit.assessment.statistics import posterior
 from certkit.assessment.statistics.estimators import LEVEL, Interval, clopper_pearson, jeffreys
 from certkit.assessment.statistics.posterior import FIVE, corrected, tasks_needed
@@ -120,9 +127,17 @@ class Judged:
         if kind is None or isinstance(kind, AsItIs):
             reason = f"no bound is defined for {row.metric.id}"
             return Bounded(status=Status.INSUFFICIENT, confidence=confidence, reason=reason)
-        if self._unlabelled and row.metric.id in OF_OUTCOMES:
-            return Bounded(status=Status.INSUFFICIENT, confidence=confidence, reason=self._unlabelled)
+        if row.metric.id in OF_OUTCOMES and (unknown := self._unlabelled or self._uncorrected(row, kind)):
+            return Bounded(status=Status.INSUFFICIENT, confidence=confidence, reason=unknown)
         return self._bounded(row, kind)
+
+    def _uncorrected(self, row: Row, kind: Kind) -> str | None:
+        """Return why a row of a model's outcomes has no bound: labels correct lower limits of some series."""
+        series = {part.series for part in kind.parts(self.view)}
+        whole = not isinstance(kind, Difference) and lower(row) and series <= GRADED.keys() | SHARES.keys()
+        if self.view.labelled is None or whole:
+            return None
+        return f"a model gave the outcomes, and labels do not correct {row.metric.id}"
 
     def _bounded(self, row: Row, kind: Kind) -> Bounded:
         confidence = self.confidence(row.tier)
