@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from certkit import canonical
 from certkit.errors import InputError, UsageError
 from certkit.evidence.expressions import MISSING, ExpressionError, look_up, shell
-from certkit.evidence.importers.base import AGENT_COLUMNS, CHOICES
+from certkit.evidence.importers.base import CHOICES
 from certkit.evidence.importers.mapping import (
     NO_TIME_ZONE,
     OTHERWISE,
@@ -27,6 +27,7 @@ from certkit.evidence.importers.mapping import (
     near,
     nearest,
 )
+from certkit.evidence.importers.records import agent_rank
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Outcome
 from certkit.text import visible
 
@@ -187,7 +188,7 @@ class Mapper:
         if len(self._keys) < MAX_COLUMNS:
             self._keys |= dict.fromkeys(row)
         for column in row if self._tabular else ():
-            if column in self._claimed or (column.lower() in AGENT_COLUMNS and row[column] == run.agent):
+            if column in self._claimed or (row[column] == run.agent and agent_rank((column,)) is not None):
                 continue
             if (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
                 yield column, column, itemgetter(column)

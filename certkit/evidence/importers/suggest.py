@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from certkit import canonical
 from certkit.evidence.expressions import shell, spelled, success_test
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
+from certkit.evidence.importers.records import agent_rank, paths
 from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.records.record import FIELDS, REQUIRED, Outcome
 from certkit.text import visible
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 MAX_PATHS: Final = 200
 MAX_DISTINCT: Final = 40
-MAX_DEPTH: Final = 4
 _SHOWN: Final = 6
 
 NAMES: Final = {
@@ -161,15 +161,6 @@ class Column:
         return [value for value in self.values if value.casefold() not in BLANK]
 
 
-def paths(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the paths of a row with their plain values and nulls; lists are left out."""
-    for name, value in row.items():
-        if isinstance(value, dict) and len(lead) < MAX_DEPTH:
-            yield from paths(value, (*lead, name))
-        elif not isinstance(value, list | dict):
-            yield (*lead, name), value
-
-
 class Suggestion:
     """Collects what the rows of a log hold, and writes a mapping of it."""
 
@@ -179,6 +170,7 @@ class Suggestion:
         self.rows = self.equal = 0
         self.filled: set[str] = set()
         self.named = True
+        self.agents: set[str] = set()
         self._seen: set[int] = set()
         self._add(importer.runs())
 
@@ -191,6 +183,7 @@ class Suggestion:
             self.filled |= filled | ({"steps_actual"} if run.shown.steps else set())
             lacking |= set(REQUIRED) - filled
             self.named &= bool(run.agent or self.options.agent)
+            self.agents |= {run.agent} if len(self.agents) < MAX_DISTINCT else set()
             digest = hash(repr(run.row))
             self.equal += digest in self._seen
             self._seen.add(digest)
@@ -219,7 +212,7 @@ class Suggestion:
         return [
             path
             for path, column in self.columns.items()
-            if column.values and path not in proposed.values()
+            if column.values and path not in proposed.values() and agent_rank(path) is None
             if named(path[-1], field) and self._fits(field, column)
         ]
 
@@ -258,7 +251,9 @@ class Suggestion:
         size = f"{self.rows:,} rows, {len(self.columns)} columns"
         yield f"# A mapping for {visible(self.source.name)}, read as {format_}: {size}."
         yield "# Lines that begin with # say what was seen and what you must decide. Then:"
-        yield f"#   {self.options.command(self.source)} -o BUNDLE --map THIS_FILE"
+        several = len(self.agents) > 1 and self.options.agent is None
+        split = "agent" if several else self.options.split_by
+        yield f"#   {self.options.command(self.source, split_by=split)} -o BUNDLE --map THIS_FILE"
         yield from self._columns(proposed)
         if "outcome" not in self.filled | proposed.keys():
             yield from self._outcome()
@@ -272,6 +267,10 @@ class Suggestion:
         yield from self._read(proposed)
         if not self.named:
             yield '# The log names no agent: --agent NAME, or\n# [agent]\n# name = "NAME"\n'
+        if several:
+            names = ", ".join(visible(name)[:40] for name in sorted(self.agents)[:_SHOWN])
+            yield f"# The log holds {len(self.agents)} agents: {names}."
+            yield "# A bundle of each: --split-by agent; of one: --agent NAME\n"
         yield "# Columns that fill nothing yet:"
         for path, column in self.columns.items():
             if path not in proposed.values():
@@ -306,7 +305,8 @@ class Suggestion:
             yield f"[values.{field}]"
             yield from (f"{ours} = {_quoted(their)}" for ours, their in unlike.items() if their)
             for text, count in (+blank).items():
-                yield f'# {_quoted(text)} = "harness_error"  # if these {count:,} runs never took place'
+                when = f"if the test rig failed in these {count:,} runs: they count as not succeeded"
+                yield f'# {_quoted(text)} = "harness_error"  # {when}'
             yield ""
 
     def _outcome(self) -> Iterator[str]:

@@ -261,7 +261,11 @@ def test_a_column_is_proposed_by_a_word_of_its_name_where_its_values_agree(tmp_p
         '# "no tool" = "tool_failure"',
         '# "sabotage" = "tool_failure"',
     ]
-    assert '# "" = "harness_error"  # if these 1 runs never took place' in lines
+    [blank] = [line for line in lines if "harness_error" in line]
+    assert (
+        blank
+        == '# "" = "harness_error"  # if the test rig failed in these 1 runs: they count as not succeeded'
+    )
 
 
 def test_columns_whose_values_alone_fit_are_left_to_the_reader(tmp_path: Path) -> None:
@@ -392,7 +396,7 @@ def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: P
     (tmp_path / "map.toml").write_text(text)
     for line in (
         'outcome = "Erfolg"  # 1 distinct: ja (1); blank (1)',
-        '# "" = "harness_error"  # if these 1 runs never took place',
+        '# "" = "harness_error"  # if the test rig failed in these 1 runs: they count as not succeeded',
         '"" = "nominal"',
         '# "x" = "tool_failure"',
     ):
