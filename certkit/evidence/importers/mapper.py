@@ -251,10 +251,17 @@ class Mapper:
 
     def advice(self, job: Job) -> str:
         """Return what to do about the rows that were refused, with the commands to copy."""
+        codes = {fault.code for fault in job.faults}
+        if all(code.startswith("json.") for code in codes):
+            save = ", or save the file as UTF-8" if "json.encoding" in codes else ""
+            return f"nothing was imported; correct these rows{save}, then: {job.command()}"
+        if "record.task-in-two-domains" in codes:
+            way = "if equal names in two domains are different tasks, begin the mapping with"
+            return f"nothing was imported; {way} `domain_before_task = true`; else correct these rows"
         if self._options.mapping is not None:
             return f"nothing was imported; correct these rows or the mapping, then: {job.command()}"
         test = self._hints.get("outcome")
-        given = {"domain": "NAME", "condition": "nominal"} | ({"success": test} if test else {})
+        given = {"domain": "NAME", "condition": "nominal", "success": test or "EXPRESSION"}
         names = [{"outcome": "success"}.get(field, field) for field in self._absent]
         agent = {"agent": "NAME"} if self._nameless else {}
         suggest = f"{job.options.command(job.source)} --suggest -o MAP.toml"

@@ -91,6 +91,7 @@ WORDS: Final[dict[str, frozenset[str]]] = {
     ),
     Outcome.HARNESS_ERROR: frozenset(("crash", "error", "timeout")),
 }
+_YES_NO: Final = WORDS[Outcome.SUCCESS] | WORDS[Outcome.FAILURE]
 BLANK: Final = frozenset(("-", "n/a", "na", "nan", "none", "null", "?"))
 DATES: Final = (
     "%d.%m.%Y %H:%M",
@@ -114,7 +115,7 @@ NEEDS: Final = (
 )
 
 _DOMAIN: Final = """\
-# The domain must be decided: a column, --domain NAME, or
+# The domain must be decided: --domain NAME, or
 # [constants]
 # domain = "NAME"
 """
@@ -173,6 +174,7 @@ class Suggestion:
         self.agents: set[str] = set()
         self._seen: set[int] = set()
         self._add(importer.runs())
+        self.unread = importer.job.faults.total
 
     def _add(self, runs: Iterable[Run]) -> None:
         """Look at the rows of runs; a required field is filled where every run or an option fills it."""
@@ -225,7 +227,8 @@ class Suggestion:
             fits = {
                 "task_id": texts,
                 "domain": texts and not column.many and column.rows == self.rows,
-                "condition": any(_meant(value) == "nominal" for value in column.values),
+                "condition": any(_meant(value) == "nominal" for value in column.values)
+                and not {value.casefold() for value in column.plain()} <= _YES_NO,
             }
             if fits.get(field, not numbers):
                 chosen.append(path)
@@ -249,6 +252,7 @@ class Suggestion:
         """Yield the lines of the mapping."""
         proposed = self.proposals()
         size = f"{self.rows:,} rows, {len(self.columns)} columns"
+        size += f"; left out, since they cannot be read: {self.unread:,}" * bool(self.unread)
         yield f"# A mapping for {visible(self.source.name)}, read as {format_}: {size}."
         yield "# Lines that begin with # say what was seen and what you must decide. Then:"
         several = len(self.agents) > 1 and self.options.agent is None
@@ -256,14 +260,15 @@ class Suggestion:
         yield f"#   {self.options.command(self.source, split_by=split)} -o BUNDLE --map THIS_FILE"
         yield from self._columns(proposed)
         if "outcome" not in self.filled | proposed.keys():
-            yield from self._outcome()
+            yield from self._outcome(proposed)
         for field, path in proposed.items():
             yield from self._values(field, self.columns[path])
         if "condition" not in self.filled:
             candidates = [None, *self._candidates("condition", proposed)]
             yield from self._condition(proposed.get("condition"), candidates[:2][-1])
         if "domain" not in self.filled | proposed.keys():
-            yield _DOMAIN
+            above = self._candidates("domain", proposed)
+            yield "# The domain must be decided: a column above, or --domain NAME\n" if above else _DOMAIN
         yield from self._read(proposed)
         if not self.named:
             yield '# The log names no agent: --agent NAME, or\n# [agent]\n# name = "NAME"\n'
@@ -309,18 +314,24 @@ class Suggestion:
                 yield f'# {_quoted(text)} = "harness_error"  # {when}'
             yield ""
 
-    def _outcome(self) -> Iterator[str]:
+    def _outcome(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         yield "# What is a success must be decided, for instance so:"
         hint = self.hints.get("outcome")
         options = [f"#   --success {shell(hint)}{self.hints.get('several', '')}"] if hint else []
+        tests = [hint] if hint else []
         for path, column in () if hint else self.columns.items():
             words = set(re.split(r"[\W_]+", ".".join(path).casefold()))
             numbers = column.values and all(map(_is_number, column.plain()))
             if numbers and words & {"outcome", *NAMES["outcome"]}:
-                option = f"--success {shell(success_test(spelled(path), '>= 0.5'))}"
-                options.append(f"#   {option}  ({column.told()})")
+                tests.append(success_test(spelled(path), ">= 0.5"))
+                options.append(f"#   --success {shell(tests[-1])}  ({column.told()})")
         yield from options or ['#   --success "COLUMN >= 0.5"  (no column is named like an outcome)']
+        for test in tests[:1]:
+            yield f'# or so:\n# [when.outcome]\n# success = {_quoted(test)}\n# failure = "otherwise"'
         yield ""
+        for path in self._candidates("outcome", proposed)[:1]:
+            for line in self._values("outcome", self.columns[path]):
+                yield f"# {line}" if line and line[0] != "#" else line
 
     def _condition(self, path: tuple[str, ...] | None, candidate: tuple[str, ...] | None) -> Iterator[str]:
         """Yield what each value of the column means, as a comment where it is only a candidate."""
