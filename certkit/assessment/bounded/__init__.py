@@ -43,7 +43,7 @@ from certkit.assessment.rater_error.labels import (
     unlabelled,
 )
 from certkit.assessment.statistics import posterior
-from certkit.assessment.statistics.estimators import LEVEL, Interval, clopper_pearson, jeffreys
+from certkit.assessment.statistics.estimators import LEVEL, Interval, Z, clopper_pearson, jeffreys
 from certkit.assessment.statistics.posterior import FIVE, corrected, tasks_needed
 from certkit.wording import many
 
@@ -300,6 +300,22 @@ def of_every_run(row: Row) -> bool:
     )
 
 
+def size_needed(
+    metric: str, value: float, threshold: float, interval: Interval, *, size: int, confidence: float
+) -> int | None:
+    """Return about how many tasks, or runs, tell a value from a threshold four times out of five.
+
+    `interval` is what `size` of them gave, and the value stays. None beyond 100,000.
+    """
+    start, slope = map(float, TaskMean(metric).line(None, lower=value > threshold))
+    error = slope * (interval.high - interval.low) / 2 / Z
+    rate, limit = start + slope * value, start + slope * threshold
+    # The interval's variance holds the two prior tasks, which `tasks_needed` adds itself.
+    spread = ((size + 2) * (size + 3) * error**2 - rate**2 - (1 - rate) ** 2) / size
+    needed = tasks_needed(rate, limit, confidence, spread=max(0.0, spread))
+    return None if needed is None else _round(needed)
+
+
 def _round(number: int) -> int:
     """Return a number to two digits, rounded up: it is an estimate and shall look like one."""
     step: int = 10 ** max(0, len(str(number)) - 2)
@@ -308,6 +324,9 @@ def _round(number: int) -> int:
 
 LEAST: Final = 2
 """Tasks below which there is no interval: one task shows nothing of how tasks differ."""
+
+TASK_INTERVAL: Final = "task-posterior"
+"""The method of the interval that takes tasks, not runs, as independent."""
 
 _BINOMIAL: Final = {
     "c_nom",
@@ -347,4 +366,4 @@ def _of_tasks(metric: Metric, view: View) -> Iterator[Interval]:
             float(kind.back(posterior.lower(kind.shares(sums, lower=end), (1 + LEVEL) / 2), sums, lower=end))
             for end in (True, False)
         )
-        yield Interval(low=low, high=high, method="task-posterior")
+        yield Interval(low=low, high=high, method=TASK_INTERVAL)
