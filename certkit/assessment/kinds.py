@@ -150,9 +150,8 @@ class TaskMean(Struct, frozen=True):
             return self.back(limit, sums, lower=lower)
         shares = self.shares(sums, lower=lower)
         if sample.labelled is not None and lower and self.series in GRADED | SHARES:
-            labels = sample.labelled.both(sample, self.series, self.domain)
             limit_of = rater_error.least if self.series in GRADED else rater_error.lower
-            return limit_of(shares, labels, delta)
+            return limit_of(*sample.labelled.both(sample, shares, self.series, self.domain), delta)
         return self.back(posterior.lower(shares, delta), sums, lower=lower)
 
     def chance(self, sample: Sample, threshold: Fraction, prior: Fraction | None = None) -> Number:
@@ -165,8 +164,8 @@ class TaskMean(Struct, frozen=True):
             return max(0.0, -float(np.expm1(-evidence)))
         prior = PRIORS["uniform"] if prior is None else prior
         if sample.labelled is not None and self.series in SHARES:
-            labels = sample.labelled.both(sample, self.series, self.domain)
-            return rater_error.chance(sums.on(start, slope), labels, limit, prior)
+            seen = sample.labelled.both(sample, sums.on(start, slope), self.series, self.domain)
+            return rater_error.chance(*seen, limit, prior)
         return posterior.above(sums.on(start, slope), limit, prior)
 
     def _values(self, sample: Sample, *, lower: bool) -> tuple[posterior.Floats, posterior.Floats]:

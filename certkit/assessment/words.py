@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from certkit import wording
+from certkit.assessment.bounded import TASK_INTERVAL, size_needed
 from certkit.assessment.criteria import Row, Status, next_rows
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit, named
 from certkit.assessment.metrics.metric import asked, percent, shown
-from certkit.assessment.statistics.estimators import runs_needed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -262,14 +262,20 @@ def _shortfall(row: Row, assessment: Assessment) -> str:
 
 
 def _more_runs(row: Row, assessment: Assessment) -> str:
-    """Tell how many fault runs would show the tier at the rate seen so far, where more runs can."""
-    rate = assessment.metrics["r_op"].value
-    tau = assessment.profile.tau.get(row.tier)
-    if rate is None or tau is None or row.threshold is None or isinstance(rate, float):
+    """Tell how many fault runs, or tasks under the bounded reading, would show the tier at the rate seen."""
+    metric, tau = assessment.metrics["r_op"], assessment.profile.tau.get(row.tier)
+    rate, threshold = metric.value, row.threshold
+    if rate is None or tau is None or threshold is None or isinstance(rate, float):
         return ""
+    seen, confidence = shown(rate, Unit.FRACTION), float(threshold)
     if rate <= tau:
-        return f"; no number of runs shows it at a success of {shown(rate, Unit.FRACTION)}"
-    needed = runs_needed(rate, tau, row.threshold)
-    if needed is None:
-        return f"; success of {shown(rate, Unit.FRACTION)} is too close to τ for any number of runs"
-    return f"; at {shown(rate, Unit.FRACTION)} success about {needed:,} fault runs would show it"
+        return f"; no number of runs shows it at a success of {seen}"
+    interval, size, noun = metric.interval, metric.n, "fault runs"
+    if assessment.profile.reading == "bounded" and row.bounded:
+        interval = next((item for item in metric.intervals if item.method == TASK_INTERVAL), None)
+        size, noun, confidence = row.bounded.k, "tasks", max(confidence, row.bounded.confidence)
+    if interval is None or not size:
+        return f"; record more {noun}"
+    needed = size_needed("r_op", float(rate), float(tau), interval, size=size, confidence=confidence)
+    number = "more than 100,000" if needed is None else f"about {needed:,}"
+    return f"; at {seen} success {number} {noun} would show it in 4 of 5 cases"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import inf, sqrt
+from math import sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
+from certkit.assessment.bounded import TASK_INTERVAL, size_needed
 from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State
-from certkit.assessment.statistics.estimators import runs_needed
+from certkit.assessment.statistics.estimators import LEVEL, Interval, Z
 from certkit.report import words
 from certkit.report.svg import BLUE, Line, Track, curves, forest, judged
 
@@ -163,8 +164,8 @@ def gaps(document: Document) -> Iterator[tuple[str, ...]]:
 def gap(row: Row, document: Document) -> tuple[str, str, str]:
     """Return the verdict on an open row, what was found, and what would settle it.
 
-    *undecided*: the threshold lies inside the 95 % interval; *short*: the interval excludes it; *too few
-    runs*; *not recorded*.
+    *undecided*: the value passes and its bound does not, or the threshold lies inside the 95 % interval (of
+    tasks under the bounded reading); *short*: the interval excludes it; *too few runs*; *not recorded*.
     """
     spec, metric = CATALOGUE[row["metric"]], document["metrics"][row["metric"]]
     status, bounded = Status(row["status"]), row["bounded"]
@@ -174,57 +175,74 @@ def gap(row: Row, document: Document) -> tuple[str, str, str]:
         reason = row["reason"] or bounded["reason"] or "it cannot be judged"
         return "too few runs", reason, "more independent tasks"
     seen = f"{measured(row)} where {asked(row)} is asked"
-    if spec.tau_of:
-        return _posterior_gap(row, document, seen)
     if status is Status.MET:
         seen += f"; bound {bound(row)}"
-    if times := _times(row, metric):
-        more = f"about {_needed(metric['n'], times) - metric['n']:,} more runs"
-        if times > _MOST_TIMES:
-            more = f"more runs than {_MOST_TIMES} times those recorded"
-        return "undecided", seen, f"{more} would decide"
     domain = metric.get("domain")
+    value, limit, interval, size, needed = _compared(row, document)
+    passes = status is Status.MET or (spec.tau_of and value > limit)
+    if passes or (interval and interval.low <= limit <= interval.high):
+        noun = "runs" if document["profile"]["reading"] == "table" else "tasks"
+        more = f"about {needed:,} {noun} in {domain or 'all'} ({size:,} now) would decide in 4 of 5 cases"
+        return "undecided", seen, more if needed > size else f"many more independent {noun} would decide"
+    if spec.tau_of:
+        return "short", seen, f"a better agent: success of {words.value(value, Unit.FRACTION)} is not above τ"
     where = f" in {domain}, the weakest domain" if domain else ""
     return "short", seen, f"a better agent: {asked(row)} has to be reached{where}"
 
 
-_MOST_TIMES: Final = 10_000
+def _compared(row: Row, document: Document) -> tuple[float, float, Interval | None, int, int]:
+    """Return a row's value, threshold, 95 % interval, and how many runs it has and needs (0: not known).
 
-
-def _times(row: Row, metric: dict[str, Any]) -> float | None:
-    """Return how many times the runs would put the threshold outside the interval; None where it is outside.
-
-    An interval narrows with the root of n: half its width has to become the distance of the threshold.
+    A posterior stands for the success rate under faults beside τ. Where bounds decide, tasks are counted.
     """
-    interval = metric.get("interval")
-    if interval is None or not interval["low"] <= row["threshold"] <= interval["high"]:
-        return None
-    distance = abs(row["value"] - row["threshold"])
-    return ((interval["high"] - interval["low"]) / 2 / distance) ** 2 if distance else inf
-
-
-def _needed(n: int, times: float) -> int:
-    return n + max(1, round(n * (min(times, _MOST_TIMES) - 1)))
+    metric, bounded, value, limit = (
+        document["metrics"][row["metric"]],
+        row["bounded"],
+        row["value"],
+        row["threshold"],
+    )
+    tables, tau_of = document["profile"]["reading"] == "table", CATALOGUE[row["metric"]].tau_of
+    confidence = (1 + LEVEL) / 2 if tables else bounded["confidence"]
+    if tau_of:
+        confidence = limit if tables else max(limit, confidence)
+        limit, metric = metric["tau"][str(row["tier"])], document["metrics"]["r_op"]
+        value = metric["value"]
+    every = (item for item in metric.get("intervals", ()) if item["method"] == TASK_INTERVAL)
+    stated = metric.get("interval") if tables else next(every, None)
+    interval = None if stated is None else Interval(**stated)
+    if interval is None and not tables and not tau_of and bounded["bound"] is not None and confidence > 1 / 2:
+        half = abs(value - bounded["bound"]) * Z / NormalDist().inv_cdf(confidence)
+        interval = Interval(low=value - half, high=value + half)
+    size = (metric["n"] if tables else bounded["k"]) or 0
+    if interval is None or not size:
+        return value, limit, interval, size, 0
+    name = "r_op" if tau_of else row["metric"]
+    needed = size_needed(name, value, limit, interval, size=size, confidence=confidence)
+    return value, limit, interval, size, needed or 0
 
 
 def sample_size(document: Document) -> tuple[Markup, str] | None:
     """Return how the interval of a criterion narrows as runs are added, and what that shows.
 
-    It is drawn for the undecided row of the next tier that takes the fewest runs; None where there is none.
+    It is drawn for the undecided row of the next tier that takes the fewest runs; None where there is none,
+    and where bounds decide, which more runs of the same tasks do not settle.
     """
+    if document["profile"]["reading"] == "bounded":
+        return None
     tier, binding = document["verdict"]["tier"] + 1, document["verdict"]["binding"]
     undecided = [
-        (times, row)
+        (needed, row)
         for row in document["criteria"]
-        if row["tier"] == tier and row["id"] in binding and gap(row, document)[0] == "undecided"
-        if (times := _times(row, document["metrics"][row["metric"]])) and times <= _MOST_TIMES
+        if row["tier"] == tier and row["id"] in binding and not CATALOGUE[row["metric"]].tau_of
+        if gap(row, document)[0] == "undecided"
+        for *_, size, needed in [_compared(row, document)]
+        if needed > size
     ]
     if not undecided:
         return None
-    times, row = min(undecided, key=lambda pair: pair[0])
+    needed, row = min(undecided, key=lambda pair: pair[0])
     metric, value, limit = document["metrics"][row["metric"]], float(row["value"]), float(row["threshold"])
     n, half = metric["n"], (metric["interval"]["high"] - metric["interval"]["low"]) / 2
-    needed = _needed(n, times)
     last = n + (needed - n) * 5 / 4
     counts = [n + (last - n) * step / 40 for step in range(41)]
     upper = [(at, value + half * sqrt(n / at)) for at in counts]
@@ -237,24 +255,11 @@ def sample_size(document: Document) -> tuple[Markup, str] | None:
     where = f" in {metric['domain']}" if metric.get("domain") else ""
     said = (
         f"{words.capital(title(row))}{where}: {measured(row)} of {n:,} runs leaves open whether {asked(row)}"
-        f" holds; if the value stays, about {needed:,} runs decide"
+        f" holds; if the value stays, about {needed:,} runs decide in 4 of 5 cases"
     )
     across = [(at, f"{at:,.0f}") for at in (n, needed, last)]
     up = [(at, words.value(at, unit(row))) for at in (ends[0], value, ends[-1])]
     return curves("sizes", lines, across, up, caption=f"runs{where}", title=said), said
-
-
-def _posterior_gap(row: Row, document: Document, seen: str) -> tuple[str, str, str]:
-    metric = document["metrics"]["posterior"]
-    tau = metric.get("tau", {}).get(str(row["tier"]))
-    if tau is None or not metric["n"]:
-        return "too few runs", seen, "more runs under faults"
-    rate = Fraction(metric["s"], metric["n"])
-    needed = runs_needed(rate, Fraction(repr(tau)), Fraction(repr(row["threshold"])))
-    if needed is None:
-        success = words.value(float(rate), Unit.FRACTION)
-        return "short", seen, f"a better agent: success of {success} is too close to τ, or below"
-    return "undecided", seen, f"about {max(1, needed - metric['n']):,} more runs under faults would decide"
 
 
 def figure(document: Document, tier: int) -> Markup:

@@ -29,14 +29,21 @@ from msgspec import structs
 from certkit import wording
 from certkit.assessment import criteria
 from certkit.assessment.criteria import Bounded, Row, Status, passes
-from certkit.assessment.kinds import AsItIs, Attested, Kind, TaskMean, fewest, holds, kind_of
+from certkit.assessment.kinds import AsItIs, Attested, Difference, Kind, TaskMean, fewest, holds, kind_of
 from certkit.assessment.metrics import metrics_2025, metrics_2026
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State, shown
 from certkit.assessment.metrics.series import METRICS, View
-from certkit.assessment.rater_error.labels import OF_OUTCOMES, gives_outcomes, labelled, unlabelled
+from certkit.assessment.rater_error.labels import (
+    GRADED,
+    OF_OUTCOMES,
+    SHARES,
+    gives_outcomes,
+    labelled,
+    unlabelled,
+)
 from certkit.assessment.statistics import posterior
-from certkit.assessment.statistics.estimators import LEVEL, Interval, clopper_pearson, jeffreys
+from certkit.assessment.statistics.estimators import LEVEL, Interval, Z, clopper_pearson, jeffreys
 from certkit.assessment.statistics.posterior import FIVE, corrected, tasks_needed
 from certkit.wording import many
 
@@ -120,9 +127,17 @@ class Judged:
         if kind is None or isinstance(kind, AsItIs):
             reason = f"no bound is defined for {row.metric.id}"
             return Bounded(status=Status.INSUFFICIENT, confidence=confidence, reason=reason)
-        if self._unlabelled and row.metric.id in OF_OUTCOMES:
-            return Bounded(status=Status.INSUFFICIENT, confidence=confidence, reason=self._unlabelled)
+        if row.metric.id in OF_OUTCOMES and (unknown := self._unlabelled or self._uncorrected(row, kind)):
+            return Bounded(status=Status.INSUFFICIENT, confidence=confidence, reason=unknown)
         return self._bounded(row, kind)
+
+    def _uncorrected(self, row: Row, kind: Kind) -> str | None:
+        """Return why a row of a model's outcomes has no bound: labels correct lower limits of some series."""
+        series = {part.series for part in kind.parts(self.view)}
+        whole = not isinstance(kind, Difference) and lower(row) and series <= GRADED.keys() | SHARES.keys()
+        if self.view.labelled is None or whole:
+            return None
+        return f"a model gave the outcomes, and labels do not correct {row.metric.id}"
 
     def _bounded(self, row: Row, kind: Kind) -> Bounded:
         confidence = self.confidence(row.tier)
@@ -285,6 +300,22 @@ def of_every_run(row: Row) -> bool:
     )
 
 
+def size_needed(
+    metric: str, value: float, threshold: float, interval: Interval, *, size: int, confidence: float
+) -> int | None:
+    """Return about how many tasks, or runs, tell a value from a threshold four times out of five.
+
+    `interval` is what `size` of them gave, and the value stays. None beyond 100,000.
+    """
+    start, slope = map(float, TaskMean(metric).line(None, lower=value > threshold))
+    error = slope * (interval.high - interval.low) / 2 / Z
+    rate, limit = start + slope * value, start + slope * threshold
+    # The interval's variance holds the two prior tasks, which `tasks_needed` adds itself.
+    spread = ((size + 2) * (size + 3) * error**2 - rate**2 - (1 - rate) ** 2) / size
+    needed = tasks_needed(rate, limit, confidence, spread=max(0.0, spread))
+    return None if needed is None else _round(needed)
+
+
 def _round(number: int) -> int:
     """Return a number to two digits, rounded up: it is an estimate and shall look like one."""
     step: int = 10 ** max(0, len(str(number)) - 2)
@@ -293,6 +324,9 @@ def _round(number: int) -> int:
 
 LEAST: Final = 2
 """Tasks below which there is no interval: one task shows nothing of how tasks differ."""
+
+TASK_INTERVAL: Final = "task-posterior"
+"""The method of the interval that takes tasks, not runs, as independent."""
 
 _BINOMIAL: Final = {
     "c_nom",
@@ -332,4 +366,4 @@ def _of_tasks(metric: Metric, view: View) -> Iterator[Interval]:
             float(kind.back(posterior.lower(kind.shares(sums, lower=end), (1 + LEVEL) / 2), sums, lower=end))
             for end in (True, False)
         )
-        yield Interval(low=low, high=high, method="task-posterior")
+        yield Interval(low=low, high=high, method=TASK_INTERVAL)

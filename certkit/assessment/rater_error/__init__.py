@@ -145,7 +145,7 @@ def judge_report(view: View) -> JudgeReport:
         specificity=share(labels.true_negatives, labels.true_negatives + labels.false_positives),
         drawn=calibration.drawn,
         contradicted=sum(run.contradicted for run in labelled.runs),
-        correction=correction(sums, view.labelled.both(view, "r_op", None), view.tau)
+        correction=correction(*view.labelled.both(view, sums, "r_op", None), view.tau)
         if view.labelled and sums
         else None,
     )

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from certkit.assessment.kinds import Sample
     from certkit.evidence.bundle.calibration import Calibration
     from certkit.evidence.bundle.manifest import Protocol
+    from certkit.evidence.summary.tasks import TaskSums
 
 
 OF_OUTCOMES: Final = frozenset(
@@ -50,11 +51,12 @@ OF_OUTCOMES: Final = frozenset(
         "irs",
         "irs_2025",
         "novel_fault",
+        "pei",
         "posterior",
         "r_op",
     )
 )
-"""Metrics that count successes."""
+"""Metrics that count successes, and `pei`, which is 0 where a run failed in fewer steps than the oracle."""
 
 
 PASSES: Final = 7 * MILLION // 10
@@ -71,6 +73,7 @@ GRADED: Final[dict[str, Callable[[str], bool]]] = {
     "frr": of_runs.fault,
     "frr_2025": of_runs.fault,
     "cn_frr": of_runs.fault,
+    "pei": of_runs.every,
 }
 """Series in which a wrongly passed run counts for one at most: that share is taken off their limit."""
 
@@ -98,27 +101,37 @@ class Labelled(Struct, frozen=True):
         """Return the four counts over all runs."""
         return _counts(self.runs, {})
 
-    def both(self, sample: Sample, series: str, domain: str | None) -> tuple[Labels, Labels]:
-        """Return the counts that go with tasks that weigh alike, and with tasks that weigh by their runs.
+    def both(
+        self, sample: Sample, sums: TaskSums, series: str, domain: str | None
+    ) -> tuple[TaskSums, tuple[Labels, Labels]]:
+        """Return the `sums` of a share as labels can vouch for them, and the counts that go with them.
+
+        The first counts go with tasks that weigh alike, the others with tasks that weigh by their runs.
 
         Where tasks weigh alike, a label of a task with n runs counts n_min/n, n_min being the runs of the
         smallest labelled task. Labels of one task stand or fall together: they weigh as no more than the
-        tasks that they lie on, and those of items that are no runs of the bundle as one.
+        tasks that they lie on, and those of items that are no runs of the bundle as one. Tasks with fewer
+        than n_min runs, whose likes nobody looked at, count as failed where tasks weigh alike.
         """
         over = SHARES.get(series) or GRADED[series]
         placed = [run for run in self.runs if run.condition is None or over(run.condition)]
         chosen = [run for run in placed if domain in {None, run.domain}]
         tasks, labelled = sample.tasks(series, domain), len({run.task for run in chosen})
         sizes = dict(zip(tasks.task.tolist(), tasks.n.tolist(), strict=True))
-        return _counts(chosen, sizes).at_most(labelled), _counts(chosen, {}).at_most(labelled)
+        fewest = min((sizes[run.task] for run in chosen if run.task in sizes), default=1)
+        small = tasks.n < fewest
+        if small.any():  # a sample that leaves out such a task takes it off twice, and so is lower
+            x = tasks.y[small] / (tasks.n[small] * tasks.scale)
+            sums = structs.replace(sums, x=sums.x - float(x.sum()), xx=sums.xx - float((x * x).sum()))
+        weights = {task: fewest / n for task, n in sizes.items()}
+        return sums, (_counts(chosen, weights).at_most(labelled), _counts(chosen, {}).at_most(labelled))
 
 
-def _counts(runs: Sequence[LabelledRun], sizes: Mapping[int | None, int]) -> Labels:
-    """Return the four counts; `sizes` holds the runs of tasks whose labels weigh by them."""
-    fewest = min((sizes[run.task] for run in runs if run.task in sizes), default=1)
+def _counts(runs: Sequence[LabelledRun], weights: Mapping[int | None, float]) -> Labels:
+    """Return the four counts; a label counts the weight of its task, 1 where none is given."""
     counts: dict[tuple[bool, bool], float] = {(a, b): 0 for a in (True, False) for b in (True, False)}
     for run in runs:
-        counts[run.passed, run.truly] += fewest / sizes[run.task] if run.task in sizes else 1
+        counts[run.passed, run.truly] += weights.get(run.task, 1)
     return Labels(*counts.values())
 
 

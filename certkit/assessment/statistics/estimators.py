@@ -103,21 +103,6 @@ def least_failure_free(threshold: Fraction, confidence: Fraction) -> int | None:
     return n
 
 
-def runs_needed(rate: Fraction, threshold: Fraction, confidence: Fraction) -> int | None:
-    """Return about how many runs at success `rate` give P(θ > threshold) > confidence.
-
-    None where the rate is not above the threshold or more than ten million runs would be needed.
-    """
-    if rate <= threshold:
-        return None
-    limit = float(confidence)
-
-    def enough(n: int) -> bool:
-        return bool(posterior(int(rate * n), n, threshold) > limit)
-
-    return least(enough, 10_000_000)
-
-
 def least(enough: Callable[[int], bool], most: int) -> int | None:
     """Return the least n of 1 … `most` with enough(n), which is false and then true; None where none is."""
     low, high = 0, 1

@@ -104,13 +104,13 @@ def init(
     (root / "records").mkdir(exist_ok=True)
 
 
-def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
+def open_bundle(root: str | Path, *, progress: Progress = SILENT) -> Bundle:
     """Open and verify the bundle in folder `root`.
 
     Raises `InputError` with a ``bundle.*`` or ``json.*`` code, which names the files that differ with the
     digest that was expected and the digest that was found.
     """
-    present = _inventory(root)
+    present = _inventory(root := Path(root))
     document, manifest = _read_manifest(root)
     _refuse_relabelled(manifest)
     listed = document.get("files")

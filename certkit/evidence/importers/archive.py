@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MAX_MEMBERS: Final = 1_000_000
 ZSTD: Final = 93
 _ENCRYPTED: Final = 1
+_AGAIN: Final = "copy the log again, or write it anew with `inspect log convert`"
+_UNLIKE: Final = "Inspect writes no such name; ask where this file comes from before you open it elsewhere"
+_LARGE: Final = "a run of this size is not read; leave it out of the log if you trust the file"
 _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, zstandard.ZstdError, EOFError)
 
 
@@ -75,11 +78,13 @@ class Archive:
     def _check(self, member: zipfile.ZipInfo) -> None:
         name = member.filename
         if name.startswith("/") or "\\" in name or ".." in name.split("/") or ":" in name.split("/", 1)[0]:
-            self._refuse(f"member {name!r} has a name that leaves the archive")
+            self._refuse(f"member {name!r} has a name that leaves the archive", _UNLIKE)
         if member.flag_bits & _ENCRYPTED:
             self._refuse(f"member {name!r} is encrypted")
         if member.file_size > self._limit:
-            self._refuse(f"member {name!r} declares {member.file_size:,} bytes, limit {self._limit:,}")
+            self._refuse(
+                f"member {name!r} declares {member.file_size:,} bytes, limit {self._limit:,}", _LARGE
+            )
 
     def _open(self, member: zipfile.ZipInfo) -> Any:
         if member.compress_type != ZSTD:
@@ -90,6 +95,5 @@ class Archive:
         unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
         return unpacker.stream_reader(self._zip.open(packed), read_across_frames=True)
 
-    def _refuse(self, reason: str) -> NoReturn:
-        hint = "copy the log again, or write it anew with `inspect log convert`"
+    def _refuse(self, reason: str, hint: str = _AGAIN) -> NoReturn:
         raise InputError("import.source", reason, where=self._name, hint=hint)

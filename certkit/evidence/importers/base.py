@@ -43,9 +43,6 @@ MAX_AGENTS: Final = 64
 """Agents in one source."""
 
 MAX_FILES: Final = 1_000_000
-AGENT_COLUMNS: Final = ("agent", "agent_name", "model", "model_name", "model_id")
-"""Columns of a table that name the agent; the first of them counts."""
-
 CHOICES: Final = ("split_by", "domain", "condition", "success", "timezone", "encoding")
 """Options that decide what the records are; the manifest names them."""
 

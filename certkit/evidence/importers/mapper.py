@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from certkit import canonical
 from certkit.errors import InputError, UsageError
 from certkit.evidence.expressions import MISSING, ExpressionError, look_up, shell
-from certkit.evidence.importers.base import AGENT_COLUMNS, CHOICES
+from certkit.evidence.importers.base import CHOICES
 from certkit.evidence.importers.mapping import (
     NO_TIME_ZONE,
     OTHERWISE,
@@ -27,6 +27,7 @@ from certkit.evidence.importers.mapping import (
     near,
     nearest,
 )
+from certkit.evidence.importers.records import agent_rank
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Outcome
 from certkit.text import visible
 
@@ -187,7 +188,7 @@ class Mapper:
         if len(self._keys) < MAX_COLUMNS:
             self._keys |= dict.fromkeys(row)
         for column in row if self._tabular else ():
-            if column in self._claimed or (column.lower() in AGENT_COLUMNS and row[column] == run.agent):
+            if column in self._claimed or (row[column] == run.agent and agent_rank((column,)) is not None):
                 continue
             if (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
                 yield column, column, itemgetter(column)
@@ -250,10 +251,17 @@ class Mapper:
 
     def advice(self, job: Job) -> str:
         """Return what to do about the rows that were refused, with the commands to copy."""
+        codes = {fault.code for fault in job.faults}
+        if all(code.startswith("json.") for code in codes):
+            save = ", or save the file as UTF-8" if "json.encoding" in codes else ""
+            return f"nothing was imported; correct these rows{save}, then: {job.command()}"
+        if "record.task-in-two-domains" in codes:
+            way = "if equal names in two domains are different tasks, begin the mapping with"
+            return f"nothing was imported; {way} `domain_before_task = true`; else correct these rows"
         if self._options.mapping is not None:
             return f"nothing was imported; correct these rows or the mapping, then: {job.command()}"
         test = self._hints.get("outcome")
-        given = {"domain": "NAME", "condition": "nominal"} | ({"success": test} if test else {})
+        given = {"domain": "NAME", "condition": "nominal", "success": test or "EXPRESSION"}
         names = [{"outcome": "success"}.get(field, field) for field in self._absent]
         agent = {"agent": "NAME"} if self._nameless else {}
         suggest = f"{job.options.command(job.source)} --suggest -o MAP.toml"

@@ -2,19 +2,21 @@
 
 A column that has the name of a record field fills it; a mapping gives the other names. In CSV all values are
 texts, an empty cell means "not measured", and the separator is the one of comma, semicolon, tab and bar that
-the header line has most of. A row whose cells are all blank is left out and counted. A column called agent or
-model, in any case, names the agent.
+the header line has most of. A row whose cells are all blank is left out and counted. A column or nested value
+called agent, bot, model or system, in any case, names the agent.
 """
 
 from __future__ import annotations
 
 import csv
+import re
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.errors import InputError
 from certkit.evidence.expressions import shell
-from certkit.evidence.importers.base import AGENT_COLUMNS, Importer, Job, Run
+from certkit.evidence.importers.base import Importer, Job, Run
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_ROW, opening
 from certkit.evidence.reading import parquet
@@ -26,6 +28,17 @@ if TYPE_CHECKING:
 
     from certkit.evidence.importers.source import Source
 
+MAX_DEPTH: Final = 4
+AGENT_COLUMNS: Final = (
+    *("agent", "agent_name", "bot", "bot_name", "model", "model_name", "model_id"),
+    *("system", "system_name"),
+)
+"""Columns, or nested values, that name the agent; the first of them counts."""
+
+MAX_AGENT_NAME: Final = 200
+"""Characters of an agent's name; a longer text, such as a system prompt, names none."""
+
+_RATERS: Final = frozenset(("judge", "grader", "scorer", "rater", "user", "simulator"))
 _SEPARATORS: Final = ",;\t|"
 _PARQUET: Final = b"PAR1"
 _ARROW: Final = b"ARROW1"
@@ -60,9 +73,14 @@ class Records(Importer):
     def runs(self) -> Iterator[Run]:
         """Yield the rows."""
         for row, place in self.rows():
-            names = {column.lower(): value for column, value in row.items() if isinstance(value, str)}
-            agent = next((names[name] for name in AGENT_COLUMNS if name in names), "")
-            yield Run(agent, place, row, {})
+            names = {
+                rank: value
+                for path, value in paths(row)
+                if (rank := agent_rank(path)) is not None
+                and isinstance(value, str)
+                and len(value) <= MAX_AGENT_NAME
+            }
+            yield Run(names[min(names)] if names else "", place, row, {})
 
     def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
         """Yield the rows of a file of any kind."""
@@ -75,6 +93,25 @@ class Records(Importer):
                     yield values, Place(source.name, number)
             else:
                 yield from _csv_rows(source, self.job)
+
+
+def paths(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the paths of a row with their plain values and nulls; lists are left out."""
+    for name, value in row.items():
+        if isinstance(value, dict) and len(lead) < MAX_DEPTH:
+            yield from paths(value, (*lead, name))
+        elif not isinstance(value, list | dict):
+            yield (*lead, name), value
+
+
+@lru_cache(1024)
+def agent_rank(path: tuple[str, ...]) -> int | None:
+    """Return the place in `AGENT_COLUMNS` of a path's last part or last two; None where it has none."""
+    names = [re.sub(r"[\W_]+", "_", part.casefold()).strip("_") for part in path[-2:]]
+    if names[0] in _RATERS:
+        return None
+    called = [name for name in (names[-1], "_".join(names)) if name in AGENT_COLUMNS]
+    return AGENT_COLUMNS.index(called[0]) if called else None
 
 
 def _csv_rows(source: Source, job: Job) -> Iterator[tuple[dict[str, Any], Place]]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from certkit import canonical
 from certkit.evidence.expressions import shell, spelled, success_test
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
+from certkit.evidence.importers.records import agent_rank, paths
 from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.records.record import FIELDS, REQUIRED, Outcome
 from certkit.text import visible
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 MAX_PATHS: Final = 200
 MAX_DISTINCT: Final = 40
-MAX_DEPTH: Final = 4
 _SHOWN: Final = 6
 
 NAMES: Final = {
@@ -91,6 +91,7 @@ WORDS: Final[dict[str, frozenset[str]]] = {
     ),
     Outcome.HARNESS_ERROR: frozenset(("crash", "error", "timeout")),
 }
+_YES_NO: Final = WORDS[Outcome.SUCCESS] | WORDS[Outcome.FAILURE]
 BLANK: Final = frozenset(("-", "n/a", "na", "nan", "none", "null", "?"))
 DATES: Final = (
     "%d.%m.%Y %H:%M",
@@ -114,7 +115,7 @@ NEEDS: Final = (
 )
 
 _DOMAIN: Final = """\
-# The domain must be decided: a column, --domain NAME, or
+# The domain must be decided: --domain NAME, or
 # [constants]
 # domain = "NAME"
 """
@@ -161,15 +162,6 @@ class Column:
         return [value for value in self.values if value.casefold() not in BLANK]
 
 
-def paths(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the paths of a row with their plain values and nulls; lists are left out."""
-    for name, value in row.items():
-        if isinstance(value, dict) and len(lead) < MAX_DEPTH:
-            yield from paths(value, (*lead, name))
-        elif not isinstance(value, list | dict):
-            yield (*lead, name), value
-
-
 class Suggestion:
     """Collects what the rows of a log hold, and writes a mapping of it."""
 
@@ -179,8 +171,10 @@ class Suggestion:
         self.rows = self.equal = 0
         self.filled: set[str] = set()
         self.named = True
+        self.agents: set[str] = set()
         self._seen: set[int] = set()
         self._add(importer.runs())
+        self.unread = importer.job.faults.total
 
     def _add(self, runs: Iterable[Run]) -> None:
         """Look at the rows of runs; a required field is filled where every run or an option fills it."""
@@ -191,6 +185,7 @@ class Suggestion:
             self.filled |= filled | ({"steps_actual"} if run.shown.steps else set())
             lacking |= set(REQUIRED) - filled
             self.named &= bool(run.agent or self.options.agent)
+            self.agents |= {run.agent} if len(self.agents) < MAX_DISTINCT else set()
             digest = hash(repr(run.row))
             self.equal += digest in self._seen
             self._seen.add(digest)
@@ -219,7 +214,7 @@ class Suggestion:
         return [
             path
             for path, column in self.columns.items()
-            if column.values and path not in proposed.values()
+            if column.values and path not in proposed.values() and agent_rank(path) is None
             if named(path[-1], field) and self._fits(field, column)
         ]
 
@@ -232,7 +227,8 @@ class Suggestion:
             fits = {
                 "task_id": texts,
                 "domain": texts and not column.many and column.rows == self.rows,
-                "condition": any(_meant(value) == "nominal" for value in column.values),
+                "condition": any(_meant(value) == "nominal" for value in column.values)
+                and not {value.casefold() for value in column.plain()} <= _YES_NO,
             }
             if fits.get(field, not numbers):
                 chosen.append(path)
@@ -256,22 +252,30 @@ class Suggestion:
         """Yield the lines of the mapping."""
         proposed = self.proposals()
         size = f"{self.rows:,} rows, {len(self.columns)} columns"
+        size += f"; left out, since they cannot be read: {self.unread:,}" * bool(self.unread)
         yield f"# A mapping for {visible(self.source.name)}, read as {format_}: {size}."
         yield "# Lines that begin with # say what was seen and what you must decide. Then:"
-        yield f"#   {self.options.command(self.source)} -o BUNDLE --map THIS_FILE"
+        several = len(self.agents) > 1 and self.options.agent is None
+        split = "agent" if several else self.options.split_by
+        yield f"#   {self.options.command(self.source, split_by=split)} -o BUNDLE --map THIS_FILE"
         yield from self._columns(proposed)
         if "outcome" not in self.filled | proposed.keys():
-            yield from self._outcome()
+            yield from self._outcome(proposed)
         for field, path in proposed.items():
             yield from self._values(field, self.columns[path])
         if "condition" not in self.filled:
             candidates = [None, *self._candidates("condition", proposed)]
             yield from self._condition(proposed.get("condition"), candidates[:2][-1])
         if "domain" not in self.filled | proposed.keys():
-            yield _DOMAIN
+            above = self._candidates("domain", proposed)
+            yield "# The domain must be decided: a column above, or --domain NAME\n" if above else _DOMAIN
         yield from self._read(proposed)
         if not self.named:
             yield '# The log names no agent: --agent NAME, or\n# [agent]\n# name = "NAME"\n'
+        if several:
+            names = ", ".join(visible(name)[:40] for name in sorted(self.agents)[:_SHOWN])
+            yield f"# The log holds {len(self.agents)} agents: {names}."
+            yield "# A bundle of each: --split-by agent; of one: --agent NAME\n"
         yield "# Columns that fill nothing yet:"
         for path, column in self.columns.items():
             if path not in proposed.values():
@@ -306,21 +310,28 @@ class Suggestion:
             yield f"[values.{field}]"
             yield from (f"{ours} = {_quoted(their)}" for ours, their in unlike.items() if their)
             for text, count in (+blank).items():
-                yield f'# {_quoted(text)} = "harness_error"  # if these {count:,} runs never took place'
+                when = f"if the test rig failed in these {count:,} runs: they count as not succeeded"
+                yield f'# {_quoted(text)} = "harness_error"  # {when}'
             yield ""
 
-    def _outcome(self) -> Iterator[str]:
+    def _outcome(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         yield "# What is a success must be decided, for instance so:"
         hint = self.hints.get("outcome")
         options = [f"#   --success {shell(hint)}{self.hints.get('several', '')}"] if hint else []
+        tests = [hint] if hint else []
         for path, column in () if hint else self.columns.items():
             words = set(re.split(r"[\W_]+", ".".join(path).casefold()))
             numbers = column.values and all(map(_is_number, column.plain()))
             if numbers and words & {"outcome", *NAMES["outcome"]}:
-                option = f"--success {shell(success_test(spelled(path), '>= 0.5'))}"
-                options.append(f"#   {option}  ({column.told()})")
+                tests.append(success_test(spelled(path), ">= 0.5"))
+                options.append(f"#   --success {shell(tests[-1])}  ({column.told()})")
         yield from options or ['#   --success "COLUMN >= 0.5"  (no column is named like an outcome)']
+        for test in tests[:1]:
+            yield f'# or so:\n# [when.outcome]\n# success = {_quoted(test)}\n# failure = "otherwise"'
         yield ""
+        for path in self._candidates("outcome", proposed)[:1]:
+            for line in self._values("outcome", self.columns[path]):
+                yield f"# {line}" if line and line[0] != "#" else line
 
     def _condition(self, path: tuple[str, ...] | None, candidate: tuple[str, ...] | None) -> Iterator[str]:
         """Yield what each value of the column means, as a comment where it is only a candidate."""

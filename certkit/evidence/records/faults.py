@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 LIMIT: Final = 50
 """Faults that are listed; of further ones only the number is known."""
 
+SHOWN: Final = 10
+"""Kinds of faults of one code that a screen shows; the rest are counted."""
+
 
 class Fault(Struct, frozen=True, kw_only=True, order=True):
     """A fault of a record. `line` counts from 1; in Parquet it is the row. `hint` says how to correct it."""
@@ -75,12 +78,20 @@ class Faults(list[Fault]):
 
     def grouped(self) -> Iterator[str]:
         """Yield a line for each kind of fault: its places, or the first ones, and what is wrong."""
+        shown: Counter[str] = Counter()
+        more = self.total
         for kind, count in self.kinds.items():
             first = [fault for fault in self if fault.what() == kind][:3]
+            shown[first[0].code] += 1
+            if shown[first[0].code] > SHOWN:
+                continue
+            more -= count
             file = first[0].file
             further = (str(fault.line) if fault.file == file else fault.where() for fault in first[1:])
             where = ", ".join([first[0].where(), *further])
             yield f"{where}{kind}" if count == 1 else f"{count:,} rows (first {where}){kind}"
+        if more:
+            yield f"and {more:,} more"
 
 
 class FaultsError(InputError):

@@ -15,7 +15,6 @@ from certkit.assessment.statistics.estimators import (
     jeffreys,
     least_failure_free,
     posterior,
-    runs_needed,
     wilson,
 )
 
@@ -84,17 +83,6 @@ def test_wilson_of_61_in_90_is_the_published_example() -> None:
     interval = wilson(61, 90)
     assert (round(interval.low, 6), round(interval.high, 6)) == (0.575668, 0.765332)
     assert (interval.level, interval.method) == (0.95, "wilson")
-
-
-def test_runs_needed_suffice_and_are_not_asked_below_the_threshold() -> None:
-    rate, tau, delta = Fraction(17, 20), Fraction("0.80"), Fraction("0.95")
-    needed = runs_needed(rate, tau, delta)
-    assert needed is not None
-    assert exact_tail(int(rate * needed), needed, tau) > delta
-    half = needed // 2
-    assert exact_tail(int(rate * half), half, tau) <= delta
-    assert runs_needed(tau, tau, delta) is None
-    assert runs_needed(tau + Fraction(1, 10**9), tau, delta) is None
 
 
 COUNTS = [(0, 1), (1, 1), (0, 40), (40, 40), (1, 2), (61, 90), (1, 1000), (999, 1000), (9000, 10_000)]

@@ -222,6 +222,40 @@ def test_outcomes_of_a_model_are_bounded_only_where_a_person_labelled_some(
         assert (found.status, found.bound) == (Status.INSUFFICIENT, None)
 
 
+def test_what_labels_do_not_correct_has_no_bound_under_a_judge() -> None:
+    summary = structs.replace(build.strong(), calibration=counted(90, 2, 2, 6))
+    told = {}
+    for methodology in ("independent_judge", "trajectory"):
+        rows = Judged(summary, build.facts(methodology=methodology).manifest, build.profile()).rows
+        told[methodology] = {row.id: (row.bounded.reason or "") for row in rows if row.bounded}
+    refused = {name for name, why in told["independent_judge"].items() if "labels do not correct" in why}
+    assert refused == {"cascade_penalty", "irs"}
+    assert not any("labels do not correct" in why for why in told["trajectory"].values())
+
+
+def test_tasks_that_are_smaller_than_any_labelled_win_nothing() -> None:
+    """25 runs where a pilot passed, else 1, at .80; a judge that passes all, 100 labels: 5 % may pass."""
+    rng, met = np.random.default_rng(4), 0
+    facts = build.facts(methodology="independent_judge", tasks_independent=True).manifest
+    for _ in range(40):
+        chance = rng.beta(0.8 * 3 / 7, 0.2 * 3 / 7, 200)
+        pilot = rng.random(200) < chance
+        n = np.where(pilot, 25, 1)
+        task = np.repeat(np.arange(200), n)
+        true = rng.random(len(task)) < chance[task]
+        true[np.cumsum(n) - n] = pilot
+        drawn = rng.permutation(len(task))[:100]
+        won = int(true[drawn].sum())
+        places = np.concatenate([task[drawn][true[drawn]], task[drawn][~true[drawn]]])
+        labels = structs.replace(counted(won, 0, 100 - won, 0), tasks=tuple(places.tolist()))
+        rows = build.clusters((0, at, at, {"runs": k, "success": k}) for at, k in enumerate(n.tolist()))
+        tally = build.outcomes(len(task), len(task))
+        summary = build.summary([build.cell("a", "stochastic", tally)], rows=rows)
+        judged = Judged(structs.replace(summary, calibration=labels), facts, build.profile())
+        met += TaskMean("r_op").bound(judged.view, Fraction(95, 100), lower=True) > 0.8
+    assert met <= 4  # 11 where such tasks count as the judge saw them
+
+
 def test_the_order_of_ratings_changes_nothing() -> None:
     rows = [
         (f"{i}", rater, (i * k % 5) / 4) for i in range(30) for k, rater in enumerate(("j", "ann", "bob"), 1)

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from certkit.assessment.bounded import size_needed
 from certkit.assessment.kinds import KINDS, Difference, Kind, Minimum, Posterior, TaskMean
 from certkit.assessment.statistics import posterior
-from certkit.assessment.statistics.estimators import variation
+from certkit.assessment.statistics.estimators import Interval, variation
 from certkit.assessment.statistics.posterior import PRIORS
 from certkit.evidence.summary.tasks import Shared, Tasks, TaskSums, shared, task_sums
 
@@ -164,6 +165,18 @@ def test_about_how_many_tasks_show_a_rate_lies_near_what_is_planned() -> None:
     assert posterior.tasks_needed(0.88, 0.8, 0.95, spread=lesser) == pytest.approx(74, rel=0.03)
     assert posterior.tasks_needed(0.98, 0.95, 0.99, spread=higher) == pytest.approx(242, rel=0.03)
     assert posterior.tasks_needed(0.8, 0.8, 0.95, spread=0.1) is None
+
+
+def test_the_tasks_that_an_interval_asks_for_show_the_rate_four_times_out_of_five() -> None:
+    each = [20] * 42 + [13] * 8 + [8] * 10
+    limit = posterior.lower(sums(each, [20] * 60), 0.975)
+    high = 1 - posterior.lower(sums([20 - good for good in each], [20] * 60), 0.975)
+    needed = size_needed("r_op", 1024 / 1200, 0.8, Interval(low=limit, high=high), size=60, confidence=0.95)
+    assert needed is not None
+    rng = np.random.default_rng(1)
+    draws = (sums(rng.choice(each, needed).tolist(), [20] * needed) for _ in range(400))
+    shown = sum(posterior.lower(drawn, 0.95) > 0.8 for drawn in draws)
+    assert shown / 400 == pytest.approx(0.8, abs=0.08)
 
 
 # --- attempts, differences, products ----------------------------------------------------------------

@@ -103,7 +103,7 @@ def test_the_study_weighs_labels_as_the_program_does() -> None:
         for _ in range(int(counts[kind, 0, task]))
     ]
     sample = SimpleNamespace(tasks=lambda *_: SimpleNamespace(task=np.arange(4), n=n[0]))
-    told = Labelled(tuple(runs)).both(sample, "r_op", None)
+    _, told = Labelled(tuple(runs)).both(sample, cells.summed(n, n), "r_op", None)
     for drawn, asked in zip(judged.labelled(np.random.default_rng(2), n, counts, 9), told, strict=True):
         assert np.ravel(structs.astuple(drawn)) == pytest.approx(structs.astuple(asked))
 

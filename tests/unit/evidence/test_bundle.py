@@ -165,6 +165,10 @@ def test_init_makes_what_opens(tmp_path: Path) -> None:
     assert not (tmp_path / "c").exists()
 
 
+def test_a_folder_may_be_named_by_a_string(root: Path) -> None:
+    assert open_bundle(str(root)).facts == open_bundle(root).facts
+
+
 def test_no_two_agents_have_one_lineage() -> None:
     parts = [(None, "a"), ("-", "a"), ("a", "b/c"), ("a/b", "c"), ("a%2Fb", "c"), ("%2D", "a")]
     agents = [Agent(provider=provider, name=name, version="1") for provider, name in parts]

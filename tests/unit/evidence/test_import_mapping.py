@@ -261,7 +261,11 @@ def test_a_column_is_proposed_by_a_word_of_its_name_where_its_values_agree(tmp_p
         '# "no tool" = "tool_failure"',
         '# "sabotage" = "tool_failure"',
     ]
-    assert '# "" = "harness_error"  # if these 1 runs never took place' in lines
+    [blank] = [line for line in lines if "harness_error" in line]
+    assert (
+        blank
+        == '# "" = "harness_error"  # if the test rig failed in these 1 runs: they count as not succeeded'
+    )
 
 
 def test_columns_whose_values_alone_fit_are_left_to_the_reader(tmp_path: Path) -> None:
@@ -273,6 +277,8 @@ def test_columns_whose_values_alone_fit_are_left_to_the_reader(tmp_path: Path) -
         '# task_id = "Ticket"  # 2 distinct: A1 (1), A2 (1)',
         '# condition = "Setting"  # 2 distinct: baseline (1), outage of the search (1)',
         '# outcome = "Fine"  # 2 distinct: yes (1), no (1)',
+        '# success = ["yes"]',
+        '# failure = ["no"]',
         '# [values.condition]\n# "baseline" = "nominal"\n# "outage of the search" = "tool_failure"',
     ):
         assert line in text
@@ -392,7 +398,7 @@ def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: P
     (tmp_path / "map.toml").write_text(text)
     for line in (
         'outcome = "Erfolg"  # 1 distinct: ja (1); blank (1)',
-        '# "" = "harness_error"  # if these 1 runs never took place',
+        '# "" = "harness_error"  # if the test rig failed in these 1 runs: they count as not succeeded',
         '"" = "nominal"',
         '# "x" = "tool_failure"',
     ):
@@ -474,3 +480,54 @@ def test_numbers_with_a_comma_get_a_hint(tmp_path: Path, cell: str, comma: str, 
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "out", mapping=file, **options)
     assert [hint in fault.hint for fault in caught.value.faults] == [True, True]
+
+
+def test_an_outcome_is_not_proposed_as_the_condition_and_a_score_has_a_rule(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("task,worked,team\nt,yes,x\nu,no,y\n")
+    text = suggest(path, ImportOptions())
+    assert "# [values.outcome]" in text.splitlines()
+    assert "# condition =" not in text
+    assert '# domain = "team"' in text
+    assert '# domain = "NAME"' not in text
+    path.write_text("task,score\nt,0.7\nu,0.2\n")
+    rule = '# [when.outcome]\n# success = "score >= 0.5"\n# failure = "otherwise"\n'
+    assert rule in suggest(path, ImportOptions())
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a", domain="d", condition="nominal")
+    assert "--condition nominal --success EXPRESSION -o" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("row", "advice"),
+    [
+        (b'{"task_id": "\xff"}', "save the file as UTF-8, then: certkit import"),
+        (b'{"task_id": ' + b"[" * 90 + b"]" * 90 + b"}", "correct these rows, then: certkit import"),
+    ],
+)
+def test_rows_that_cannot_be_read_need_no_mapping(tmp_path: Path, row: bytes, advice: str) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(b'{"task_id": "t", "ok": true}\n' + row + b"\n")
+    assert "read as records: 1 rows, 2 columns; left out, since they cannot be read: 1." in suggest(
+        path, ImportOptions()
+    )
+    given: dict[str, Any] = {"agent": "a", "domain": "d", "condition": "nominal", "success": "ok"}
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", **given)
+    assert advice in str(caught.value.hint)
+    assert "--suggest" not in str(caught.value.hint)
+
+
+def test_tasks_in_two_domains_are_told_shortly_with_a_way_out(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    rows = "".join(f"t{i},{domain}\n" for domain in "ab" for i in range(60))
+    path.write_text(f"task_id,domain\n{rows}")
+    text = '[constants]\ncondition = "nominal"\noutcome = "success"\n'
+    file.write_text(text)
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a", mapping=file)
+    assert len(str(caught.value).splitlines()) < 15
+    assert "and 50 more" in str(caught.value)
+    assert "`domain_before_task = true`" in str(caught.value.hint)
+    file.write_text(f"domain_before_task = true\n{text}")
+    assert len(imported(None, path, tmp_path / "out", agent="a", mapping=file)[1]) == 120

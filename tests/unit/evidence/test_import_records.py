@@ -11,7 +11,7 @@ import pytest
 from certkit import canonical, resources
 from certkit.errors import CertkitError
 from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.importers import ImportFaultsError
+from certkit.evidence.importers import ImportFaultsError, ImportOptions, suggest
 from tests.support.importing import DATA, counts, imported
 
 if TYPE_CHECKING:
@@ -334,3 +334,33 @@ def test_a_column_in_any_case_names_the_agent(tmp_path: Path, column: str) -> No
     with pytest.raises(CertkitError, match="holds 2 agents: a, b") as caught:
         imported("records", source, tmp_path / "out")
     assert caught.value.code == "import.choice-needed"
+
+
+@pytest.mark.parametrize(
+    ("row", "several"),
+    [
+        ({"meta": {"agent": {"name": "%s", "ver": "1"}}}, True),
+        ({"run": {"system": "%s"}}, True),
+        ({"bot": "%s"}, True),
+        ({"Bot Name": "%s"}, True),
+        ({"judge": {"model": "%s"}}, False),
+        ({"system": "%s" * 201}, False),
+    ],
+)
+def test_agents_that_stand_in_the_rows_are_not_pooled(
+    tmp_path: Path, row: dict[str, object], *, several: bool
+) -> None:
+    source = tmp_path / "runs.jsonl"
+    rows = [canonical.line({"task_id": f"t{i}", **row}).decode().replace("%s", "ab"[i % 2]) for i in range(4)]
+    source.write_text("".join(rows))
+    (tmp_path / "map.toml").write_text(
+        '[constants]\ndomain = "d"\ncondition = "nominal"\noutcome = "success"\n'
+    )
+    given: dict[str, Any] = {"mapping": tmp_path / "map.toml"}
+    with pytest.raises(CertkitError, match="holds 2 agents: a, b" if several else "not name the agent"):
+        imported("records", source, tmp_path / "none", **given)
+    account, records = imported("records", source, tmp_path / "out", agent="a", **given)
+    assert (account.agent.name, len(records)) == ("a", 2 if several else 4)
+    text = suggest(source, ImportOptions())
+    assert ("--split-by agent -o BUNDLE" in text) == several == ("The log holds 2 agents: a, b." in text)
+    assert '"meta.agent.name"' not in text

@@ -146,19 +146,26 @@ def points(figure: ET.Element, stroke: str, dash: str | None = None) -> list[tup
     return [tuple(map(float, pair.split())) for pair in line[1:].split("L")]
 
 
-def test_an_undecided_interval_leaves_its_threshold_at_the_runs_that_its_caption_names() -> None:
-    """893 of 1,000 attacks were resisted, more than 90 % are asked: Wilson's interval is 87.2 to 91.1 %."""
+def test_an_undecided_interval_leaves_its_threshold_before_the_runs_that_its_caption_names() -> None:
+    """893 of 1,000 attacks were resisted, more than 90 % are asked: Wilson's interval is 87.2 to 91.1 %.
+
+    At the runs named, the interval ends .84 standard errors below the threshold.
+    """
     drawing, said = results.sample_size(judged(strong(adversarial=893), tier=2).to_dict()) or ("", "")
     [needed] = re.findall(r"about ([\d,]+) runs decide", said)
-    assert int(needed.replace(",", "")) == pytest.approx(1_000 * (0.0192 / 0.007) ** 2, rel=0.03)
+    assert int(needed.replace(",", "")) == pytest.approx(
+        1_000 * (0.0192 / 0.007 * (1.96 + 0.84) / 1.96) ** 2, rel=0.04
+    )
     assert said.startswith(
         "Adversarial resistance: 89.3\u00a0% of 1,000 runs leaves open whether >\u00a090\u00a0%"
     )
     figure = ET.fromstring(drawing)  # noqa: S314 - our own drawing
     [at] = [float(item.attrib["x"]) for item in figure.iter("text") if item.text == needed]
-    limit = points(figure, "#1c1c1c", "4 3")[0][1]
-    upper = {x: y for x, y in points(figure, "#1f5f99") if y <= limit + 3}
-    assert min(upper.items(), key=lambda pair: abs(pair[0] - at))[1] == pytest.approx(limit, abs=0.6)
+    limit, curve = points(figure, "#1c1c1c", "4 3")[0][1], points(figure, "#1f5f99")
+    middle = (curve[0][1] + curve[-1][1]) / 2
+    upper = {x: y for x, y in curve if y <= middle}
+    reached = min(upper.items(), key=lambda pair: abs(pair[0] - at))[1]
+    assert (middle - reached) / (middle - limit) == pytest.approx(1.96 / (1.96 + 0.84), abs=0.03)
 
 
 def test_a_criterion_that_is_short_has_no_curve_of_sizes() -> None:

@@ -11,7 +11,7 @@ from certkit import report
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.evidence.summary.summary import Summary, Tally
 from certkit.report import answer, results, sections
-from tests.support.build import BULK, FIELD_RUNS, cell, outcomes, summary, window
+from tests.support.build import BULK, FIELD_RUNS, cell, clusters, outcomes, summary, window
 from tests.support.drawing import Page, judged, page, strong
 
 ATTAINED = re.compile(r"meets every threshold of Tier (\d)")
@@ -197,3 +197,25 @@ def test_page_one_names_no_metric_by_its_id() -> None:
         first = Page(markup[markup.index('<section class="cover"') : markup.index('<section class="page"')])
         assert not {name for name in named if re.search(rf"(?<![\w.]){name}(?!\w)", first.text)}
         assert "θ" not in first.text
+
+
+@pytest.mark.parametrize("passed", [1024, 962])
+def test_a_row_that_the_table_meets_and_its_bound_does_not_is_undecided_and_counts_tasks(passed: int) -> None:
+    """60 tasks of 20 runs: 85.3 % or 80.2 % succeed where more than 80 % are asked, and tasks differ."""
+    each = [20] * 42 + [13] * 8 + [8] * 10 if passed == 1024 else [20] * 40 + [8] * 19 + [10]
+    assert sum(each) == passed
+    rows = clusters(
+        (0, task, task, {"runs": 20, "success": good, "failure": 20 - good}) for task, good in enumerate(each)
+    )
+    seen = summary([cell("d", "stochastic", outcomes(1200, passed))], rows=rows)
+    document = judged(seen, "hb-eval-2026-bounded", tasks_independent=True).to_dict()
+    for name in ("r_op", "posterior"):
+        [row] = [row for row in document["criteria"] if (row["id"], row["tier"]) == (name, 2)]
+        verdict, _, settles = results.gap(row, document)
+        assert (verdict, row["bounded"]["status"]) == ("undecided", "not_met")
+        if passed == 1024:
+            [needed] = re.findall(r"^about (\d+) tasks in all \(60 now\) would decide in 4 of 5", settles)
+            assert 100 < int(needed) < 200
+        else:
+            assert settles == "many more independent tasks would decide"
+    assert results.sample_size(document) is None
