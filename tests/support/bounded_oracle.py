@@ -109,9 +109,9 @@ OF_OUTCOMES = {
     "adversarial_resistance",
     "cascade_penalty",
 } | {
-    *("frr", "irs", "cn_frr", "frr_2025", "irs_2025"),
+    *("frr", "irs", "cn_frr", "frr_2025", "irs_2025", "pei"),
 }
-"""Metrics that count successes."""
+"""Metrics that count successes; in `pei` a short run is worth nothing where it failed."""
 
 
 class Evidence:

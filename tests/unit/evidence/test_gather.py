@@ -15,7 +15,7 @@ from certkit import canonical, workflow
 from certkit.errors import InputError
 from certkit.evidence.reading.columns import Columns, named
 from certkit.evidence.reading.lines import blocks
-from certkit.evidence.records.faults import LIMIT, Fault, Faults, RecordFaultsError
+from certkit.evidence.records.faults import SHOWN, Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Record
 from certkit.evidence.summary import gather, likeness
 from certkit.evidence.summary.summary import Traces
@@ -305,8 +305,8 @@ def test_kinds_of_faults_beyond_the_limit_are_counted_in_the_total_alone() -> No
         whole.add(part, lambda item: item)
     assert whole.total == 240
     lines = list(whole.grouped())
-    assert len(lines) == LIMIT
     assert lines[0].startswith("3 rows (first line 1, 2, 3)")
+    assert (len(lines), lines[-1]) == (SHOWN + 1, "and 210 more")
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,8 @@ def whole() -> Context:
         },
         "owner": "owner-1",
         "people": [
-            {"id": "owner-1", "relation": "affiliated"},
-            {"id": "reviewer-1", "relation": "independent"},
+            {"id": "owner-1", "name": "the owner", "relation": "affiliated"},
+            {"id": "reviewer-1", "name": "the reviewer", "relation": "independent"},
             {"id": "reviewer-2", "relation": "same"},
         ],
         "use": {"purpose": "to carry parcels", "oversight": "supervises"},
