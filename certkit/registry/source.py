@@ -21,7 +21,7 @@ from certkit.registry.log import Log
 from certkit.tlog import tiles
 from certkit.tlog.note import MAX_NOTE, VerifierKey, parse_note
 from certkit.tlog.tiles import WIDTH, Tile
-from certkit.tlog.tree import HASH_SIZE, Hash, leaf_hashes
+from certkit.tlog.tree import HASH_SIZE, Hash, leaf_hash
 
 if TYPE_CHECKING:
     import sqlite3
@@ -179,8 +179,7 @@ def walk(source: Source, progress: Progress, label: str, size: int) -> Iterator[
     """
     with shown(progress, label, size) as bar:
         for batch in source.batches():
-            leaves = leaf_hashes(data if isinstance(data, bytes) else b"" for _, data in batch)
-            yield [(n, data, leaf) for (n, data), leaf in zip(batch, leaves, strict=True)]
+            yield [(n, data, leaf_hash(data if isinstance(data, bytes) else b"")) for n, data in batch]
             bar.advance(len(batch))
 
 
