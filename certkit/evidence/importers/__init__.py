@@ -331,14 +331,14 @@ def _chosen(job: Job, wanted: str) -> list[Draft]:
         drafts, agents = [draft for draft in drafts if draft.agent == options.agent], [options.agent]
     named = options.agent is not None or options.agent_version is not None
     if len(agents) > 1 and (options.split_by is None or named):
-        names = ", ".join(map(visible, sorted(agents)))
+        names = ", ".join(visible(name) or "(unnamed)" for name in sorted(agents))
         asked = f", none called {visible(options.agent)!r}" if options.agent else ""
         raise InputError(
             "import.choice-needed",
             f"the source holds {len(agents)} agents{asked}: {names}",
             where=job.name,
             hint=f"a bundle of each: {job.command(split_by='agent', agent=None)}\n"
-            f"or one of them, for instance: {job.command(agent=visible(agents[0]))}",
+            f"or one of them, for instance: {job.command(agent=visible(next(filter(None, agents))))}",
         )
     return drafts
 

@@ -309,6 +309,14 @@ def test_kinds_of_faults_beyond_the_limit_are_counted_in_the_total_alone() -> No
     assert (len(lines), lines[-1]) == (SHOWN + 1, "and 210 more")
 
 
+def test_faults_at_different_fields_are_all_shown() -> None:
+    faults = Faults(
+        Fault(line=1, pointer=f"/x_{number}", code="record.value", expected="a number", found="a text")
+        for number in range(SHOWN + 2)
+    )
+    assert len([*faults.grouped()]) == SHOWN + 2
+
+
 @pytest.mark.parametrize(
     ("scores", "digits"),
     [
