@@ -13,7 +13,7 @@ import pytest
 
 from certkit import canonical, workflow
 from certkit.errors import InputError
-from certkit.evidence.reading.columns import Columns, named
+from certkit.evidence.reading.columns import Columns, hashed
 from certkit.evidence.reading.lines import blocks
 from certkit.evidence.records.faults import SHOWN, Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Record
@@ -338,5 +338,5 @@ def test_faults_at_different_fields_are_all_shown() -> None:
 )
 def test_digits_of_scores_that_are_no_grades(scores: dict[str, float], digits: int) -> None:
     numbers = {name: np.array([score]) for name, score in scores.items()}
-    columns = Columns(1, numbers=numbers, texts={}, run_ids=named(["r"]), times=None)
+    columns = Columns(1, numbers=numbers, texts={}, run_ids=hashed(["r"]), times=None)
     assert likeness.digits(columns).tolist() == [digits]
