@@ -375,3 +375,13 @@ def test_rows_that_name_no_agent_beside_rows_that_do_are_told(tmp_path: Path) ->
         imported("records", source, tmp_path / "out")
     assert "--agent a -o" in str(caught.value.hint)
     assert "The log holds 2 agents: (unnamed), a." in suggest(source, ImportOptions())
+
+
+def test_a_printed_command_repeats_the_format_that_the_user_named(tmp_path: Path) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text("task_id,agent\nt,a\n")
+    for named, told in (("records", f"records {source}"), (None, str(source))):
+        with pytest.raises(ImportFaultsError) as caught:
+            imported(named, source, tmp_path / "out")
+        assert f"certkit import {told} --domain NAME" in str(caught.value.hint)
+        assert f"certkit import {told} -o BUNDLE" in suggest(source, ImportOptions(), format_=named)
