@@ -86,8 +86,7 @@ def _of_parts(pooled: Assessment, alone: Sequence[Assessment]) -> Iterator[Findi
     for number, judged in enumerate(alone, 1):
         for item in judged.findings:
             if item.severity is not Severity.INFO and item.code not in told:
-                message = f"bundle {number} of {len(alone)}: {item.message}"
-                yield finding(item.code, message, item.severity)
+                yield structs.replace(item, message=f"bundle {number} of {len(alone)}: {item.message}")
 
 
 def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding]:
