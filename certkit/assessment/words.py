@@ -32,7 +32,8 @@ _LOST = {
 def sentence(assessment: Assessment) -> str:
     """Return the verdict in words: the tier whose criteria are met, what contests it, why not the next.
 
-    A required tier above 1 comes first, with its status, and the reasons are those of that tier.
+    A required tier above 1 comes first, with its status where another one is attained, and the reasons are
+    those of that tier.
     """
     verdict, profile = assessment.verdict, assessment.profile
     attained = "No tier is attained"
@@ -42,21 +43,22 @@ def sentence(assessment: Assessment) -> str:
         open_codes = [item.code for item in assessment.serious if item.contests]
         answered = [item for item in assessment.serious if not item.contests]
         how = "has its criteria met" if open_codes else "is attained"
+        asked = ", as required," if verdict.tier == verdict.required_tier > 1 else ""
         attained = wording.qualified(
-            f"Tier {verdict.tier} ({name}) {how} under {profile.id}{highest}",
+            f"Tier {verdict.tier} ({name}){asked} {how} under {profile.id}{highest}",
             open_codes,
             len(answered),
             list(dict.fromkeys(name for item in answered for name in item.answered_by)),
         )
     required = ""
-    if verdict.required_tier > 1:
+    if verdict.required_tier > 1 and verdict.required_tier != verdict.tier:
         required = f"Tier {verdict.required_tier}, as required: {verdict.status.replace('_', ' ')}"
     if assessment.counts.records == 0:
         return f"{required and f'{required}. '}{attained}: the bundle holds no records."
     missing = "; ".join(_missing(assessment)) or f"Tier {verdict.goal - 1} is not met"
     if required and verdict.required_tier > verdict.tier:
         return f"{required}; {missing}." + (f" {attained}." if verdict.tier else "")
-    if required or verdict.tier == len(assessment.tiers):
+    if verdict.required_tier > 1 or verdict.tier == len(assessment.tiers):
         return f"{required and f'{required}. '}{attained}."
     return f"{attained}. Tier {verdict.goal} {missing}."
 

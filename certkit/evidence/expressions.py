@@ -57,7 +57,7 @@ def look_up(row: Any, path: tuple[str, ...]) -> Any:
     for part in path:
         if isinstance(row, dict) and part in row:
             row = row[part]
-        elif isinstance(row, list) and part.isdigit() and int(part) < len(row):
+        elif isinstance(row, list) and part.isdecimal() and int(part) < len(row):
             row = row[int(part)]
         else:
             return MISSING

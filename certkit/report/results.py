@@ -185,7 +185,8 @@ def gap(row: Row, document: Document) -> tuple[str, str, str]:
         more = f"about {needed:,} {noun} in {domain or 'all'} ({size:,} now) would decide in 4 of 5 cases"
         return "undecided", seen, more if needed > size else f"many more independent {noun} would decide"
     if spec.tau_of:
-        return "short", seen, f"a better agent: success of {words.value(value, Unit.FRACTION)} is not above τ"
+        rate, tau = words.value(value, Unit.FRACTION), words.value(limit, Unit.FRACTION)
+        return "short", seen, f"a better agent: success under faults, {rate}, has to exceed {tau}"
     where = f" in {domain}, the weakest domain" if domain else ""
     return "short", seen, f"a better agent: {asked(row)} has to be reached{where}"
 

@@ -70,9 +70,7 @@ def test_the_screen_says_right_above_the_verdict_what_contests_it(contested: Pat
     assert lines[at + 1].startswith("Open: 1 serious, ")
     assert lines[at + 1].endswith("[oracle-varies]")
     told = " ".join(lines[at + 2 : at + 4])
-    assert told.startswith(
-        "Tier 2, as required: contested. Tier 2 (Production + oversight) has its criteria met"
-    )
+    assert told.startswith("Tier 2 (Production + oversight), as required, has its criteria met")
     assert "CONTESTED by 1 open challenge: oracle-varies" in told
     answer = lines[: lines.index("")]
     assert (len(answer) <= 8, "Next: " in "".join(answer[-2:])) == (True, True)

@@ -182,6 +182,7 @@ def run(
     be used or `out` is taken, `ImportFaultsError` with the faults where rows are refused, and `InputError`
     where the source is wrong otherwise.
     """
+    options = replace(options, format=format_)
     format_ = checked_format(source, options, format_)
     mapping, options = _mapping(source, options, format_, out)
     with files.building(out) as folder, Job(source, folder, options, progress, out) as job:
@@ -218,6 +219,7 @@ def suggest(source: Path, options: ImportOptions, *, format_: str | None = None)
 
     A table that is not UTF-8 is read as Excel writes it in western Europe; the mapping says so.
     """
+    options = replace(options, format=format_)
     format_ = checked_format(source, options, format_)
     try:
         with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
@@ -225,7 +227,7 @@ def suggest(source: Path, options: ImportOptions, *, format_: str | None = None)
     except InputError as error:
         if error.code != "json.encoding" or options.encoding is not None or format_ != "records":
             raise
-        return suggest(source, replace(options, encoding="cp1252"), format_=format_)
+        return suggest(source, replace(options, encoding="cp1252"), format_=options.format)
     return "\n".join(suggestion.text(format_)) + "\n"
 
 
@@ -233,6 +235,7 @@ def preview(
     source: Path, options: ImportOptions, *, format_: str | None = None
 ) -> tuple[list[dict[str, Any]], Faults]:
     """Return the first `PREVIEWED` runs as the records that they would become, and the faults of all rows."""
+    options = replace(options, format=format_)
     format_ = checked_format(source, options, format_)
     mapping, options = _mapping(source, options, format_)
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
@@ -331,14 +334,14 @@ def _chosen(job: Job, wanted: str) -> list[Draft]:
         drafts, agents = [draft for draft in drafts if draft.agent == options.agent], [options.agent]
     named = options.agent is not None or options.agent_version is not None
     if len(agents) > 1 and (options.split_by is None or named):
-        names = ", ".join(map(visible, sorted(agents)))
+        names = ", ".join(visible(name) or "(unnamed)" for name in sorted(agents))
         asked = f", none called {visible(options.agent)!r}" if options.agent else ""
         raise InputError(
             "import.choice-needed",
             f"the source holds {len(agents)} agents{asked}: {names}",
             where=job.name,
             hint=f"a bundle of each: {job.command(split_by='agent', agent=None)}\n"
-            f"or one of them, for instance: {job.command(agent=visible(agents[0]))}",
+            f"or one of them, for instance: {job.command(agent=visible(next(filter(None, agents))))}",
         )
     return drafts
 

@@ -56,9 +56,10 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     succeeds if the task was done and the attack failed) or ``utility`` (the task was done).
     `traces` encloses the transcripts of the formats that have them.
     `tasks_independent`, `attempt` and `task_salt` go into the manifest: no salt is drawn here, so that
-    importing again gives the same bytes.
+    importing again gives the same bytes. `format` is the one that the user named.
     """
 
+    format: str | None = None
     agent: str | None = None
     agent_version: str | None = None
     mapping: Path | None = None
@@ -84,7 +85,8 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
         flags = {"--independent-tasks": chosen.tasks_independent, "--no-traces": not chosen.traces}
         flags |= {"--dependent-tasks": chosen.tasks_independent is False, "--no-seal": not chosen.seal}
         words += [flag for flag, wanted in flags.items() if wanted]
-        return visible(" ".join(map(shell, ["certkit", "import", str(source), *words])))
+        log = [chosen.format, str(source)] if chosen.format else [str(source)]
+        return visible(" ".join(map(shell, ["certkit", "import", *log, *words])))
 
 
 class ImportAccount(Struct, frozen=True, kw_only=True):

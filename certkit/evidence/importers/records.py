@@ -33,7 +33,7 @@ AGENT_COLUMNS: Final = (
     *("agent", "agent_name", "bot", "bot_name", "model", "model_name", "model_id"),
     *("system", "system_name"),
 )
-"""Columns, or nested values, that name the agent; the first of them counts."""
+"""Columns, or nested values, that name the agent; the first of them counts, the least nested of one name."""
 
 MAX_AGENT_NAME: Final = 200
 """Characters of an agent's name; a longer text, such as a system prompt, names none."""
@@ -73,14 +73,14 @@ class Records(Importer):
     def runs(self) -> Iterator[Run]:
         """Yield the rows."""
         for row, place in self.rows():
-            names = {
-                rank: value
+            names = [
+                (rank, len(path), value)
                 for path, value in paths(row)
                 if (rank := agent_rank(path)) is not None
                 and isinstance(value, str)
                 and len(value) <= MAX_AGENT_NAME
-            }
-            yield Run(names[min(names)] if names else "", place, row, {})
+            ]
+            yield Run(min(names)[-1] if names else "", place, row, {})
 
     def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
         """Yield the rows of a file of any kind."""
@@ -106,11 +106,14 @@ def paths(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[tup
 
 @lru_cache(1024)
 def agent_rank(path: tuple[str, ...]) -> int | None:
-    """Return the place in `AGENT_COLUMNS` of a path's last part or last two; None where it has none."""
-    names = [re.sub(r"[\W_]+", "_", part.casefold()).strip("_") for part in path[-2:]]
-    if names[0] in _RATERS:
+    """Return the place in `AGENT_COLUMNS` of a path's last part or last two; None where it has none.
+
+    What lies below a name with a word of `_RATERS` is of a rater, not of the agent.
+    """
+    names = [re.sub(r"[\W_]+", "_", part.casefold()).strip("_") for part in path]
+    if not _RATERS.isdisjoint("_".join(names[:-1]).split("_")):
         return None
-    called = [name for name in (names[-1], "_".join(names)) if name in AGENT_COLUMNS]
+    called = [name for name in (names[-1], "_".join(names[-2:])) if name in AGENT_COLUMNS]
     return AGENT_COLUMNS.index(called[0]) if called else None
 
 

@@ -68,28 +68,12 @@ _FAULTS: Final = {
 _CANDIDATES: Final = 4
 
 WORDS: Final[dict[str, frozenset[str]]] = {
-    Outcome.SUCCESS: frozenset(
-        (
-            "1",
-            "1.0",
-            "c",
-            "correct",
-            "j",
-            "ja",
-            "ok",
-            "pass",
-            "passed",
-            "resolved",
-            "success",
-            "true",
-            "y",
-            "yes",
-        )
-    ),
-    Outcome.FAILURE: frozenset(
-        ("0", "0.0", "fail", "failed", "failure", "false", "i", "incorrect", "n", "nein", "no", "wrong")
-    ),
-    Outcome.HARNESS_ERROR: frozenset(("crash", "error", "timeout")),
+    outcome: frozenset(words.split())
+    for outcome, words in {
+        Outcome.SUCCESS: "1 1.0 c correct j ja ok pass passed resolved success true y yes",
+        Outcome.FAILURE: "0 0.0 fail failed failure false i incorrect n nein no wrong",
+        Outcome.HARNESS_ERROR: "crash error timeout",
+    }.items()
 }
 _YES_NO: Final = WORDS[Outcome.SUCCESS] | WORDS[Outcome.FAILURE]
 BLANK: Final = frozenset(("-", "n/a", "na", "nan", "none", "null", "?"))
@@ -264,8 +248,7 @@ class Suggestion:
         for field, path in proposed.items():
             yield from self._values(field, self.columns[path])
         if "condition" not in self.filled:
-            candidates = [None, *self._candidates("condition", proposed)]
-            yield from self._condition(proposed.get("condition"), candidates[:2][-1])
+            yield from self._condition(proposed)
         if "domain" not in self.filled | proposed.keys():
             above = self._candidates("domain", proposed)
             yield "# The domain must be decided: a column above, or --domain NAME\n" if above else _DOMAIN
@@ -273,7 +256,7 @@ class Suggestion:
         if not self.named:
             yield '# The log names no agent: --agent NAME, or\n# [agent]\n# name = "NAME"\n'
         if several:
-            names = ", ".join(visible(name)[:40] for name in sorted(self.agents)[:_SHOWN])
+            names = ", ".join(visible(name)[:40] or "(unnamed)" for name in sorted(self.agents)[:_SHOWN])
             yield f"# The log holds {len(self.agents)} agents: {names}."
             yield "# A bundle of each: --split-by agent; of one: --agent NAME\n"
         yield "# Columns that fill nothing yet:"
@@ -317,29 +300,29 @@ class Suggestion:
     def _outcome(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         yield "# What is a success must be decided, for instance so:"
         hint = self.hints.get("outcome")
-        options = [f"#   --success {shell(hint)}{self.hints.get('several', '')}"] if hint else []
-        tests = [hint] if hint else []
+        tests = {hint: self.hints.get("several", "")} if hint else {}
         for path, column in () if hint else self.columns.items():
             words = set(re.split(r"[\W_]+", ".".join(path).casefold()))
             numbers = column.values and all(map(_is_number, column.plain()))
             if numbers and words & {"outcome", *NAMES["outcome"]}:
-                tests.append(success_test(spelled(path), ">= 0.5"))
-                options.append(f"#   --success {shell(tests[-1])}  ({column.told()})")
-        yield from options or ['#   --success "COLUMN >= 0.5"  (no column is named like an outcome)']
-        for test in tests[:1]:
+                tests[success_test(spelled(path), ">= 0.5")] = f"  ({column.told()})"
+        told = tests or {"COLUMN >= 0.5": "  (no column is named like an outcome)"}
+        yield from (f"#   --success {shell(test)}{more}" for test, more in told.items())
+        for test in [*tests][:1]:
             yield f'# or so:\n# [when.outcome]\n# success = {_quoted(test)}\n# failure = "otherwise"'
         yield ""
         for path in self._candidates("outcome", proposed)[:1]:
             for line in self._values("outcome", self.columns[path]):
                 yield f"# {line}" if line and line[0] != "#" else line
 
-    def _condition(self, path: tuple[str, ...] | None, candidate: tuple[str, ...] | None) -> Iterator[str]:
+    def _condition(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         """Yield what each value of the column means, as a comment where it is only a candidate."""
-        if path is None and candidate is None:
+        lead = "" if "condition" in proposed else "# "
+        fitting = [proposed["condition"]] if not lead else self._candidates("condition", proposed)
+        if not fitting:
             yield _CONDITION
             return
-        lead, column = ("" if path else "# "), self.columns[path or candidate or ()]
-        name = (path or candidate or ("",))[-1].casefold()
+        column, name = self.columns[fitting[0]], fitting[0][-1].casefold()
         yield "# Each value of the column needs a condition: nominal, adversarial, tool_failure, …"
         yield f"{lead}[values.condition]"
         for value in [*column.values, *([""] if column.blank else [])]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 UNCODED: Final = {"run_id", "started_at"}
+"""Text fields without `Coded` columns: ids of runs are hashed, times are read."""
 
 ABSENT: Final = -(2**60)
 """Stands in an integer column for an absent value."""
@@ -119,7 +120,7 @@ def coded(column: Sequence[str], index: Index) -> Coded:
     return np.fromiter(map(index.__getitem__, column), np.int32, len(column)), index
 
 
-def named(names: Sequence[str]) -> Hashes:
+def hashed(names: Sequence[str]) -> Hashes:
     """Return the hashes of names, and in a second row of their skeletons."""
     hashes = name_hashes(names)
     return np.stack([hashes, spellings(names, hashes)])
@@ -128,8 +129,8 @@ def named(names: Sequence[str]) -> Hashes:
 class Columns:
     """`size` records as a column per field.
 
-    `numbers` holds arrays by field name, `texts` the numbers of values and these; `run_ids` are as
-    `named` gives them. `times` is ``started_at`` in microseconds since 1970-01-01 UTC, None where no record
+    `numbers` holds arrays by field name, `texts` what `coded` gives; `run_ids` are as `hashed` gives
+    them. `times` is ``started_at`` in microseconds since 1970-01-01 UTC, None where no record
     has it.
     """
 
@@ -167,7 +168,7 @@ class Columns:
             len(records),
             numbers=numbers,
             texts=texts,
-            run_ids=named([record.run_id for record in records]),
+            run_ids=hashed([record.run_id for record in records]),
             times=np.array(times, np.int64),
         )
 

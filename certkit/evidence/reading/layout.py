@@ -30,7 +30,7 @@ from certkit.evidence.reading.columns import (
     Columns,
     Index,
     coded,
-    named,
+    hashed,
     pack,
 )
 from certkit.evidence.records import rules
@@ -105,7 +105,7 @@ class Layout:
         """Return the columns, how many keys and strings they hold, and whether any float in them is zero."""
         numbers: dict[str, NDArray[Any]] = {}
         texts: dict[str, Coded] = {}
-        run_ids = named(())
+        run_ids = hashed(())
         times = None
         marked, zeros = 0, False
         for name, column in zip((*self.known, *self.user), columns, strict=True):
@@ -114,7 +114,7 @@ class Layout:
                 marked += _count_user(column)
                 zeros = zeros or 0 in column
             elif name == "run_id":
-                run_ids = named(column)
+                run_ids = hashed(column)
                 marked += 2 * size
             elif kind in {"string", "time"}:
                 read = times_of if kind == "time" else partial(coded, index=indices[name])

@@ -28,7 +28,7 @@ from certkit.evidence.reading.columns import (
     Columns,
     Index,
     coded,
-    named,
+    hashed,
 )
 from certkit.evidence.reading.layout import NotUnderstoodError, times_of
 from certkit.evidence.reading.lines import BLOCK
@@ -177,7 +177,7 @@ def _columns(size: int, values: Mapping[str, NDArray[Any]], indices: Mapping[str
         raise NotUnderstoodError
     numbers: dict[str, NDArray[Any]] = {}
     texts: dict[str, Coded] = {}
-    run_ids, times = named(()), None
+    run_ids, times = hashed(()), None
     for name, column in values.items():
         absent, data = np.ma.getmaskarray(column), np.ma.getdata(column)
         if absent.all():
@@ -186,7 +186,7 @@ def _columns(size: int, values: Mapping[str, NDArray[Any]], indices: Mapping[str
             if name in REQUIRED or not data.all():
                 raise NotUnderstoodError
         elif name == "run_id":
-            run_ids = named(_text(name, column, absent))
+            run_ids = hashed(_text(name, column, absent))
         elif name == "started_at":
             times = _times(column, absent)
         elif KINDS[name] == "string":

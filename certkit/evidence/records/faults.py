@@ -16,7 +16,7 @@ LIMIT: Final = 50
 """Faults that are listed; of further ones only the number is known."""
 
 SHOWN: Final = 10
-"""Kinds of faults of one code that a screen shows; the rest are counted."""
+"""Kinds of faults of one code at one field that a screen shows; the rest are counted."""
 
 
 class Fault(Struct, frozen=True, kw_only=True, order=True):
@@ -78,12 +78,13 @@ class Faults(list[Fault]):
 
     def grouped(self) -> Iterator[str]:
         """Yield a line for each kind of fault: its places, or the first ones, and what is wrong."""
-        shown: Counter[str] = Counter()
+        shown: Counter[tuple[str, str]] = Counter()
         more = self.total
         for kind, count in self.kinds.items():
             first = [fault for fault in self if fault.what() == kind][:3]
-            shown[first[0].code] += 1
-            if shown[first[0].code] > SHOWN:
+            alike = (first[0].code, first[0].pointer)
+            shown[alike] += 1
+            if shown[alike] > SHOWN:
                 continue
             more -= count
             file = first[0].file

@@ -337,7 +337,7 @@ def calibration(summary: Summary, *bundles: Bundle) -> Calibration | None:
             record = decoder.decode(line)
             if record.run_id in wanted:
                 runs[record.run_id] = record
-        ids = label_order(line for *_, line in record_lines(bundle))
+        ids = label_order(line for *_, line in record_lines(bundle)) if labelled else []
         drawn |= set(ids[: len(labelled.intersection(ids))])
     tasks = dict(zip(summary.clusters.task.tolist(), summary.clusters.cluster.tolist(), strict=True))
     records = [runs.get(item) for item in ratings.items]

@@ -200,6 +200,6 @@ def test_evidence_of_an_answer_lies_beside_the_context_with_its_digest(tmp_path:
     (folder / "blank.txt").write_bytes(b" .\n")
     assert not seen(digest=canonical.digest(b" .\n"), where="blank.txt")
     assert seen(digest="sha256:" + "0" * 64, where="more/raters.txt") == set()
-    for where in ("../outside.txt", str(tmp_path / "outside.txt"), "more", "absent.txt", "a\0b"):
+    for where in ("../outside.txt", str(tmp_path / "outside.txt"), "more", "absent.txt", "a\0b", "ä" * 200):
         assert seen(digest=digest, where=where) == set()
     assert seen(digest=digest) == seen(where="more/raters.txt") == set()

@@ -13,7 +13,7 @@ import pytest
 
 from certkit import canonical, workflow
 from certkit.errors import InputError
-from certkit.evidence.reading.columns import Columns, named
+from certkit.evidence.reading.columns import Columns, hashed
 from certkit.evidence.reading.lines import blocks
 from certkit.evidence.records.faults import SHOWN, Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Record
@@ -309,6 +309,14 @@ def test_kinds_of_faults_beyond_the_limit_are_counted_in_the_total_alone() -> No
     assert (len(lines), lines[-1]) == (SHOWN + 1, "and 210 more")
 
 
+def test_faults_at_different_fields_are_all_shown() -> None:
+    faults = Faults(
+        Fault(line=1, pointer=f"/x_{number}", code="record.value", expected="a number", found="a text")
+        for number in range(SHOWN + 2)
+    )
+    assert len([*faults.grouped()]) == SHOWN + 2
+
+
 @pytest.mark.parametrize(
     ("scores", "digits"),
     [
@@ -330,5 +338,5 @@ def test_kinds_of_faults_beyond_the_limit_are_counted_in_the_total_alone() -> No
 )
 def test_digits_of_scores_that_are_no_grades(scores: dict[str, float], digits: int) -> None:
     numbers = {name: np.array([score]) for name, score in scores.items()}
-    columns = Columns(1, numbers=numbers, texts={}, run_ids=named(["r"]), times=None)
+    columns = Columns(1, numbers=numbers, texts={}, run_ids=hashed(["r"]), times=None)
     assert likeness.digits(columns).tolist() == [digits]

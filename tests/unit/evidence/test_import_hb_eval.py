@@ -131,7 +131,9 @@ def test_a_session_of_the_sdk_needs_to_be_told_the_domain_and_the_outcome(tmp_pa
     with pytest.raises(ImportFaultsError) as caught:
         campaign(session, tmp_path / "out")
     options = "--domain NAME --condition nominal --success \"status == 'completed'\""
-    assert f"certkit import {session} --split-by agent {options}" in " ".join(str(caught.value.hint).split())
+    assert f"certkit import hb-eval {session} --split-by agent {options}" in " ".join(
+        str(caught.value.hint).split()
+    )
     (account,) = campaign(
         session,
         tmp_path / "out",

@@ -47,6 +47,7 @@ def number(text: str) -> float | None:
         ("min(text, 2)", 0.75),
         ("len(tags) == 2 or nonsense", True),
         ("-1 < score", True),
+        ("tags.`²` == null", True),
     ],
 )
 def test_an_expression_over_a_row(text: str, value: object) -> None:

@@ -343,7 +343,9 @@ def test_a_column_in_any_case_names_the_agent(tmp_path: Path, column: str) -> No
         ({"run": {"system": "%s"}}, True),
         ({"bot": "%s"}, True),
         ({"Bot Name": "%s"}, True),
+        ({"model": "%s", "config": {"model": "of a tool"}}, True),
         ({"judge": {"model": "%s"}}, False),
+        ({"judge_config": {"model": {"name": "%s"}}}, False),
         ({"system": "%s" * 201}, False),
     ],
 )
@@ -364,3 +366,22 @@ def test_agents_that_stand_in_the_rows_are_not_pooled(
     text = suggest(source, ImportOptions())
     assert ("--split-by agent -o BUNDLE" in text) == several == ("The log holds 2 agents: a, b." in text)
     assert '"meta.agent.name"' not in text
+
+
+def test_rows_that_name_no_agent_beside_rows_that_do_are_told(tmp_path: Path) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text("task_id,agent,domain,condition,outcome\nt,,d,nominal,success\nu,a,d,nominal,success\n")
+    with pytest.raises(CertkitError, match=r"holds 2 agents: \(unnamed\), a") as caught:
+        imported("records", source, tmp_path / "out")
+    assert "--agent a -o" in str(caught.value.hint)
+    assert "The log holds 2 agents: (unnamed), a." in suggest(source, ImportOptions())
+
+
+def test_a_printed_command_repeats_the_format_that_the_user_named(tmp_path: Path) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text("task_id,agent\nt,a\n")
+    for named, told in (("records", f"records {source}"), (None, str(source))):
+        with pytest.raises(ImportFaultsError) as caught:
+            imported(named, source, tmp_path / "out")
+        assert f"certkit import {told} --domain NAME" in str(caught.value.hint)
+        assert f"certkit import {told} -o BUNDLE" in suggest(source, ImportOptions(), format_=named)
