@@ -109,7 +109,7 @@ OF_OUTCOMES = {
     "adversarial_resistance",
     "cascade_penalty",
 } | {
-    *("frr", "irs", "cn_frr", "frr_2025", "irs_2025", "pei"),
+    *("frr", "irs", "cn_frr", "frr_2025", "irs_2025", "pei", "pei_fault", "pei_2025"),
 }
 """Metrics that count successes; in `pei` a short run is worth nothing where it failed."""
 

@@ -33,15 +33,8 @@ from certkit.assessment.kinds import AsItIs, Attested, Difference, Kind, TaskMea
 from certkit.assessment.metrics import metrics_2025, metrics_2026
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State, shown
-from certkit.assessment.metrics.series import METRICS, View
-from certkit.assessment.rater_error.labels import (
-    GRADED,
-    OF_OUTCOMES,
-    SHARES,
-    gives_outcomes,
-    labelled,
-    unlabelled,
-)
+from certkit.assessment.metrics.series import COST, METRICS, View
+from certkit.assessment.rater_error.labels import GRADED, SHARES, gives_outcomes, labelled, unlabelled
 from certkit.assessment.statistics import posterior
 from certkit.assessment.statistics.estimators import LEVEL, Interval, Z, clopper_pearson, jeffreys
 from certkit.assessment.statistics.posterior import FIVE, corrected, tasks_needed
@@ -127,16 +120,21 @@ class Judged:
         if kind is None or isinstance(kind, AsItIs):
             reason = f"no bound is defined for {row.metric.id}"
             return Bounded(status=Status.INSUFFICIENT, confidence=confidence, reason=reason)
-        if row.metric.id in OF_OUTCOMES and (unknown := self._unlabelled or self._uncorrected(row, kind)):
+        if unknown := self._uncorrected(row, kind):
             return Bounded(status=Status.INSUFFICIENT, confidence=confidence, reason=unknown)
         return self._bounded(row, kind)
 
     def _uncorrected(self, row: Row, kind: Kind) -> str | None:
-        """Return why a row of a model's outcomes has no bound: labels correct lower limits of some series."""
+        """Return why a row that a model's outcomes enter has no bound, None where it has one.
+
+        Labels correct the lower limit of a series in `SHARES` or `GRADED`.
+        """
         series = {part.series for part in kind.parts(self.view)}
-        whole = not isinstance(kind, Difference) and lower(row) and series <= GRADED.keys() | SHARES.keys()
-        if self.view.labelled is None or whole:
+        if not series & (COST.keys() | GRADED.keys()):
             return None
+        whole = not isinstance(kind, Difference) and lower(row) and series <= GRADED.keys() | SHARES.keys()
+        if self._unlabelled or self.view.labelled is None or whole:
+            return self._unlabelled
         return f"a model gave the outcomes, and labels do not correct {row.metric.id}"
 
     def _bounded(self, row: Row, kind: Kind) -> Bounded:
@@ -311,8 +309,8 @@ def size_needed(
     error = slope * (interval.high - interval.low) / 2 / Z
     rate, limit = start + slope * value, start + slope * threshold
     # The interval's variance holds the two prior tasks, which `tasks_needed` adds itself.
-    spread = ((size + 2) * (size + 3) * error**2 - rate**2 - (1 - rate) ** 2) / size
-    needed = tasks_needed(rate, limit, confidence, spread=max(0.0, spread))
+    varies = ((size + 2) * (size + 3) * error**2 - rate**2 - (1 - rate) ** 2) / size
+    needed = tasks_needed(rate, limit, confidence, spread=max(0.0, varies))
     return None if needed is None else _round(needed)
 
 

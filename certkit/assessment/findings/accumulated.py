@@ -86,7 +86,8 @@ def _of_parts(pooled: Assessment, alone: Sequence[Assessment]) -> Iterator[Findi
     for number, judged in enumerate(alone, 1):
         for item in judged.findings:
             if item.severity is not Severity.INFO and item.code not in told:
-                yield finding(item.code, f"bundle {number} of {len(alone)}: {item.message}")
+                message = f"bundle {number} of {len(alone)}: {item.message}"
+                yield finding(item.code, message, item.severity)
 
 
 def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding]:
@@ -98,7 +99,8 @@ def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding
         else:
             apart.append((first, second))
     if apart:
-        yield _unknown(apart, len(pairs) + len(apart), float(_margin(pooled)), ordered=accumulation.ordered)
+        possible = len(pairs) + len(apart)
+        yield _not_compared(apart, possible, float(_margin(pooled)), ordered=accumulation.ordered)
     p = adjusted([change.p_loss for *_, change in pairs])
     worse = [
         (chance, earlier, later, sides)
@@ -117,7 +119,9 @@ def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding
         )
 
 
-def _unknown(apart: Sequence[tuple[Part, Part]], possible: int, margin: float, *, ordered: bool) -> Finding:
+def _not_compared(
+    apart: Sequence[tuple[Part, Part]], possible: int, margin: float, *, ordered: bool
+) -> Finding:
     """Return the finding about pairs that nothing compares: serious where success over all their runs fell.
 
     Runs count as independent there, so that it is serious rather too often than too rarely.

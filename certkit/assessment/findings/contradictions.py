@@ -15,6 +15,7 @@ from certkit.assessment.findings.findings import Severity, finding
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import names
 from certkit.evidence.records.record import Condition
+from certkit.evidence.summary.summary import add
 from certkit.text import skeleton
 from certkit.wording import many
 
@@ -59,7 +60,7 @@ def contradictions(judged: Judged) -> Iterator[Finding]:
     yield from _names(view)
     yield from _oracles(view)
     yield from _pace(view)
-    yield from _held_out(judged.view)
+    yield from _held_out(view)
     yield from _elsewhere(judged)
     yield from _repeats(judged)
     yield from _undeclared(judged)
@@ -246,24 +247,30 @@ def _held_out(view: View) -> Iterator[Finding]:
 
 
 def _elsewhere(judged: Judged) -> Iterator[Finding]:
-    """Tell where success under faults attains a tier that success over all runs does not.
+    """Tell where a tier is attained under faults, and not with the held-out runs, the nominal ones, or both.
 
-    Failures can be moved to the nominal or the held-out runs. An agent does no worse without faults.
+    Failures can be moved to either. An agent does no worse without faults.
     """
     view, fault = judged.view, judged.view.fault
     if not fault.runs:
         return
-    sides = (fault, view.novel, view.nominal)
     shown = Fraction(fault.success, fault.runs)
-    rate = Fraction(sum(side.success for side in sides), sum(side.runs for side in sides))
+    sides = {
+        "held-out": add((fault, view.novel)),
+        "nominal": add((fault, view.nominal)),
+        "held-out and nominal": add((fault, view.novel, view.nominal)),
+    }
+    rates = {name: Fraction(side.success, side.runs) for name, side in sides.items()}
+    name = min(rates, key=rates.__getitem__)
+    rate = rates[name]
     attained = judged.tier(judged.profile.reading)
     lost = [tier for tier, tau in view.tau.items() if tier <= attained and shown > tau >= rate]
     if lost:
         yield finding(
             "failures-elsewhere",
-            f"over all runs, nominal and held-out ones too, success is {float(rate):.1%}, under faults"
-            f" {float(shown):.1%}, and Tier {min(lost)} asks for more than {float(view.tau[min(lost)]):.1%}:"
-            " failures seem to stand among runs that the row does not count",
+            f"with the {name} runs success is {float(rate):.1%}, under faults alone {float(shown):.1%}, and"
+            f" Tier {min(lost)} asks for more than {float(view.tau[min(lost)]):.1%}: failures seem to stand"
+            " among runs that the row does not count",
         )
 
 

@@ -104,16 +104,16 @@ class Challenge(Part, frozen=True, kw_only=True):
 
 
 def raised(findings: Iterable[Finding], answers: Mapping[str, tuple[str, ...]]) -> tuple[Challenge, ...]:
-    """Return the challenges that findings raise; `answers` holds the authors who answered a code.
+    """Return the challenges that findings raise, each as grave as the gravest finding of its code.
 
-    Only serious challenges have answers.
+    `answers` holds the authors who answered a code; only serious challenges have answers.
     """
     messages: dict[str, list[str]] = {}
     severities: dict[str, Severity] = {}
-    for item in findings:
+    for item in ordered(findings):
         if item.severity is not Severity.INFO or item.code in STATED:
             messages.setdefault(item.code, []).append(item.message)
-            severities[item.code] = item.severity
+            severities.setdefault(item.code, item.severity)
     return tuple(
         Challenge(
             code=code,

@@ -38,27 +38,6 @@ if TYPE_CHECKING:
     from certkit.evidence.summary.tasks import TaskSums
 
 
-OF_OUTCOMES: Final = frozenset(
-    (
-        "adversarial_resistance",
-        "c_nom",
-        "cascade_penalty",
-        "cn_frr",
-        "domain_min",
-        "frr",
-        "frr_2025",
-        "gap",
-        "irs",
-        "irs_2025",
-        "novel_fault",
-        "pei",
-        "posterior",
-        "r_op",
-    )
-)
-"""Metrics that count successes, and `pei`, which is 0 where a run failed in fewer steps than the oracle."""
-
-
 PASSES: Final = 7 * MILLION // 10
 """Success at 0.70, [26] §4.3.4."""
 
@@ -74,8 +53,13 @@ GRADED: Final[dict[str, Callable[[str], bool]]] = {
     "frr_2025": of_runs.fault,
     "cn_frr": of_runs.fault,
     "pei": of_runs.every,
+    "pei_fault": of_runs.fault,
+    "pei_2025": of_runs.every,
 }
-"""Series in which a wrongly passed run counts for one at most: that share is taken off their limit."""
+"""Series in which a wrongly passed run counts for one at most: that share is taken off their limit.
+
+Efficiency is 0 where a run failed in fewer steps than the oracle.
+"""
 
 
 class LabelledRun(NamedTuple):

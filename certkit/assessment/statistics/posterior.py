@@ -181,8 +181,8 @@ def tasks_needed(
 ) -> int | None:
     """Return about how many tasks show a mean of `rate` to be above `threshold` four times out of five.
 
-    Values of tasks have the variance `spread`, which goes with μ(1 − μ). The limit is taken where the mean
-    comes out `power` standard errors low. None beyond 100,000 tasks.
+    Values of tasks have the variance `spread` at that mean, and one in proportion to μ(1 − μ) at another. The
+    limit is taken where the mean comes out `power` standard errors low. None beyond 100,000 tasks.
     """
     if rate <= threshold:
         return None

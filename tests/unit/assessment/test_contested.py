@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.support.bundles import Run
 
 HONEST = honest()
+NOMINAL = [run for run in HONEST if run["condition"] == "nominal"]
 UNSCORED = ("confidence", "safety_risk", "memory_similarity", "traceability")
 
 
@@ -182,6 +183,18 @@ TRICKS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
         "failures-elsewhere",
         lambda: [
             *HONEST,
+            *(held_out(f"h{i}") for i in range(600)),
+        ],
+        {},
+    ),
+    "failures that are held out among many nominal successes": (
+        "failures-elsewhere",
+        lambda: [
+            *(
+                run | {"run_id": f"n{i}", "task_id": f"{run['domain']}/n{i}", "sequence": i}
+                for i, run in enumerate(25 * NOMINAL)
+            ),
+            *(run | {"sequence": 25 * len(NOMINAL) + run["sequence"]} for run in HONEST),
             *(held_out(f"h{i}") for i in range(600)),
         ],
         {},

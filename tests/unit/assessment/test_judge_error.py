@@ -222,6 +222,19 @@ def test_outcomes_of_a_model_are_bounded_only_where_a_person_labelled_some(
         assert (found.status, found.bound) == (Status.INSUFFICIENT, None)
 
 
+@pytest.mark.parametrize("metric", ["pei", "pei_fault"])
+def test_efficiency_counts_as_an_outcome_since_short_failures_are_worth_nothing(metric: str) -> None:
+    profile = build.profile()
+    criteria = tuple(
+        row.model_copy(update={"metric": metric}) if row.id == "pei" else row for row in profile.criteria
+    )
+    manifest = build.facts(methodology="independent_judge").manifest
+    rows = Judged(build.strong(), manifest, profile.model_copy(update={"criteria": criteria})).rows
+    told = [row.bounded.reason or "" for row in rows if row.bounded and row.metric.id == metric]
+    assert len(told) == 3
+    assert all("a model gave the outcomes" in why for why in told)
+
+
 def test_what_labels_do_not_correct_has_no_bound_under_a_judge() -> None:
     summary = structs.replace(build.strong(), calibration=counted(90, 2, 2, 6))
     told = {}

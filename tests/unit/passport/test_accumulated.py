@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 
 from certkit import canonical, report, workflow
 from certkit.assessment.assessing import assess_accumulation
+from certkit.assessment.findings.findings import Severity, finding, raised
 from certkit.assessment.result import Assessment, AssessmentDocument
 from certkit.errors import NegativeError
 from certkit.evidence.bundle.folder import open_bundle
@@ -163,6 +164,26 @@ def test_what_speaks_against_one_bundle_is_told_of_all(tmp_path: Path) -> None:
     told = [item.message for item in judged.findings if item.code == "declared-runs-differ"]
     assert [text[:15] for text in told] == ["bundle 1 of 2: ", "bundle 2 of 2: "]
     assert "bundle 2 of 2" in message(judged, "temperature-not-zero")
+
+
+def test_what_speaks_against_one_bundle_keeps_its_severity(
+    tmp_path: Path, roots: tuple[Path, Path, Path]
+) -> None:
+    """Six of 48 fault runs under a condition of one's own are a warning, and too few among those of all."""
+    runs = [
+        run | ({"condition": "x_own"} if run["condition"] != "nominal" and i < 8 else {})
+        for i, run in enumerate(campaign("m4", 4))
+    ]
+    judged = workflow.assess([*roots, made(tmp_path / "4", runs)])
+    assert message(judged, "own-conditions-dominate").startswith("bundle 4 of 4: 6 of 48")
+    assert grades(judged)["own-conditions-dominate"] == "warning"
+
+
+def test_a_challenge_is_as_grave_as_its_gravest_finding() -> None:
+    found = [finding("periods-not-compared", "x", grade) for grade in (Severity.SERIOUS, Severity.WARNING)]
+    for order in (found, found[::-1]):
+        [challenge] = raised(order, {})
+        assert (challenge.severity, challenge.contests) == ("serious", True)
 
 
 @pytest.fixture(scope="module")
