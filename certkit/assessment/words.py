@@ -64,12 +64,12 @@ def sentence(assessment: Assessment) -> str:
 
 
 def _missing(assessment: Assessment) -> Iterator[str]:
-    """Yield what keeps the wanted tier from being met; a required one's failures by id."""
+    """Yield what keeps the wanted tier from being met; several failures of a required one by id."""
     named_at_most = 3 if assessment.verdict.required_tier > 1 else 1
     for status, words in _LOST.items():
         rows = [row for row in open_rows(assessment) if row.deciding(assessment.profile.reading) is status]
         most = named_at_most if status is Status.NOT_MET else 1
-        names = [row.id if most > 1 else named(row.metric.id) for row in rows]
+        names = [row.id if len(rows) > 1 else named(row.metric.id) for row in rows]
         if rows:
             yield f"{words} {', '.join(names) if len(rows) <= most else f'{len(rows)} criteria'}"
 

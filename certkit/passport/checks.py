@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 CLOCK_SKEW: Final = statement.CLOCK_SKEW
 
 Known = Literal["certkit", "policy"]
-LoggedStanding = Literal["current", "revoked", "superseded", "unknown"]
+HowEnded = Literal["superseded", "revoked"]
+LoggedStanding = Literal["current", HowEnded, "unknown"]
 NOT_ASKED: Final = "passport.not-asked"
 OTHER_AGENT: Final = "passport.other-agent"
 OTHER_EVIDENCE: Final = "passport.other-evidence"

@@ -103,7 +103,7 @@ def contradictions(statement: st.Statement) -> Iterator[str]:
     for code, severity in derived.challenges(predicate).items():
         if (code, severity) not in graded:
             yield f"the {severity} challenge {code} is left out"
-    for code, severity in graded:
+    for code, severity in ((item.code, item.severity) for item in predicate.challenges):
         if code not in GRADED and (gravest := _severities().get(code, severity)) != severity:
             yield f"the challenge {code} is of severity {gravest}, and is said to be of severity {severity}"
     answered = [item for item in predicate.challenges if item.state == "answered"]

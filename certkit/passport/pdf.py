@@ -81,16 +81,15 @@ def _contents(data: bytes, where: str | None) -> Iterator[bytes]:
     """Yield the streams of a PDF, inflated, but for those larger than any passport."""
     left = MAX_PDF  # of what is inflated and what it inflates to
     for number, match in enumerate(re.finditer(rb"stream\r?\n", data)):
-        unpacking, place, content = zlib.decompressobj(), match.end(), bytearray()
+        unpacking, content = zlib.decompressobj(), bytearray()
         with suppress(zlib.error):
-            while (
-                not unpacking.eof and place < len(data) and len(content) <= canonical.MAX_BYTES and left >= 0
-            ):
+            for place in range(match.end(), len(data), _PIECE):
                 most = canonical.MAX_BYTES + 1 - len(content)
                 piece = unpacking.decompress(data[place : place + _PIECE], most)
                 content += piece
-                place += _PIECE
                 left -= _PIECE + len(piece)
+                if unpacking.eof or len(content) > canonical.MAX_BYTES or left < 0:
+                    break
             if len(content) <= canonical.MAX_BYTES:
                 yield bytes(content)
         if left < 0 or number >= _MAX_STREAMS:

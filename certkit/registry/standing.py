@@ -19,9 +19,11 @@ from certkit.assessment.drift.document import Result
 from certkit.document import Count, Digest, Hash, Part, Positive, Share, Text, Tier, Time
 from certkit.errors import CertkitError
 from certkit.passport import opening
+from certkit.passport.checks import HowEnded
 from certkit.passport.statement import NOMINAL
 from certkit.registry.drifts import Line, compared
 from certkit.registry.entry import Reason, begins, moment, timestamp
+from certkit.registry.state import PassportStanding
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ class Fall(Part, frozen=True, kw_only=True):
 class Ended(Part, frozen=True, kw_only=True):
     """What ended the passport; of several `revocations` the one for the gravest `reason`."""
 
-    how: Literal["superseded", "revoked"]
+    how: HowEnded
     reason: Reason | None
     at: Time
     revocations: Count
@@ -83,7 +85,7 @@ class Standing(Part, frozen=True, kw_only=True):
 
     passport_id: Digest
     tier: Tier
-    status: Literal["current", "expired", "revoked", "superseded", "upcoming"]
+    status: PassportStanding
     stated: Stated | None
     not_after: Time
     attempt: Positive

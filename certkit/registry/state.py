@@ -28,7 +28,7 @@ from msgspec import Struct, structs
 
 from certkit.errors import CertkitError
 from certkit.passport import opening
-from certkit.passport.checks import CLOCK_SKEW, shown
+from certkit.passport.checks import CLOCK_SKEW, HowEnded, shown
 from certkit.registry.entry import (
     Claims,
     Drift,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Candidate, Trust
 
-Standing = Literal["current", "superseded", "revoked", "expired", "upcoming"]
+PassportStanding = Literal["current", HowEnded, "expired", "upcoming"]
 
 
 # What ended a passport
@@ -61,7 +61,7 @@ class Ending(Struct, frozen=True, kw_only=True):
     """What ended a passport: the entry that says so; `by` is the passport that took its place."""
 
     index: int
-    how: Literal["superseded", "revoked"]
+    how: HowEnded
     reason: Reason | None = None
     by: str | None = None
 
@@ -162,7 +162,7 @@ class Issued(Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()
     drift: DriftResult | None = None
 
-    def standing(self, now: str) -> Standing:
+    def standing(self, now: str) -> PassportStanding:
         """Return how it stands at a time; times are as entries write them."""
         if self.ending is not None:
             return self.ending.how

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json  # noqa: TID251 - a user's own file
+import shlex
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from certkit import workflow
 from certkit.evidence.bundle.folder import seal
 from tests.support import bundles, evaluations
 from tests.support.running import certkit
@@ -123,6 +125,45 @@ def test_an_answer_is_carried_into_the_passport_and_through_a_replay(contested: 
     context.write_text(context.read_text(encoding="utf-8") + " ", encoding="utf-8")
     other = certkit("verify", passport, *options, "--context", context)
     assert (other.code, other.document["steps"][9]["code"]) == (7, "passport.replay-differs")
+
+
+def following(*words: object) -> list[str]:
+    """The words of the command that an assessment proposes, but for the program's name."""
+    command = certkit("assess", *words).out.partition("\nNext: ")[2].partition("\n\n")[0]
+    return shlex.split(command.replace("\\\n", ""))[1:]
+
+
+def test_the_next_command_judges_under_the_profile_tier_and_context_that_were_chosen(
+    contested: Path, tmp_path: Path
+) -> None:
+    own, chosen = tmp_path / "own.toml", tmp_path / "chosen.json"
+    table, _ = workflow.named.profile_text("hb-eval-2026")
+    own.write_text(table.replace('id = "hb-eval-2026"', 'id = "own"'), encoding="utf-8")
+    options = ("-p", str(own), "--require-tier", "2")
+    command = following(contested, *options)
+    assert command == ["context", "init", str(contested), *options, "-o", "context.json"]
+    assert certkit(*command[:-1], chosen).code == 0
+    answering(tmp_path, certkit("assess", contested, *options, "--json").document).replace(chosen)
+    context = ("--context", str(chosen))
+    command = following(contested, *options, *context)
+    assert command[:8] == ["issue", str(contested), *options, *context]
+
+
+def test_the_next_command_of_several_bundles_takes_several(tmp_path: Path) -> None:
+    folders = []
+    for start in (0, 100):
+        records = [
+            bundles.run(number, task_id=f"d/{number}", condition="tool_failure", outcome="failure")
+            for number in range(start, start + 30)
+        ]
+        folders.append(bundles.of(tmp_path / f"b{start}", records))
+    assert following(*folders) == ["bundle", "seal", "BUNDLE"]
+    for folder in folders:
+        seal(folder)
+    assert following(folders[0])[0] == "report"
+    command = following(*folders)
+    assert command[0] == "plan"
+    assert certkit(*command).code == 0
 
 
 def test_the_screen_answers_the_tier_that_is_required(tmp_path: Path) -> None:

@@ -70,7 +70,13 @@ def assess(
     drifted = compared is not None and compared.result in DRIFT
     code = Exit.OK if exit_zero else result.exit_code or (Exit.DRIFT if drifted else Exit.OK)
     place = shlex.join(map(str, bundles))
-    screen = show_assessment(result, verbose=verbose, place=place, baseline=compared)
+    chosen = {
+        "-p": profile if profile != workflow.DEFAULT_PROFILE else None,
+        "--require-tier": require_tier if require_tier > 1 else None,
+        "--context": answers,
+    }
+    options = {name: f"{name} {shlex.quote(str(value))} " for name, value in chosen.items() if value}
+    screen = show_assessment(result, verbose=verbose, place=place, options=options, baseline=compared)
     told = [f"written: {out}"] if out else []
     emit(document, chain(screen, told), code=code, serious=serious(result))
 

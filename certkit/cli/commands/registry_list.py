@@ -18,9 +18,8 @@ from certkit.document import BESIDE, Count, Document, Hash, Part, Share, Text, f
 from certkit.errors import Exit, UsageError
 from certkit.registry.entry import DriftResult, Entry, Reason, timestamp
 from certkit.registry.reader import reading
-from certkit.registry.standing import Limit, Query, ranked, standing_of, stated_in
-from certkit.registry.standing import Standing as LineageStanding
-from certkit.registry.state import Standing
+from certkit.registry.standing import Limit, Query, Standing, ranked, standing_of, stated_in
+from certkit.registry.state import PassportStanding
 from certkit.tlog.note import VerifierKey
 from certkit.wording import many
 
@@ -36,7 +35,7 @@ class ListedEntry(Part, frozen=True, kw_only=True):
     index: Count
     leaf: Hash
     entry: Annotated[Entry, BESIDE]
-    status: Standing | None = None
+    status: PassportStanding | None = None
     ended_by: Annotated[Count | None, Meta(description="the entry that ended it")] = None
     reason: Reason | None = None
     limit: Annotated[Limit | None, Meta(description="of r_op, where passports are sorted")] = None
@@ -61,7 +60,7 @@ class RegistryHistory(Head, Document, frozen=True, kw_only=True, tag="urn:certki
         Literal["checked", "not checked"], Meta(description="of the entries, under a trust policy")
     ]
     left_out: Annotated[Sequence[Count], Meta(description="entries that do not count under the policy")]
-    standing: LineageStanding
+    standing: Standing
     passports: Sequence[ListedEntry]
     events: Sequence[ListedEntry]
 
@@ -86,7 +85,9 @@ def list_(
     profile: Annotated[
         str | None, opt.PROFILE(help="Passports under this profile: a name, or a digest.")
     ] = None,
-    status: Annotated[Standing | None, typer.Option("--status", help="Passports that stand so.")] = None,
+    status: Annotated[
+        PassportStanding | None, typer.Option("--status", help="Passports that stand so.")
+    ] = None,
     expiring: Annotated[
         timedelta | None,
         typer.Option(

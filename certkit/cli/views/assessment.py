@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from shlex import quote
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
 from certkit.assessment.criteria import Status, TierStatus
 from certkit.assessment.findings.findings import Severity
-from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit, named
 from certkit.assessment.metrics.metric import State, asked, shown
 from certkit.assessment.words import fragile, levels, measure_next, of_judge, open_rows, sentence, serious
 from certkit.cli.emit import WIDTH, fold
@@ -23,7 +24,7 @@ from certkit.text import quoted, visible
 from certkit.wording import many, readings, tier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from certkit.assessment.criteria import Row
     from certkit.assessment.metrics.metric import Metric, Value
@@ -38,13 +39,19 @@ _SEVERITY_STYLE: Final = {Severity.WARNING: "yellow", Severity.INFO: "dim"}
 
 
 def show_assessment(
-    assessment: Assessment, *, verbose: bool, place: str | None = None, baseline: Baseline | None = None
+    assessment: Assessment,
+    *,
+    verbose: bool,
+    place: str | None = None,
+    options: Mapping[str, str] = MappingProxyType({}),
+    baseline: Baseline | None = None,
 ) -> Iterator[Line]:
     """Print an assessment: the answer in a few lines, the table, what would change it, the findings.
 
-    `place` is what was judged, as a command names it: the answer then ends with the command to run next.
+    `place` is what was judged, as a command names it: the answer then ends with the command to run next,
+    which is given the `options` under which it was judged (``{"-p": "-p other "}``).
     """
-    yield from _answer(assessment, place, baseline)
+    yield from _answer(assessment, place, options, baseline)
     yield from _table(assessment)
     yield from _basis(assessment)
     if probes := assessment.integrity:
@@ -69,7 +76,9 @@ def _wrapped(text: str, *, first: str = "", rest: str = "", style: str = "") -> 
         yield from _line(line, style)
 
 
-def _answer(assessment: Assessment, place: str | None, baseline: Baseline | None) -> Iterator[Line]:
+def _answer(
+    assessment: Assessment, place: str | None, options: Mapping[str, str], baseline: Baseline | None
+) -> Iterator[Line]:
     """Print who succeeds how often, the tiers, what challenges them, the decisive row, and what to do.
 
     At most `_ANSWER` lines: what is longer is cut, and stands in full below the table.
@@ -92,15 +101,17 @@ def _answer(assessment: Assessment, place: str | None, baseline: Baseline | None
         lines += _short(f"Baseline: {baseline.result}{worse} (signature not checked): {baseline.passport}")
     todo = []
     if place is not None:
-        command, options = _next_command(assessment, place)
+        command, rest = _next_command(assessment, place, options)
         if baseline is not None and baseline.result in DRIFT:
-            command, options = f"certkit drift {quote(baseline.passport)} {place}", ""
-        line = f"Next: {command} {options}".rstrip()
-        todo = [f"Next: {command} \\", f"  {options}"] if options and len(line) > WIDTH else [line]
+            command, rest = f"certkit drift {quote(baseline.passport)} {place}", ""
+        line = f"Next: {command} {rest}".rstrip()
+        todo = [f"Next: {command} \\", f"  {rest}"] if rest and len(line) > WIDTH else [line]
     room = _ANSWER - len(lines) - len(todo)
     if baseline is None and room > 0:
         for row, told in zip(open_rows(assessment)[:1], measure_next(assessment), strict=False):
-            lines += _short(f"Furthest: {row.id}: {told.partition(': ')[2]}", room)
+            advice = told.partition(": ")[2]
+            whole = f"Furthest: {named(row.metric.id)}: {advice}"
+            lines += _short(whole if len(fold(whole)) <= room else f"Furthest: {row.id}: {advice}", room)
     yield from [*lines, *todo, ""]
 
 
@@ -112,8 +123,9 @@ def _short(text: str, lines: int = 1, style: str = "") -> Iterator[Line]:
 
 
 def _clipped(text: str, width: int) -> str:
-    """Return text that fits a column, cut after a word where it is too long."""
-    return text if len(text) <= width else text[: width - 1].rpartition(" ")[0].rstrip(",;:") + "…"
+    """Return text that fits a column, cut after a word where it is too long, or within its only word."""
+    whole = text[:width].rpartition(" ")[0].rstrip(",;:") or text[: width - 1]
+    return text if len(text) <= width else whole + "…"
 
 
 def _open(assessment: Assessment) -> str:
@@ -153,27 +165,36 @@ def _how_often(assessment: Assessment) -> str:
     return "; ".join([f"succeeds {' and '.join(told)}", *missing])
 
 
-def _next_command(assessment: Assessment, place: str) -> tuple[str, str]:
-    """Return the command that brings most, and its options: what is challenged comes first."""
-    verdict = assessment.verdict
+def _next_command(assessment: Assessment, place: str, options: Mapping[str, str]) -> tuple[str, str]:
+    """Return the command that brings most, and its options: what is challenged comes first.
+
+    Those of `options` that the command has come first among them. No report is drawn of several bundles,
+    and no runs of theirs are listed.
+    """
+    verdict, pooled = assessment.verdict, bool(assessment.bundles)
+    under, tier, context = (options.get(name, "") for name in ("-p", "--require-tier", "--context"))
     if not assessment.counts.records:
         return "certkit import LOG -o BUNDLE", ""
     if verdict.tier and any(item.contests for item in assessment.serious):
-        return f"certkit context init {place}", "-o context.json"
+        return f"certkit context init {place}", f"{under}{tier}-o context.json"
     if not assessment.facts.sealed:
-        return f"certkit bundle seal {place}", ""
+        return f"certkit bundle seal {'BUNDLE' if pooled else place}", ""
     if verdict.tier:
-        return f"certkit issue {place}", "--key KEY.pem --issuer NAME -o issued"
+        return f"certkit issue {place}", f"{under}{tier}{context}--key KEY.pem --issuer NAME -o issued"
     rows = open_rows(assessment)
-    if any(row.deciding(assessment.profile.reading) is Status.NOT_MET for row in rows):
-        return f"certkit report {place}", "-o safety-case.html"
+    if not pooled and any(row.deciding(assessment.profile.reading) is Status.NOT_MET for row in rows):
+        return f"certkit report {place}", f"{under}{tier}{context}-o safety-case.html"
     r_op = next((row for row in rows if row.metric.id == "r_op"), None)
     if r_op is not None and r_op.threshold is not None:
         least = float(r_op.threshold) + (1 - float(r_op.threshold)) / 4
         expected = min(max(float(r_op.value or 0), least), 0.99)
-        return f"certkit plan --tier {r_op.tier}", f"--expect r_op={expected:.2f}"
-    lacking = [row.metric.id for row in rows if not row.metric.blocked]
-    return (f"certkit explain {lacking[0]}" if lacking else f"certkit runs {place} --failed"), ""
+        return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={expected:.2f}"
+    lacking = [row.metric.id for row in rows if pooled or not row.metric.blocked]
+    return (
+        (f"certkit explain {lacking[0]}", under.rstrip())
+        if lacking
+        else (f"certkit runs {place} --failed", "")
+    )
 
 
 def _basis(assessment: Assessment) -> Iterator[Line]:

@@ -13,7 +13,7 @@ import certkit
 from certkit import canonical
 from certkit.errors import NegativeError
 from certkit.passport import derived, payload
-from certkit.passport.statement import Predicate
+from certkit.passport.statement import Predicate, Statement
 from certkit.wording import UNDECLARED
 from tests.support import passport_parts as maker
 from tests.support.agreeing import agree
@@ -278,6 +278,17 @@ def test_an_honest_passport_supersedes_a_passport() -> None:
     document, predicate = predicate_of(issued())
     predicate["supersedes"] = issued().passport_id
     assert payload.read(canonical.canonical(document)).predicate.supersedes == issued().passport_id
+
+
+def test_wrong_severities_are_told_in_the_order_of_the_challenges() -> None:
+    document, predicate = predicate_of(issued())
+    codes = ["unsealed", "times-backwards", "harness-errors", "outside-period", "one-start-time"]
+    predicate["challenges"] += [{"code": code, "severity": "info", "message": "x"} for code in codes]
+    told = list(payload.contradictions(msgspec.convert(document, Statement)))
+    wrong = [
+        f"the challenge {code} is of severity warning, and is said to be of severity info" for code in codes
+    ]
+    assert told[-len(codes) :] == wrong
 
 
 def test_codes_of_several_severities_are_those_that_the_rules_grade() -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.registry.entry import Reason
-    from certkit.registry.state import Standing
+    from certkit.registry.state import PassportStanding
     from certkit.tlog.note import VerifierKey
 
 COUNT = 600
@@ -106,7 +106,7 @@ def test_a_passport_of_a_time_to_come_is_not_current(tmp_path: Path) -> None:
     log(folder, issue(1))
     seconds = timedelta(seconds=1)
     ends = NOW + 90 * DAY
-    cases: list[tuple[datetime, Standing]] = [
+    cases: list[tuple[datetime, PassportStanding]] = [
         (datetime.fromisoformat("2020-01-01T00:00:00+00:00"), "upcoming"),
         (NOW - seconds, "upcoming"),
         (NOW, "current"),

@@ -12,11 +12,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
 from certkit import canonical
-from certkit.errors import MismatchError
+from certkit.errors import InputError, MismatchError
 from certkit.passport import keys, verification
 from certkit.passport.trust import Trust, TrustedKey
 from certkit.registry.admission import inspect
 from certkit.registry.entry import PAYLOAD_TYPE, Note, UnverifiedEntry, timestamp
+from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
 from certkit.registry.status import write
 from certkit.registry.writing import note
@@ -269,3 +270,6 @@ def test_what_is_no_entry_is_found_and_stops_nobody(tmp_path: Path) -> None:
     assert log(folder, issue(2)).index == 2
     found = [(one.code, one.where) for one in inspect(folder, trust=policy(vkey)).findings]
     assert found == [("registry.entry", "entry 1")]
+    with reading(folder) as whole, pytest.raises(InputError) as caught:
+        whole.listed()
+    assert (caught.value.code, caught.value.where) == ("registry.entry", "entry 1")
