@@ -24,7 +24,7 @@ from certkit.registry.store import FILE
 from certkit.tlog import tiles
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.tiles import Rebuild
-from certkit.tlog.tree import leaf_hash
+from certkit.tlog.tree import leaf_hashes
 from tests.support.registries import audited, filled
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def is_sound(folder: Path, vkey: VerifierKey) -> bool:
         with opened(folder) as source:
             work = Rebuild(source.tile, lambda level, n, _row: faults.append((level, n)))
             for batch in source.batches():
-                work.add([leaf_hash(data) for _, data in batch])
+                work.add(leaf_hashes(data for _, data in batch))
             work.finish()
             faults += [(0, 0) for _ in source.faults(vkey)]
             head = open_checkpoint(source.note(), vkey).checkpoint
