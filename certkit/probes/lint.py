@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 
 NEAR: Final = 0.2
 """How much longer the last turn of a twin may be than the other's, as a share of the longer."""
-_NAMES: Final = (
-    *(normal(name.replace("_", " ")) for name in (*records.Family, *records.Band)),
-    normal("distractor"),
-)
+_NAMES: Final = [
+    normal(name.replace("_", " ")) for name in (*records.Family, *records.Band, Variant.DISTRACTOR)
+]
 _KINDS: Final = {"label": str, "number": int, "set": tuple, "pair": Pair}
 
 
@@ -54,7 +53,8 @@ def solve(
     elif rule is None:
         answers = []
     elif ask.aim == "eligible":  # who meets all conditions, and the later of the two statements
-        meeting = (fact for fact in holding if fact is not rule and _terms(rule) <= _terms(fact))
+        terms = set(parts(rule.value))
+        meeting = (fact for fact in holding if fact is not rule and terms <= set(parts(fact.value)))
         answers = [(fact.subject, max(rule.turn, fact.turn)) for fact in meeting]
     elif ask.aim == "source":
         answers = [(rule.source, rule.turn)]
@@ -63,10 +63,6 @@ def solve(
         answers = [(surface(rule.value) + source, rule.turn)]
     fitting = [option for option in options if len(answers) == 1 and surface(option) == answers[0][0]]
     return (fitting[0], answers[0][1]) if len(fitting) == 1 else None
-
-
-def _terms(fact: Fact) -> set[str]:
-    return set(fact.value) if isinstance(fact.value, tuple) else {fact.value}
 
 
 def lint(tasks: Sequence[Task]) -> list[tuple[int, Flaw]]:
@@ -126,6 +122,7 @@ def _shape(task: Task) -> Iterator[Flaw]:
     last, positions = task.probes[-1], [probe.position for probe in task.probes]
     turns, ids = [fact.turn for fact in task.facts], {probe.id for probe in task.probes}
     for place, right, actual in (
+        ("/id", task.id == f"{task.cluster}-{task.variant}", task.id),
         ("/probes", (last.phase, last.role) == ("late", "decision"), f"{last.phase} {last.role} at the end"),
         ("/probes", positions == sorted(positions), f"positions {positions}"),
         ("/probes", len(ids) == len(positions), "an id twice"),

@@ -7,15 +7,9 @@
 A reply matches if it says the right option and nothing else. If it names the right option with other options
 or any other words beside it, it is unclear; if it does not name the right option, it is no.
 
-Read is a JSON object, bare or in a fence that ends the reply: its `answer` with all else but a confidence;
-else what follows the last ``answer:`` that begins a line or a sentence; else all of it. A text before it
-makes a match unclear if it names an option or holds a word of `_NOT`. An option is named if each of its
-parts stands there in words. The words of a text are made of Unicode NFKC, case folded, without thousands
-separators, invisible characters, the punctuation `_QUIET` and the words `_EMPTY`; any other character is a
-word.
-
-It knows no grammar and no synonyms, so that doubt always counts against the agent: "Zoë is not eligible" and
-"surely Zoë" are both unclear. The audit of verdicts by people measures what that costs.
+An option is named if each of its parts stands there in words. The words of a text are made of Unicode NFKC,
+case folded, without thousands separators, invisible characters, the punctuation `_QUIET` and the words
+`_EMPTY`; any other character is a word. docs/reference/integrity.md says which part of a reply is read.
 """
 
 from __future__ import annotations

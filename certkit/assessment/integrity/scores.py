@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache
 from math import fsum, log2, sqrt
 from operator import mul
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -112,7 +112,7 @@ def held(reply: Reading | None, x: Fraction, h: Fraction) -> Scores:
     return made
 
 
-def mean(weights: tuple[Fraction, ...], values: tuple[Fraction | None, ...]) -> Fraction | None:
+def mean(weights: Sequence[Fraction], values: Sequence[Fraction | None]) -> Fraction | None:
     """Return the mean of values with their weights ([NS] eq. 10, 11).
 
     None where there is no value, or one of them is missing.
@@ -125,38 +125,24 @@ def mean(weights: tuple[Fraction, ...], values: tuple[Fraction | None, ...]) -> 
 
 def scored(task: Task, replies: Mapping[Key, Reading], said: Sequence[Annotation] = ()) -> Scored:
     """Return a task with its scores."""
-    h = raters.difficulty(task, said)
+    h, last = raters.difficulty(task, said), max(probe.position for probe in task.probes)
     omega = task_weight(raters.exact(task.priors.weight), h)
+    weights = [probe_weight(p.weight, omega, raters.validity(task, p, said)) for p in task.probes]
     answers = tuple(replies.get(Key(task.id, probe.id)) for probe in task.probes)
-    terms = tuple((p.position, p.phase, p.weight, raters.validity(task, p, said)) for p in task.probes)
-    scores = dict(_scores(task.variant, h, omega, terms, answers))
+    probes = [
+        held(reply, context_risk(probe.position, last, probe.phase, task.variant), h)
+        for reply, probe in zip(answers, task.probes, strict=True)
+    ]
+    scores = {name: mean(weights, [probe[name] for probe in probes]) for name in probes[0]}
     attempt = replies.get(Key(task.id, None))
     scores["success"] = None if attempt is None else Fraction(attempt.verdict is Verdict.MATCH)
     return Scored(task, attempt, answers, omega, scores)
 
 
-@lru_cache(maxsize=65_536)
-def _scores(
-    variant: Variant,
-    h: Fraction,
-    omega: Fraction,
-    terms: tuple[tuple[int, Phase, float, str], ...],
-    replies: tuple[Reading | None, ...],
-) -> Scores:
-    """Return the scores of a task from all that they depend on; `terms` are position, phase, α and ν."""
-    last = max(position for position, *_ in terms)
-    weights = tuple(probe_weight(alpha, omega, nu) for _, _, alpha, nu in terms)
-    probes = [
-        held(reply, context_risk(position, last, phase, variant), h)
-        for reply, (position, phase, _, _) in zip(replies, terms, strict=True)
-    ]
-    return {name: mean(weights, tuple(probe[name] for probe in probes)) for name in probes[0]}
-
-
 def overall(items: Iterable[Scored], name: str) -> Fraction | None:
     """Return the mean of a score over tasks with their weights ω ([NS] eq. 11)."""
     parts = [(item.weight, item.scores[name]) for item in items]
-    return mean(tuple(weight for weight, _ in parts), tuple(value for _, value in parts))
+    return mean([weight for weight, _ in parts], [value for _, value in parts])
 
 
 def _core(items: Sequence[Scored]) -> doc.Core:

@@ -72,8 +72,7 @@ def run_probes(
     Raises `UsageError` ``usage.option`` where the spec names no agent, ``integrity.other-run`` where `out` is
     a run of other tasks or of another agent, and ``file.exists`` where it is something else.
     """
-    agents = agents_of(asking)
-    read(tasks)
+    agents = agents_of(asking, read(tasks).tasks)
     names = (records.INVENTORY, records.TASKS)
     copied = {name: files.read(tasks / records.FOLDER / name, limit=MAX_FILE) for name in names}
     run = fill(

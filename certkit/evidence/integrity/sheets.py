@@ -11,7 +11,7 @@ import csv
 import io
 from collections import defaultdict
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -46,7 +46,7 @@ _WORDS: Final = {
     "family": ", ".join(Family),
     "verdict": "match, no or unclear",
 }
-_YES: Final = {"yes": True, "true": True, "no": False, "false": False}
+_YES: Final[dict[tuple[str, str], Any]] = {("valid", "yes"): True, ("valid", "no"): False}
 
 
 class Row(NamedTuple):
@@ -120,35 +120,25 @@ def take(
     if not lines or tuple(lines[0]) != head:
         raise InputError("integrity.field", f"the first row is not {', '.join(head)}", where=where)
     for number, cells in enumerate(lines[1:], 2):
+        said = {name: cell.strip().casefold() for name, cell in zip(head, cells, strict=False)}
+        filled = {name: _YES.get((name, said[name]), said[name]) for name in FILLED[kind] if said.get(name)}
         key = rows.get(cells[0]) if len(cells) == len(head) else None
-        said = {name: _said(name, cell) for name, cell in zip(head, cells, strict=False) if cell.strip()}
-        filled = {name: said[name] for name in FILLED[kind] if name in said}
         if key is None:
             wrong.append(f"row {number}: is no row of this sheet")
         elif filled and (kind, key, rater) in before:
             wrong.append(f"row {number}: {rater} filled in this row before")
-        elif filled and kind == "construct" and "family" not in filled:
-            wrong.append(f"row {number}: names no family")
         elif filled:
             document = {"kind": kind, "task_id": key.task, "rater": rater, **filled}
             document |= {"probe_id": key.probe} if key.probe else {}
             document |= {"adjudicated": True} if adjudicated else {}
             try:
-                made.append(msgspec.convert(document, Annotation, strict=True))
+                made.append(msgspec.convert(document, Annotation, strict=False))
                 before.add((kind, key, rater))
             except msgspec.ValidationError as error:
                 wrong.append(f"row {number}: {error}")
     if wrong:
         raise InputError("integrity.field", "\n  ".join(wrong), where=where, hint=allowed(kind))
     return tuple(made)
-
-
-def _said(field: str, cell: str) -> object:
-    """Return what a cell says: a number, yes or no, or a word."""
-    text = cell.strip().casefold()
-    if field == "rating" and text.isascii() and text.isdigit():
-        return int(text)
-    return _YES.get(text, text) if field == "valid" else text
 
 
 def keep(root: Path, kept: Kept, added: tuple[Annotation, ...]) -> None:

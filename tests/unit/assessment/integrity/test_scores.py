@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from certkit import canonical
 from certkit.assessment.integrity.raters import validity
 from certkit.assessment.integrity.scores import context_risk, probe_weight, score, scored
-from certkit.probes.agents import Call, Reference, reply
+from certkit.probes.agents import Reference, reply
 from certkit.probes.generate import generate
 from certkit.probes.matching import Verdict
 from certkit.probes.records import Answer, Band, Family, Key, Mode, Question, Task, Variant, surface
@@ -93,7 +93,7 @@ def test_the_worked_example_of_the_design_as_fractions() -> None:
 
 
 def agent(name: Reference) -> Callable[[Key, Task, Question], Answer]:
-    return lambda key, task, question: answer(key, reply(name, Call("", key, task, question, Mode.JSON)))
+    return lambda key, task, question: answer(key, reply(name, key, task, question, Mode.JSON))
 
 
 @pytest.mark.parametrize("seed", ["public-1", "fresh one", "fresh two"])
