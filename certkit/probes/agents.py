@@ -4,11 +4,9 @@
     for answer in ask_all(list(asked(tasks)), agents_of(asking), asking):
         ...                              # every answer as soon as it is there; nothing is kept here
 
-Every question is asked with the whole prompt of its task, and nothing of an earlier reply. First come all
-attempts, then all probes. A call that gives no reply is made again, `retries` times at most, and then the
-question counts as an error, which is told as the exception that the call ended with. A program that failed is
-ended and started again. A reply is final. Only the endpoint that the caller names is spoken to, without
-following redirects.
+A call that gives no reply is made again, `retries` times at most, and then the question counts as an error,
+which is told as the exception that the call ended with. A reply is final. Only the endpoint that the caller
+names is spoken to, without following redirects.
 
 Reference agents know the tasks and answer without a model; a run of one is simulated, never evidence.
 """
@@ -28,6 +26,7 @@ from functools import partial
 from importlib import import_module
 from itertools import count
 from threading import Thread, local
+from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -39,18 +38,19 @@ from certkit.probes import records
 from certkit.probes.generate import Draw
 from certkit.probes.lint import mentioned_last, mentions
 from certkit.probes.matching import MAX_WORDS
+from certkit.probes.records import Asked, Key, Mode, Question
 from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _CONTRACT: Final = {
-    records.Mode.JSON: (
+    Mode.JSON: (
         'Reply with one JSON object and nothing else: {"answer": …, "confidence": …}. The answer is a text,'
         ' an integer, a list of texts, or {"source": …, "value": …}, in the words used above and without'
         " further words; the confidence is a number from 0 to 1."
     ),
-    records.Mode.TEXT: (
+    Mode.TEXT: (
         f"Reply with the answer alone, in one line of at most {MAX_WORDS} words, in the words used above and"
         " without further words."
     ),
@@ -73,7 +73,7 @@ class Asking(NamedTuple):
     agent_version: str = "unversioned"
     model: str | None = None
     key: str | None = None
-    mode: records.Mode = records.Mode.JSON
+    mode: Mode = Mode.JSON
     isolation: bool = False
     timeout: float = 60
     retries: int = 2
@@ -81,7 +81,7 @@ class Asking(NamedTuple):
     jobs: int = 1
 
 
-def prompt(key: records.Key, task: records.Task, question: records.Question, mode: records.Mode) -> str:
+def prompt(key: Key, task: records.Task, question: Question, mode: Mode) -> str:
     """Return the whole text that an agent gets for one question."""
     side = () if key.probe is None else (f"Do not answer that now. Answer this instead: {question.prompt}",)
     return "\n".join((told(task), *side, _CONTRACT[mode]))
@@ -130,21 +130,13 @@ def agents_of(asking: Asking, tasks: Sequence[records.Task] = ()) -> Callable[[]
             return lambda: _Program(words)
         reason = ""
     except Exception as error:  # noqa: BLE001 - also what a module of the user's raises when it is loaded
-        reason = f" ({_shown(error)})"
+        reason = f" ({format_exception_only(error)[-1].strip()})"
     raise UsageError(
         "usage.option",
         f"--agent: this names no agent{reason}",
         hint="python:MODULE:FUNCTION, command:LINE of a program that exists, http:URL with --model, its key"
         f" in CERTKIT_AGENT_KEY and not in the URL, or reference: and one of {', '.join(Reference)}",
     )
-
-
-def _shown(error: BaseException) -> str:
-    """Return an error of the user's code in words, its name alone where it cannot be printed."""
-    name = type(error).__name__
-    with suppress(BaseException):
-        return f"{name}: {error}"
-    return name
 
 
 class _Program(Agent):
@@ -223,9 +215,7 @@ class Reference(StrEnum):
     RANDOM = "random"
 
 
-def reply(
-    agent: Reference, key: records.Key, task: records.Task, question: records.Question, mode: records.Mode
-) -> str:
+def reply(agent: Reference, key: Key, task: records.Task, question: Question, mode: Mode) -> str:
     """Return what a reference agent says to one question."""
     chosen: records.Value = question.gold
     if agent is Reference.DISTRACTOR and task.variant is records.Variant.DISTRACTOR:
@@ -239,13 +229,13 @@ def reply(
         chosen = question.options[draw.below(key.probe or "attempt", len(question.options))]
     if agent is Reference.PROSE:
         return f"I have thought about it. Answer: {records.surface(chosen)}."
-    if mode is records.Mode.TEXT:
+    if mode is Mode.TEXT:
         return records.surface(chosen)
     return canonical.line({"answer": msgspec.to_builtins(chosen)}).decode().rstrip("\n")
 
 
 def ask_all(
-    questions: Sequence[tuple[records.Key, records.Task, records.Question]],
+    questions: Sequence[Asked],
     agents: Callable[[], Agent],
     asking: Asking,
 ) -> Iterator[records.Answer]:
@@ -258,7 +248,7 @@ def ask_all(
         here.agent = agents()
         all_agents.append(here.agent)
 
-    def ask(question: tuple[records.Key, records.Task, records.Question]) -> records.Answer | None:
+    def ask(question: Asked) -> records.Answer | None:
         return _ask(here.agent, question[0], prompt(*question, asking.mode), asking, made)
 
     pool = ThreadPoolExecutor(asking.jobs, initializer=start)
@@ -274,9 +264,7 @@ def ask_all(
             agent.close()
 
 
-def _ask(
-    agent: Agent, key: records.Key, text: str, asking: Asking, made: Iterator[int]
-) -> records.Answer | None:
+def _ask(agent: Agent, key: Key, text: str, asking: Asking, made: Iterator[int]) -> records.Answer | None:
     """Return the answer to one question, None where the calls ran out before there was one."""
     probe = UNSET if key.probe is None else key.probe
     answer = partial(records.Answer, task_id=key.task, probe_id=probe)
@@ -287,7 +275,7 @@ def _ask(
         try:
             said = _replied(agent, text, asking.timeout)
         except BaseException as failure:  # noqa: BLE001 - whatever an agent raises, SystemExit too
-            error = visible(_shown(failure))[:_MAX_ERROR]
+            error = visible(format_exception_only(failure)[-1].strip())[:_MAX_ERROR]
             agent.close()
             continue
         if asking.isolation:

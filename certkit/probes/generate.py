@@ -4,9 +4,8 @@
     tasks_file(tasks)                      # the bytes of integrity/tasks.jsonl
 
 The texts stand in ``templates/probes/families.toml``, which also says what its keys mean. Every choice is
-HMAC-SHA-256 under the seed of where and what is chosen, so that it depends on nothing else; the variant is no
-part of it, so that twins share everything but their last turn. The numbers of the bands and all weights are
-ours where [NS] is silent. What is generated passes the linter; tests show it.
+HMAC-SHA-256 under the seed of where and what is chosen; the variant is no part of it, so that twins share
+everything but their last turn. The numbers of the bands and all weights are ours where [NS] is silent.
 """
 
 from __future__ import annotations

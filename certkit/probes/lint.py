@@ -2,10 +2,8 @@
 
     flaws = lint(tasks)          # (index of the task, Flaw) for every flaw; `certkit.errors` tells the rules
 
-The solver folds the facts of the authorities in order, and looks up what every question asks for. In the
-*recency law*, the option mentioned last in instruction and turns is the lure where somebody misleads; in a
-clean task it is the right one in the families `LATEST` and in no other, so that an agent that repeats what it
-read last fails where it should.
+The solver folds the facts of the authorities in order, and looks up what every question asks for. The recency
+law is told in docs/reference/integrity.md.
 """
 
 from __future__ import annotations

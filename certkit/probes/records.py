@@ -264,10 +264,7 @@ class About(Document, frozen=True, kw_only=True):
 
 
 class Answer(About, frozen=True, kw_only=True, tag="urn:certkit:integrity-answer:v1"):
-    """One line of integrity/answers.jsonl: the reply to one question, or why there is none.
-
-    Without a `probe_id` it is the attempt at the task.
-    """
+    """One line of integrity/answers.jsonl: the reply to one question, or why there is none."""
 
     status: Literal["answered", "error"]
     calls: Positive
@@ -284,6 +281,10 @@ class Answer(About, frozen=True, kw_only=True, tag="urn:certkit:integrity-answer
             raise ValueError("text exactly where the status is answered")
 
 
+SAYS: Final = {"difficulty": "rating", "construct": "family", "audit": "verdict"}
+"""The field that a line of each kind is for."""
+
+
 class Annotation(About, frozen=True, kw_only=True, tag="urn:certkit:integrity-annotation:v1"):
     """One line of integrity/annotations.jsonl: what one person says of a task, a probe or a reply."""
 
@@ -296,12 +297,15 @@ class Annotation(About, frozen=True, kw_only=True, tag="urn:certkit:integrity-an
     adjudicated: bool | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        need = {"difficulty": "rating", "construct": "family", "audit": "verdict"}[self.kind]
+        need = SAYS[self.kind]
         if getattr(self, need) is UNSET and (need != "rating" or self.valid is UNSET):
             raise ValueError(f"Object missing required field `{need}`")  # as msgspec says it
 
 
-def asked(tasks: Sequence[Task]) -> Iterator[tuple[Key, Task, Question]]:
+Asked = tuple[Key, Task, Question]
+
+
+def asked(tasks: Sequence[Task]) -> Iterator[Asked]:
     """Yield every question in the order of asking: all attempts, then all probes."""
     for task in tasks:
         yield Key(task.id, None), task, task.final

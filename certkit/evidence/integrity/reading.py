@@ -1,7 +1,6 @@
 """The files under ``integrity/``, read strictly: one bad line refuses them all, and every bad line is listed.
 
-A file of generated tasks is compared with what its seed gives. Tasks of one's own, and tasks of a withheld
-seed, go through the linter instead. Of a line that is no record, the first fault is told.
+Of a line that is no record, the first fault is told.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from certkit.probes import records
 from certkit.probes.generate import generate, line
 from certkit.probes.lint import lint
 from certkit.probes.matching import Reading, judge, thousandths
-from certkit.probes.records import Annotation, Answer, Inventory, Key, Mode, Run, Task, asked
+from certkit.probes.records import About, Annotation, Answer, Inventory, Key, Mode, Run, Task, asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +32,7 @@ _NAMES: Final = (records.INVENTORY, records.TASKS, records.RUN, records.ANSWERS,
 _STATED: Final = ("confidence", "success_probability", "retrieval_risk", "neural_conflict")
 
 Item = TypeVar("Item", bound=Struct)
-Said = TypeVar("Said", Answer, Annotation)
+Said = TypeVar("Said", bound=About)
 
 
 class IntegrityFaultsError(FaultsError):

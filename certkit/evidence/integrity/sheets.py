@@ -1,8 +1,7 @@
 """Sheets for people: CSV files to rate tasks, to recognise families, and to audit the matcher.
 
-A row is named by a digest, so that it tells neither task nor family nor verdict, and rows stand in the order
-of their names. A sheet is drawn anew from the bundle when it comes back: nothing has to be kept between.
-No sheet tells the right option: whoever audits reads the task, and says whether the reply answers it rightly.
+A row is named by a digest, and rows stand in the order of their names. A sheet is drawn anew from the bundle
+when it comes back: nothing has to be kept between.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ import msgspec
 from msgspec import UNSET
 
 from certkit import files
-from certkit.errors import InputError, UsageError
+from certkit.errors import InputError
 from certkit.probes.agents import told
 from certkit.probes.generate import line
 from certkit.probes.matching import MAX_WORDS, judge
-from certkit.probes.records import ANNOTATIONS, FOLDER, Annotation, Family, Key, asked
+from certkit.probes.records import ANNOTATIONS, FOLDER, SAYS, Annotation, Family, Key, asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,11 +29,7 @@ if TYPE_CHECKING:
     from certkit.evidence.integrity.reading import Kept
 
 Kind = Literal["difficulty", "construct", "audit"]
-FILLED: Final[dict[Kind, tuple[str, ...]]] = {
-    "difficulty": ("rating", "valid"),
-    "construct": ("family", "valid"),
-    "audit": ("verdict",),
-}
+FILLED: Final = {kind: (says, "valid") if kind != "audit" else (says,) for kind, says in SAYS.items()}
 """The columns of every kind of sheet that people fill in."""
 EACH: Final[dict[Kind, int]] = {"difficulty": 1_000_000, "construct": 6, "audit": 3}
 """Rows that are drawn of every cell: of family × variant × band, of family, of verdict × family × style."""
@@ -136,14 +131,12 @@ def take(
                 before.add((kind, key, rater))
             except msgspec.ValidationError as error:
                 wrong.append(f"row {number}: {error}")
-    if wrong:
-        raise InputError("integrity.field", "\n  ".join(wrong), where=where, hint=allowed(kind))
+    if wrong or not made:
+        reason = "\n  ".join(wrong) or "no row is filled in"
+        raise InputError("integrity.field", reason, where=where, hint=allowed(kind))
     return tuple(made)
 
 
 def keep(root: Path, kept: Kept, added: tuple[Annotation, ...]) -> None:
     """Write the annotations of a bundle with those that were added."""
-    if not added:
-        raise UsageError("usage.option", "no row is filled in")
-    data = b"".join(map(line, (*kept.annotations, *added)))
-    files.write(root / FOLDER / ANNOTATIONS, data)
+    files.write(root / FOLDER / ANNOTATIONS, b"".join(map(line, (*kept.annotations, *added))))
