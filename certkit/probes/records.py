@@ -251,7 +251,7 @@ class Run(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-run:v1
     version: Annotated[str, Meta(description="of certkit")]
 
 
-class About(Document, frozen=True, kw_only=True):
+class About(Part, frozen=True, kw_only=True):
     """A line about one question: a probe, or without a `probe_id` the attempt or the whole task."""
 
     task_id: Id
@@ -263,7 +263,7 @@ class About(Document, frozen=True, kw_only=True):
         return Key(self.task_id, None if self.probe_id is UNSET else self.probe_id)
 
 
-class Answer(About, frozen=True, kw_only=True, tag="urn:certkit:integrity-answer:v1"):
+class Answer(About, Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-answer:v1"):
     """One line of integrity/answers.jsonl: the reply to one question, or why there is none."""
 
     status: Literal["answered", "error"]
@@ -285,7 +285,7 @@ SAYS: Final = {"difficulty": "rating", "construct": "family", "audit": "verdict"
 """The field that a line of each kind is for."""
 
 
-class Annotation(About, frozen=True, kw_only=True, tag="urn:certkit:integrity-annotation:v1"):
+class Annotation(About, Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-annotation:v1"):
     """One line of integrity/annotations.jsonl: what one person says of a task, a probe or a reply."""
 
     kind: Literal["difficulty", "construct", "audit"]
