@@ -20,8 +20,7 @@ import signal
 import subprocess
 import urllib.request
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
-from contextlib import suppress
-from enum import StrEnum
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
 from itertools import count
@@ -43,6 +42,10 @@ from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    Reply = Callable[[str], Any]
+    Agents = Callable[[], AbstractContextManager[Reply]]
 
 _CONTRACT: Final = {
     Mode.JSON: (
@@ -94,40 +97,45 @@ def told(task: records.Task) -> str:
 
 
 class Agent:
-    """One agent, by the function that replies to a prompt, or raises any exception."""
+    """What one thread asks: started for its first call, and for the first call after it was ended."""
 
-    def __init__(self, reply: Callable[[str], Any]) -> None:
-        self._reply = reply
+    def __init__(self, agents: Agents) -> None:
+        self._agents = agents
+        self._stack = ExitStack()
+        self._reply: Reply | None = None
 
-    def started(self) -> Callable[[str], Any]:
-        """Return the function that replies, once what it needs has been started."""
+    def started(self) -> Reply:
+        """Return the function that replies."""
+        if self._reply is None:
+            self._reply = self._stack.enter_context(self._agents())
         return self._reply
 
     def close(self) -> None:
         """End what the agent started."""
+        self._reply = None
+        self._stack.close()
 
 
-def agents_of(asking: Asking, tasks: Sequence[records.Task] = ()) -> Callable[[], Agent]:
-    """Return what makes agents of a spec; raise `UsageError` where it names none.
+def agents_of(asking: Asking, tasks: Sequence[records.Task] = ()) -> Agents:
+    """Return what starts agents of a spec; raise `UsageError` where it names none.
 
     Agents of reference know the `tasks`; any other sees prompts alone.
     """
     kind, _, rest = asking.spec.partition(":")
     try:
-        if kind == "reference":
+        if kind == "reference" and rest in REFERENCES:
             known = {prompt(*question, asking.mode): question for question in records.asked(tasks)}
-            agent = Reference(rest)
-            return lambda: Agent(lambda text: reply(agent, *known[text], asking.mode))
+            return lambda: nullcontext(lambda text: reply(rest, *known[text], asking.mode))
         if kind == "python":
             module, name = rest.split(":")
             if callable(function := getattr(import_module(module), name)):
-                return lambda: Agent(function)
+                return lambda: nullcontext(function)
         # The address is kept in the bundle, and must hold no secret.
         is_address = rest.startswith(("http://", "https://")) and {"@", "?", "#"}.isdisjoint(rest)
         if kind == "http" and is_address and asking.model:
-            return lambda: Agent(partial(_post, rest, asking))
+            return lambda: nullcontext(partial(_post, rest, asking))
         if kind == "command" and shutil.which((words := shlex.split(rest))[0]):
-            return lambda: _Program(words)
+            return lambda: _program(words)
         reason = ""
     except Exception as error:  # noqa: BLE001 - also what a module of the user's raises when it is loaded
         reason = f" ({format_exception_only(error)[-1].strip()})"
@@ -135,27 +143,20 @@ def agents_of(asking: Asking, tasks: Sequence[records.Task] = ()) -> Callable[[]
         "usage.option",
         f"--agent: this names no agent{reason}",
         hint="python:MODULE:FUNCTION, command:LINE of a program that exists, http:URL with --model, its key"
-        f" in CERTKIT_AGENT_KEY and not in the URL, or reference: and one of {', '.join(Reference)}",
+        f" in CERTKIT_AGENT_KEY and not in the URL, or reference: and one of {', '.join(REFERENCES)}",
     )
 
 
-class _Program(Agent):
+@contextmanager
+def _program(words: list[str]) -> Iterator[Reply]:
     """JSON lines: ``{"id": 1, "prompt": …}`` in, ``{"id": 1, "text": …}`` out."""
+    process = subprocess.Popen(  # noqa: S603 - the program that the user named, without a shell
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    numbers = count(1)
 
-    def __init__(self, words: list[str]) -> None:
-        self._words = words
-        self._process: subprocess.Popen[bytes] | None = None
-        self._numbers = count(1)
-
-    def started(self) -> Callable[[str], Any]:
-        if self._process is None:
-            self._process = subprocess.Popen(  # noqa: S603 - the program that the user named, without a shell
-                self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-            )
-        return partial(self._ask, self._process)
-
-    def _ask(self, process: subprocess.Popen[bytes], text: str) -> Any:
-        number = next(self._numbers)
+    def ask(text: str) -> Any:
+        number = next(numbers)
         assert process.stdin and process.stdout  # noqa: S101, PT018 - both are pipes
         process.stdin.write(canonical.line({"id": number, "prompt": text}))
         process.stdin.flush()
@@ -166,10 +167,9 @@ class _Program(Agent):
             raise ValueError(f"the reply is to call {said['id']}, not to {number}")
         return said["text"]
 
-    def close(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
+    try:
+        yield ask
+    finally:
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -200,52 +200,37 @@ def _post(url: str, asking: Asking, text: str) -> Any:
     return sent["choices"][0]["message"]["content"]
 
 
-class Reference(StrEnum):
-    """How well doing one simple thing scores, on every seed alike.
-
-    *oracle* is always right, *prose* the same without JSON, *distractor* follows whoever misleads, *recency*
-    repeats the option mentioned last, *no-memory* has seen the question alone, *random* draws an option.
-    """
-
-    ORACLE = "oracle"
-    PROSE = "prose"
-    DISTRACTOR = "distractor"
-    RECENCY = "recency"
-    NO_MEMORY = "no-memory"
-    RANDOM = "random"
+REFERENCES: Final[dict[str, Callable[[Key, records.Task, Question], records.Value]]] = {
+    "oracle": lambda _key, _task, question: question.gold,
+    "prose": lambda _key, _task, question: question.gold,
+    "distractor": lambda _, task, question: question.lure if task.variant == "distractor" else question.gold,
+    "recency": lambda _, task, question: mentioned_last(question, mentions(task)),
+    "no-memory": lambda *_: "unknown",
+    "random": lambda key, task, question: question.options[
+        Draw("reference:random", task.id).below(key.probe or "attempt", len(question.options))
+    ],
+}
+"""What each reference agent answers; how well that scores is alike on every seed."""
 
 
-def reply(agent: Reference, key: Key, task: records.Task, question: Question, mode: Mode) -> str:
-    """Return what a reference agent says to one question."""
-    chosen: records.Value = question.gold
-    if agent is Reference.DISTRACTOR and task.variant is records.Variant.DISTRACTOR:
-        chosen = question.lure
-    elif agent is Reference.RECENCY:
-        chosen = mentioned_last(question, mentions(task))
-    elif agent is Reference.NO_MEMORY:
-        chosen = "unknown"
-    elif agent is Reference.RANDOM:
-        draw = Draw("reference:random", task.id)
-        chosen = question.options[draw.below(key.probe or "attempt", len(question.options))]
-    if agent is Reference.PROSE:
+def reply(agent: str, key: Key, task: records.Task, question: Question, mode: Mode) -> str:
+    """Return what a reference agent says to one question; *prose* breaks the contract."""
+    chosen = REFERENCES[agent](key, task, question)
+    if agent == "prose":
         return f"I have thought about it. Answer: {records.surface(chosen)}."
     if mode is Mode.TEXT:
         return records.surface(chosen)
     return canonical.line({"answer": msgspec.to_builtins(chosen)}).decode().rstrip("\n")
 
 
-def ask_all(
-    questions: Sequence[Asked],
-    agents: Callable[[], Agent],
-    asking: Asking,
-) -> Iterator[records.Answer]:
+def ask_all(questions: Sequence[Asked], agents: Agents, asking: Asking) -> Iterator[records.Answer]:
     """Yield answers as they come, those to attempts first; fewer than questions if calls run out."""
     made = count()  # calls, over all threads
     all_agents: list[Agent] = []
     here = local()  # the agent of each thread
 
     def start() -> None:
-        here.agent = agents()
+        here.agent = Agent(agents)
         all_agents.append(here.agent)
 
     def ask(question: Asked) -> records.Answer | None:

@@ -90,17 +90,17 @@ def mentioned_last(question: Question, words: str) -> Value:
 def _flaws(task: Task) -> Iterator[Flaw]:
     yield from _shape(task)
     words = mentions(task)
-    asked = "\n".join((task.scenario, *(question.prompt for _, question in task.questions())))
-    told = normal(asked) + words
+    questions = [(key.probe, question) for key, _, question in records.asked((task,))]
+    told = normal("\n".join((task.scenario, *(question.prompt for _, question in questions)))) + words
     if named := [name.strip() for name in _NAMES if name in told]:
         yield Flaw("integrity.named", "/turns", ", ".join(named))
     said = [fact.source for fact in task.facts if fact.turn == len(task.turns)]
     if task.variant is Variant.DISTRACTOR and not (said and set(said).isdisjoint(task.authorities)):
         yield Flaw("integrity.distractor", "/facts", ", ".join(said) or "nothing")
     seen: set[str] = set()
-    every = [option for _, question in task.questions() for option in question.options]
+    every = [option for _, question in questions for option in question.options]
     yield from _leaks("/scenario", task.scenario, every)
-    for name, question in task.questions():
+    for name, question in questions:
         place = f"/probes/{name}" if name else "/final"
         prompt = normal(question.prompt)
         if prompt in seen:

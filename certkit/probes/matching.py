@@ -38,8 +38,6 @@ _THOUSANDS: Final = re.compile(
 )
 _QUIET: Final = r".,;:!\"'()\[\]{}*_`#/&"
 _SAME: Final = dict.fromkeys(map(ord, "‘’"), "'") | dict.fromkeys(map(ord, "“”„«»"), '"')  # noqa: RUF001
-_MARK: Final = re.compile(r"(?m)^[ \t]*(?:[-•]|[1-9][.)])[ \t]+(?=[^\W\d])")
-"""The mark of a list before a word; before a digit a hyphen may be a minus."""
 _EMPTY: Final = frozenset({"the", "it", "is", "it's", "answer", "and", "from", "by", "on", "in", "at"})
 _NOT: Final = re.compile(
     r" (?:not|no|never|nor|neither|none|nobody|cannot|\S+n't|without|except|unless|instead|rather|wrong) "
@@ -91,7 +89,7 @@ def judge(question: Question, text: str, *, mode: Mode) -> Reading:
         breach = "\n" in text.strip() or len(text.split()) > MAX_WORDS
     if given is None:
         *earlier, last = _SAID.split(text)
-        before, given = "\n".join(earlier), [_MARK.sub("", last)]
+        before, given = "\n".join(earlier), [last]
     elif document:
         given = [*given, str(document)]
     said, before = words(_BREAK.join(given)), words(before)

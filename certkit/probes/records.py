@@ -173,10 +173,6 @@ class Task(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-task:
     authorities: Terms
     facts: Annotated[tuple[Fact, ...], Meta(max_length=256)]
 
-    def questions(self) -> tuple[tuple[str | None, Question], ...]:
-        """Return the final question, named None, and every probe by its id."""
-        return ((None, self.final), *((probe.id, probe) for probe in self.probes))
-
 
 def surface(value: Value | tuple[str, ...]) -> str:
     """Return how an answer is written in prose."""

@@ -105,16 +105,15 @@ def difficulty_of(kept: Kept, said: Mapping[str, Said]) -> Difficulty:
     """Return how difficult people found the tasks, and how far they agree."""
     rated = _by_rater(kept, "difficulty")
     complete = set.intersection(*(set(given) for given in rated.values())) if rated else set()
-    counts = {task.id: len(ratings(said[task.id])) for task in kept.tasks}
+    by_task = [(task, ratings(said[task.id])) for task in kept.tasks]
     means: dict[Band, Fraction | None] = {}
     for band in Band:
-        tasks = [task for task in kept.tasks if task.band is band and counts[task.id]]
-        levels = [difficulty(task, said[task.id]) for task in tasks]
+        levels = [difficulty(task, said[task.id]) for task, given in by_task if given and task.band is band]
         means[band] = sum(levels, Fraction(0)) / len(levels) if len(levels) >= LEAST else None
     known = [mean for mean in means.values() if mean is not None]
     return Difficulty(
-        tasks=sum(count > 0 for count in counts.values()),
-        ratings=sum(counts.values()),
+        tasks=sum(bool(given) for _, given in by_task),
+        ratings=sum(len(given) for _, given in by_task),
         pairs=_pairs(rated, rated=True),
         icc=icc([[given[key] for given in rated.values()] for key in complete]).value,
         bands=means,

@@ -138,16 +138,14 @@ def score(folder: BundleFolder) -> None:
     Example: certkit probes score bundle
     """
     kept = read(folder) if (folder / FOLDER).is_dir() else None
-    is_tasks = kept is not None and not (folder / MANIFEST_NAME).exists()
-    if not is_tasks:
-        open_bundle(folder, progress=progress())
-    if kept is None or is_tasks:
+    if kept is None or not (folder / MANIFEST_NAME).exists():
         raise UnavailableError(
             "integrity.missing",
-            "these are tasks, and no run of them" if is_tasks else f"the bundle holds no {FOLDER}/",
+            "holds no run of probes" if kept is None else "holds tasks, and no run of them",
             where=str(folder),
             hint="certkit probes generate -o tasks\ncertkit probes run tasks --agent SPEC -o bundle",
         )
+    open_bundle(folder, progress=progress())
     scored = score_kept(kept)
     code = Exit.OK if scored.state is State.MEASURED else Exit.INSUFFICIENT
     emit(scored, _scored(scored), code=code)

@@ -52,19 +52,14 @@ class Kept(Struct, frozen=True, kw_only=True):
     answers: dict[Key, Answer]
     annotations: tuple[Annotation, ...]
 
-    @property
-    def mode(self) -> Mode:
-        """The form of reply that was asked for."""
-        return Mode.JSON if self.run is None else self.run.mode
-
     def replies(self) -> dict[Key, Reading]:
         """Return the replies reduced to integers, of which every score is made; a failed call is none."""
-        replies = {}
+        replies, mode = {}, Mode.JSON if self.run is None else self.run.mode
         for key, _, question in asked(self.tasks):
             if (answer := self.answers.get(key)) is not None and answer.text is not UNSET:
                 given = {name: getattr(answer, name) for name in _STATED}
                 stated = {name: thousandths(share) for name, share in given.items() if share is not UNSET}
-                replies[key] = structs.replace(judge(question, answer.text, mode=self.mode), **stated)
+                replies[key] = structs.replace(judge(question, answer.text, mode=mode), **stated)
         return replies
 
 

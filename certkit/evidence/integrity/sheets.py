@@ -19,7 +19,7 @@ from certkit import files
 from certkit.errors import InputError
 from certkit.probes.agents import told
 from certkit.probes.generate import line
-from certkit.probes.matching import MAX_WORDS, judge
+from certkit.probes.matching import MAX_WORDS
 from certkit.probes.records import ANNOTATIONS, FOLDER, SAYS, Annotation, Family, Key, asked
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def sheet(kept: Kept, kind: Kind) -> tuple[bytes, int]:
 
 
 def _rows(kept: Kept, kind: Kind) -> Iterator[Row]:
+    replies = kept.replies() if kind == "audit" else {}
     for key, task, question in asked(kept.tasks):
         reply = answer.text if kind == "audit" and (answer := kept.answers.get(key)) else UNSET
         # A verdict is on one reply: the sheet of another run has rows of other names.
@@ -92,8 +93,7 @@ def _rows(kept: Kept, kind: Kind) -> Iterator[Row]:
             yield Row(row, key, (task.family,), (text,))
         elif reply is not UNSET:
             style = "verbose" if len(reply.split()) > MAX_WORDS else "concise"
-            verdict = judge(question, reply, mode=kept.mode).verdict
-            yield Row(row, key, (verdict, task.family, style), (text, reply))
+            yield Row(row, key, (replies[key].verdict, task.family, style), (text, reply))
 
 
 def take(
