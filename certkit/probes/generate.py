@@ -141,7 +141,11 @@ class Story:
     def _filled(self, text: str, row: int) -> str:
         """Return a text with what stands in braces put in: of a row, or of the row that a number names."""
         columns = self._columns.items()
-        fields = {f"{name}{place}": item for name, items in columns for place, item in enumerate(items)}
+        fields = {
+            f"{name}{place}": item
+            for name, items in columns
+            for place, item in enumerate(items[: self._shape.options])
+        }
         return text.format_map(self.plan | fields | {name: items[row] for name, items in columns})
 
     def _sentence(self, key: str, row: int) -> Sentence:
