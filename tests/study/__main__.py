@@ -52,7 +52,7 @@ are found more often than expected, above all where passports share few tasks.
 Cells that pass too often by more than three standard errors. Bounds never believe a judge without labels
 ("uncorrected"), nor tasks that nobody declared independent, and take no row that labels do not correct;
 certkit guards against looking at a fixed bound and against attempts without a correction. The others are
-limits of the rule: 100 tasks where one arm of a difference never fails at Tier 3, and violations of which a
+limits of the rule: 100 tasks where one arm of a difference never fails at Tier 3, and violations where a
 few tasks have ten each.
 
 | section | tier | drawn | tasks | % |
