@@ -4,9 +4,8 @@
     tasks_file(tasks)                      # the bytes of integrity/tasks.jsonl
 
 The texts stand in ``templates/probes/families.toml``, which also says what its keys mean. Every choice is
-HMAC-SHA-256 under the seed of where and what is chosen, so that it depends on nothing else; the variant is no
-part of it, so that twins share everything but their last turn. The numbers of the bands and all weights are
-ours where [NS] is silent. What is generated passes the linter; tests show it.
+HMAC-SHA-256 under the seed of where and what is chosen; the variant is no part of it, so that twins share
+everything but their last turn. The numbers of the bands and all weights are ours where [NS] is silent.
 """
 
 from __future__ import annotations
@@ -102,7 +101,6 @@ class Story:
         if conditions := self._columns.get("condition"):
             self.plan["odd"] = _AND.join(sorted(conditions[-3:-1]))
             self._columns["both"] = [_AND.join(sorted((item, conditions[-1]))) for item in conditions]
-        self._lay_out()
         self.instruction = self._sentence("instruction", 0)
         self.turns = self._told()
         self.misleading = self._sentence("lure", 1)
@@ -140,17 +138,11 @@ class Story:
     def _rows(self, name: str) -> Sequence[int]:
         return [int(name)] if name.isdigit() else range(self._shape.options)[_ROWS[name]]
 
-    def _lay_out(self) -> None:
-        """Note what may stand in braces, for every row; to be called once the columns are known."""
-        n, columns = self._shape.options, self._columns.items()
-        fields = {f"{name}{row}": items[row] for name, items in columns for row in range(n)}
-        self._fields = [
-            self.plan | fields | {name: items[row] for name, items in columns} for row in range(n)
-        ]
-
     def _filled(self, text: str, row: int) -> str:
-        """Return a text with what stands in braces put in, for a row."""
-        return text.format_map(self._fields[row])
+        """Return a text with what stands in braces put in: of a row, or of the row that a number names."""
+        columns = self._columns.items()
+        fields = {f"{name}{place}": item for name, items in columns for place, item in enumerate(items)}
+        return text.format_map(self.plan | fields | {name: items[row] for name, items in columns})
 
     def _sentence(self, key: str, row: int) -> Sentence:
         text, *facts = (self._filled(item, row) for item in self.plan[key])
@@ -188,7 +180,6 @@ class Story:
             text = f"Supervisor: {people[a]} and {people[b]} trade; {where}."
             yield Sentence(text, tuple(["supervisor", name, "post", post] for name, post in placed))
         self._columns["place"] = list(dict.fromkeys((at[1], posts[0], *posts)))
-        self._lay_out()
 
     def _question(self, kind: records.Kind, prompt: str, option: str, ask: str) -> dict[str, Any]:
         """Return the fields of a question, its answer looked up and its options in drawn order."""
@@ -248,9 +239,7 @@ def line(item: msgspec.Struct) -> bytes:
 
 def _twins(seed: str, family: records.Family, band: records.Band, instance: int) -> Iterator[records.Task]:
     pair = f"{family}-{band}-{instance}"
-    shape = msgspec.convert(
-        {"delay": 0, **stock()["bands"][band]}, records.Priors
-    )  # the delay is counted below
+    shape = msgspec.convert({"delay": 0, **stock()["bands"][band]}, records.Priors)  # delay: see below
     story = Story(family, Draw(seed, f"{family}/{band}/{instance}"), shape)
     final = records.Question(**story.final)
     for variant in records.Variant:
