@@ -26,7 +26,7 @@ from certkit.passport.trust import Trust, Witnesses
 from certkit.passport.verification import verify
 from certkit.progress import SILENT
 from certkit.tlog import checkpoint, note, tree
-from tests.support import bundles, signers
+from tests.support import bundles, running, signers
 from tests.support.documents import certkit
 from tests.support.making import KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
 from tests.support.schemas import schema_of
@@ -347,6 +347,9 @@ def test_the_command_opens_the_bundle_and_replays(tmp_path: Path) -> None:
     code, document = certkit(*base, str(root), "--replay")
     assert (code, document["verdict"]) == (0, "verified")
     assert [item["status"] for item in document["steps"]].count("passed") == 9
+    said = {extra: running.certkit(*base[:-2], "--bundle", root, *extra).out for extra in ((), ("--replay",))}
+    told = "not checked: verdict and challenges were not computed again from the bundle"
+    assert [told in " ".join(text.split()) for text in said.values()] == [True, False]
     other = bundles.of(tmp_path / "other", runs(successes=13))
     code, document = certkit(*base, str(other), "--replay")
     assert (code, document["verdict"]) == (1, "rejected")
