@@ -98,7 +98,7 @@ def test_validate_lists_all_faults(bad: Path) -> None:
             "[record.unknown-field]"
         ),
     ]
-    assert done.err.splitlines()[0] == "error: 2 faults in the records"
+    assert done.err.splitlines()[0] == "error: 2 problems in the records"
     assert done.err.splitlines()[-1].startswith("hint: ")
 
 

@@ -134,6 +134,8 @@ def test_unsealed_on_request_and_the_same_bytes_every_time(tmp_path: Path) -> No
         ("records", {"success": "utility"}),
         ("records", {"timezone": "Berlin"}),
         ("records", {"split_by": "nowhere"}),
+        ("records", {"encoding": "foo"}),
+        ("records", {"agent": "NAME"}),
     ],
 )
 def test_options_that_mean_nothing_are_refused(
