@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, model_validator
@@ -52,6 +53,7 @@ _Share = Annotated[float, Field(gt=0, le=1)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
+@lru_cache(1024)
 def exact(value: float) -> Fraction:
     """Return the decimal that a number was written as."""
     return Fraction(repr(value))

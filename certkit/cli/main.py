@@ -120,7 +120,7 @@ class Command(TyperCommand):
             TyperOption(
                 param_decls=["-q", "--quiet"],
                 is_flag=True,
-                help="Print nothing but errors and warnings; the exit code tells.",
+                help="Print errors and serious findings only; the exit code tells the rest.",
             ),
         ]
 

@@ -8,8 +8,8 @@
 
 Writer, audit, status, history and list ask this, and differ in the `Policy` alone.
 
-An entry ends a passport where the passport's issuer revokes or supersedes it by the entry, or it logs a
-later passport that names it, if that entry counts. Of several endings a revocation comes before a
+Three kinds of entry end a passport: a revocation by its issuer, a supersession by its issuer, and a later
+passport that names it in `supersedes` and counts itself. Of several endings a revocation comes before a
 supersession, a graver reason before another, and else the first.
 
 `Dates` and `Lineages` are rules that every entry must satisfy, used by writer and auditor: date, and place

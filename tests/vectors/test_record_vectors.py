@@ -9,7 +9,8 @@ bytes are given as one of
 - `line_parts`: one line as a list of [text, times], for what is too long to write out;
 - `file_base64`: the whole file.
 
-Every case goes through three doors: the line reader, the summary of a bundle, and the command line.
+Every case goes through the line reader and the summary of a bundle; the first of each answer, which is a
+list of codes or none, goes through the command line too, which adds nothing to what the summary finds.
 """
 
 from __future__ import annotations
@@ -48,6 +49,14 @@ def cases() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 CASES = [pytest.param(case, id=f"{theme}: {case['name']}") for theme, case in cases()]
+
+
+def answers() -> list[Any]:
+    """The first case of each answer."""
+    firsts: dict[tuple[str, ...], Any] = {}
+    for case, (_, found) in zip(CASES, cases(), strict=True):
+        firsts.setdefault(tuple(code for *_, code in expected(found)), case)
+    return list(firsts.values())
 
 
 def content(case: dict[str, Any]) -> bytes:
@@ -94,7 +103,7 @@ def test_the_summary_of_a_bundle_finds_exactly_the_expected_faults(
     assert {fault.file for fault in caught.value.faults} == {"records/a.jsonl"}
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", answers())
 def test_the_command_line_reports_exactly_the_expected_faults(case: dict[str, Any], tmp_path: Path) -> None:
     code, document = certkit("bundle", "check", str(bundle_of(content(case), tmp_path)), "--json")
     if case["expected"] is None:

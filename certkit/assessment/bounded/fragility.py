@@ -9,6 +9,7 @@ while it grew.
 
 from __future__ import annotations
 
+from functools import cache, partial
 from math import exp
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +28,7 @@ from certkit.assessment.statistics.posterior import PRIORS
 from certkit.assessment.words import ORDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -152,6 +153,7 @@ def flips(judged: Judged, tier: int, reading: Reading) -> Flips | None:
     """Return the least number of flips that loses `tier` under a reading; None where no row sees them."""
     left_out: dict[str, str] = {}
     first: Flips | None = None
+    changed = cache(partial(Changed, judged.view))  # several rows ask for the same
     for row, kind in _met_rows(judged, tier, reading):
         places = () if kind is None else kind.falls(judged.view)
         if not places:
@@ -159,7 +161,7 @@ def flips(judged: Judged, tier: int, reading: Reading) -> Flips | None:
             left_out[row.id] = ORDER if consistency else NO_OUTCOME
         for fall in places:
             most = first.needed if first is not None and first.needed <= first.of else None
-            flip = _flips(judged, row, fall, reading, most=most)
+            flip = _flips(judged, row, fall, reading, changed, most=most)
             # A row that stands without a single success comes after any that can fall.
             first = min(
                 (each for each in (first, flip) if each is not None),
@@ -168,18 +170,26 @@ def flips(judged: Judged, tier: int, reading: Reading) -> Flips | None:
     return None if first is None else structs.replace(first, left_out=left_out)
 
 
-def _flips(judged: Judged, row: Row, fall: Fall, reading: Reading, *, most: int | None) -> Flips:
+def _flips(
+    judged: Judged,
+    row: Row,
+    fall: Fall,
+    reading: Reading,
+    changed: Callable[..., Changed],
+    *,
+    most: int | None,
+) -> Flips:
     """Return the least number of flips that loses a row; where `most` do not, it is only known to be more."""
     base = judged.view
     series = fall.lowered[0]
     high = int(successes(base.tasks(series, fall.domain), COST[series]).sum())
 
     def fails(number: int) -> bool:
-        sample = Changed(base, fall.lowered, number, fall.domain)
-        return not _met(judged, row, fall.kind, sample, reading)
+        return not _met(judged, row, fall.kind, changed(fall.lowered, number, fall.domain), reading)
 
     enough = high if most is None else min(most, high)
-    needed = (least(fails, enough) if enough else None) or high + 1
+    # A row that stands at the fewest flips of the rows before it needs no search.
+    needed = (least(fails, enough) if enough and (most is None or fails(enough)) else None) or high + 1
     return Flips(needed=needed, of=high, criterion=row.id, domain=fall.domain)
 
 

@@ -108,8 +108,9 @@ def _product(pei: list[Fraction], irs: list[Fraction], failures: list[bool], ord
 
 def deviation(values: Sequence[Fraction]) -> float:
     """Return the sample standard deviation of two or more values, [26] eq. 7, rounded once."""
-    centre = sum(values, Fraction(0)) / len(values)
-    return sqrt(sum(((value - centre) ** 2 for value in values), Fraction(0)) / (len(values) - 1))
+    total = sum(values, Fraction(0))
+    squares = sum((value * value for value in values), Fraction(0)) - total * total / len(values)
+    return sqrt(squares / (len(values) - 1))
 
 
 def stability(sigma: float) -> float:
@@ -120,9 +121,8 @@ def stability(sigma: float) -> float:
 def ols_slope(failures: Sequence[bool]) -> Fraction:
     """Return the least-squares slope of the failure indicator per run, [26] eq. 8."""
     n = len(failures)
-    centre = Fraction(n - 1, 2)
-    spread = sum(((i - centre) ** 2 for i in range(n)), Fraction(0))
-    return sum(((i - centre) * failed for i, failed in enumerate(failures)), Fraction(0)) / spread
+    # Σ(i − ī)² = n(n² − 1)/12, and twice i − ī is whole.
+    return Fraction(6 * sum(2 * i - (n - 1) for i, failed in enumerate(failures) if failed), n * (n * n - 1))
 
 
 class Spread(Struct, frozen=True, kw_only=True):

@@ -99,7 +99,7 @@ def import_(
         bool | None,
         typer.Option(
             "--independent-tasks/--dependent-tasks",
-            help="No two tasks share a template, site or document; bounds need this word, or cluster_id.",
+            help="Whether no two tasks share a template, site or document. Bounds need this, or cluster_id.",
         ),
     ] = None,
     attempt: Annotated[int | None, opt.ATTEMPT(help="This is the agent's n-th evaluation.")] = None,

@@ -85,10 +85,10 @@ def revoke(
 ) -> None:
     """Log that a passport no longer stands, signed by its issuer; nothing is taken out.
 
-    The key must be one that the trust policy lists under the name of the passport's issuer. The same again
-    gives the first entry. With evidence-false, every other passport of the lineage that the issuer gave on
-    this evidence is revoked too. With --replaced-by it is superseded by the latest passport of the lineage;
-    one that says by itself what it supersedes needs none of this.
+    The key must be one that the trust policy lists under the name of the passport's issuer. Logging it
+    again returns the first entry. With evidence-false, every other passport of the lineage that the issuer
+    gave on this evidence is revoked too. With --replaced-by it is superseded by the latest passport of the
+    lineage; a passport that was issued with --supersedes needs no entry of its own.
 
     Example: certkit registry revoke registry 0 --reason key-compromise -k key.pem
     """

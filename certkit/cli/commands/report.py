@@ -65,8 +65,8 @@ def report(
     """Draw the safety case of a bundle, or of a passport with its evidence, as HTML and PDF.
 
     The evidence is judged for the report; a passport is refused where its evidence gives another verdict.
-    The same input gives the same bytes on the same day: acceptances end and evidence ages by the day, that
-    of SOURCE_DATE_EPOCH where it is set. Where Pango is missing the HTML is written and the exit code is 0:
+    The same input gives the same bytes on the same day, since acceptances end and evidence ages;
+    SOURCE_DATE_EPOCH sets the day. Where Pango is missing the HTML is written and the exit code is 0:
     the report is not a verdict.
 
     Example: certkit report bundle/ --context context.json -o safety-case.pdf

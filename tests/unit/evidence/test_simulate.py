@@ -180,9 +180,12 @@ def test_a_fault_mix_is_kept(tmp_path: Path) -> None:
 
 
 def test_icc_makes_the_runs_of_a_cluster_alike(tmp_path: Path) -> None:
-    def correlation(icc: float) -> float:
-        """The analysis-of-variance estimate of the intraclass correlation under one condition."""
-        simulate(tmp_path / f"{icc}", seed=4, runs=20_000, domains=20, tier_target=0, icc=icc)
+    def correlation(icc: float) -> tuple[float, float]:
+        """The analysis-of-variance estimate of the intraclass correlation under one condition, and its error.
+
+        The standard error is sqrt(2/(k-1)) (1-r) (1+(m-1)r) / sqrt(m(m-1)), k clusters of m runs.
+        """
+        simulate(tmp_path / f"{icc}", seed=4, runs=8_000, domains=5, tier_target=0, icc=icc)
         groups = defaultdict(list)
         for record in read(tmp_path / f"{icc}"):
             if record["condition"] == "tool_failure":
@@ -190,16 +193,17 @@ def test_icc_makes_the_runs_of_a_cluster_alike(tmp_path: Path) -> None:
         sizes = [len(group) for group in groups.values()]
         every = [value for group in groups.values() for value in group]
         overall = sum(every) / len(every)
-        between = sum(len(g) * (sum(g) / len(g) - overall) ** 2 for g in groups.values()) / (len(groups) - 1)
+        k, m = len(groups), len(every) / len(groups)
+        between = sum(len(g) * (sum(g) / len(g) - overall) ** 2 for g in groups.values()) / (k - 1)
         within = sum((value - sum(g) / len(g)) ** 2 for g in groups.values() for value in g)
-        within /= len(every) - len(groups)
-        size = (len(every) - sum(n * n for n in sizes) / len(every)) / (len(groups) - 1)
-        return float((between - within) / (between + (size - 1) * within))
+        within /= len(every) - k
+        size = (len(every) - sum(n * n for n in sizes) / len(every)) / (k - 1)
+        estimate = (between - within) / (between + (size - 1) * within)
+        return estimate, sqrt(2 / (k - 1)) * (1 - icc) * (1 + (m - 1) * icc) / sqrt(m * (m - 1))
 
-    # Three standard errors, sqrt(2/(k-1)) (1-r) (1+(m-1)r) / sqrt(m(m-1)), of k = 100 clusters of m = 32.
-    error = 3 * sqrt(2 / 99) * 0.7 * (1 + 31 * 0.3) / sqrt(32 * 31)
-    assert abs(correlation(0.0)) < 0.05
-    assert abs(correlation(0.3) - 0.3) < error
+    for icc in (0.0, 0.3):
+        estimate, error = correlation(icc)
+        assert abs(estimate - icc) < 3 * error < 0.1
 
 
 @pytest.mark.parametrize(
