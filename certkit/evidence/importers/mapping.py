@@ -298,10 +298,10 @@ class Values:
             # The zone is added below.
             time = datetime.strptime(raw, format_) if format_ else datetime.fromisoformat(raw)  # noqa: DTZ007
         except ValueError:
-            if self._read.date:
-                raise CellError(f"a time like {self._read.date}") from None
+            expected = f"a time like {format_}" if format_ else "an RFC 3339 time with offset"
             hint = "state how times are written: `date` under `[read]`, for example '%d.%m.%Y %H:%M'"
-            raise CellError("an RFC 3339 time with offset", code="record.value", hint=hint) from None
+            hint += ", or '%m/%d/%Y %I:%M %p' for 3:05 PM"
+            raise CellError(expected, code="import.row" if format_ else "record.value", hint=hint) from None
         if time.tzinfo is not None:
             return time.isoformat() if self._read.date or " " in raw else raw
         if self._zone is None:

@@ -42,7 +42,7 @@ NAMES: Final = {
         "outcome": "success succeeded passed pass result verdict correct is_correct solved resolved ok erfolg"
         " ergebnis status score scores reward mark punkte points bestanden erfolgreich gelöst korrekt",
         "run_id": "id run uuid",
-        "started_at": "start start_time started timestamp time date when began beginn datum zeitpunkt",
+        "started_at": "start start_time started timestamp time date when began begin beginn datum zeitpunkt",
         "trial": "epoch repeat repetition wiederholung",
         "steps_actual": "steps turns num_turns n_steps schritte",
         "violations": "violation_count rule_breaks",
@@ -78,12 +78,13 @@ WORDS: Final[dict[str, frozenset[str]]] = {
 _YES_NO: Final = WORDS[Outcome.SUCCESS] | WORDS[Outcome.FAILURE]
 BLANK: Final = frozenset(("-", "n/a", "na", "nan", "none", "null", "?"))
 DATES: Final = (
-    "%d.%m.%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S",
-    "%d.%m.%Y",
-    "%m/%d/%Y %H:%M",
-    "%d/%m/%Y %H:%M",
-    "%Y/%m/%d %H:%M",
+    *(
+        f"{day}{clock}"
+        for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d")
+        for clock in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
+    ),
+    "%Y-%m-%d %I:%M %p",
+    "%Y-%m-%d %I:%M:%S %p",
 )
 NEEDS: Final = (
     ("Failure resilience (frr)", "recovered, recovery_steps and recovery_approach of runs under faults"),
@@ -270,6 +271,8 @@ class Suggestion:
 
     def _columns(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         """Yield the columns that are proposed, and as comments those that the reader may choose."""
+        if {"task_id", "domain"} <= proposed.keys():
+            yield "# If equal names in two domains are different tasks:\n# domain_before_task = true"
         yield "\n[columns]"
         for field, path in proposed.items():
             yield f"{'# ' * (path == (field,))}{field} = {_column(path)}  # {self.columns[path].told()}"
