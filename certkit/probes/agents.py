@@ -4,11 +4,9 @@
     for answer in ask_all(list(asked(tasks)), agents_of(asking), asking):
         ...                              # every answer as soon as it is there; nothing is kept here
 
-Every question is asked with the whole prompt of its task, and nothing of an earlier reply. First come all
-attempts, then all probes. A call that gives no reply is made again, `retries` times at most, and then the
-question counts as an error, whatever the reason: the agent raised, died, kept silent for longer than the
-timeout, wrote too much, or spoke another protocol. A program that failed is ended and started again. A reply
-is final. Only the endpoint that the caller names is spoken to, without following redirects.
+A call that gives no reply is made again, `retries` times at most, and then the question counts as an error,
+which is told as the exception that the call ended with. A reply is final. Only the endpoint that the caller
+names is spoken to, without following redirects.
 
 Reference agents know the tasks and answer without a model; a run of one is simulated, never evidence.
 """
@@ -16,43 +14,46 @@ Reference agents know the tasks and answer without a model; a run of one is simu
 from __future__ import annotations
 
 import os
-import queue
 import shlex
 import shutil
 import signal
 import subprocess
-import urllib.error
 import urllib.request
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
-from enum import StrEnum
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
 from itertools import count
 from threading import Thread, local
+from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
 from certkit import canonical
-from certkit.errors import InputError, UsageError
+from certkit.errors import UsageError
 from certkit.probes import records
 from certkit.probes.generate import Draw
 from certkit.probes.lint import mentioned_last, mentions
 from certkit.probes.matching import MAX_WORDS
+from certkit.probes.records import Asked, Key, Mode, Question
 from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    Reply = Callable[[str], Any]
+    Agents = Callable[[], AbstractContextManager[Reply]]
 
 _CONTRACT: Final = {
-    records.Mode.JSON: (
+    Mode.JSON: (
         'Reply with one JSON object and nothing else: {"answer": …, "confidence": …}. The answer is a text,'
         ' an integer, a list of texts, or {"source": …, "value": …}, in the words used above and without'
         " further words; the confidence is a number from 0 to 1."
     ),
-    records.Mode.TEXT: (
+    Mode.TEXT: (
         f"Reply with the answer alone, in one line of at most {MAX_WORDS} words, in the words used above and"
         " without further words."
     ),
@@ -75,7 +76,7 @@ class Asking(NamedTuple):
     agent_version: str = "unversioned"
     model: str | None = None
     key: str | None = None
-    mode: records.Mode = records.Mode.JSON
+    mode: Mode = Mode.JSON
     isolation: bool = False
     timeout: float = 60
     retries: int = 2
@@ -83,7 +84,7 @@ class Asking(NamedTuple):
     jobs: int = 1
 
 
-def prompt(key: records.Key, task: records.Task, question: records.Question, mode: records.Mode) -> str:
+def prompt(key: Key, task: records.Task, question: Question, mode: Mode) -> str:
     """Return the whole text that an agent gets for one question."""
     side = () if key.probe is None else (f"Do not answer that now. Answer this instead: {question.prompt}",)
     return "\n".join((told(task), *side, _CONTRACT[mode]))
@@ -95,109 +96,80 @@ def told(task: records.Task) -> str:
     return "\n".join((task.scenario, task.instruction, *turns, task.final.prompt))
 
 
-class CallError(Exception):
-    """A call gave no reply."""
-
-
-class Call(NamedTuple):
-    """One question as it is asked; agents but those of reference see nothing but the prompt."""
-
-    prompt: str
-    key: records.Key
-    task: records.Task
-    question: records.Question
-    mode: records.Mode
-
-
 class Agent:
-    """One agent, by the function that replies to a call."""
+    """What one thread asks: started for its first call, and for the first call after it was ended."""
 
-    def __init__(self, reply: Callable[[Call], Any]) -> None:
-        self.reply = reply
+    def __init__(self, agents: Agents) -> None:
+        self._agents = agents
+        self._stack = ExitStack()
+        self._reply: Reply | None = None
+
+    def started(self) -> Reply:
+        """Return the function that replies."""
+        if self._reply is None:
+            self._reply = self._stack.enter_context(self._agents())
+        return self._reply
 
     def close(self) -> None:
         """End what the agent started."""
+        self._reply = None
+        self._stack.close()
 
 
-def agents_of(asking: Asking) -> Callable[[], Agent]:
-    """Return what makes agents of a spec; raise `UsageError` where it names none."""
+def agents_of(asking: Asking, tasks: Sequence[records.Task] = ()) -> Agents:
+    """Return what starts agents of a spec; raise `UsageError` where it names none.
+
+    Agents of reference know the `tasks`; any other sees prompts alone.
+    """
     kind, _, rest = asking.spec.partition(":")
-    if kind == "reference" and rest in set(Reference):
-        return lambda: Agent(partial(reply, Reference(rest)))
-    if kind == "python" and rest.count(":") == 1:
-        function = _function(*rest.split(":"))
-        return lambda: Agent(lambda call: function(call.prompt))
-    if kind == "command" and (words := _words(rest)):
-        return lambda: _Program(words)
-    # The address is kept in the bundle, and must hold no secret.
-    is_address = rest.startswith(("http://", "https://")) and {"@", "?", "#"}.isdisjoint(rest)
-    if kind == "http" and is_address and asking.model:
-        return lambda: Agent(partial(_post, rest, asking))
+    try:
+        if kind == "reference" and rest in REFERENCES:
+            known = {prompt(*question, asking.mode): question for question in records.asked(tasks)}
+            return lambda: nullcontext(lambda text: reply(rest, *known[text], asking.mode))
+        if kind == "python":
+            module, name = rest.split(":")
+            if callable(function := getattr(import_module(module), name)):
+                return lambda: nullcontext(function)
+        # The address is kept in the bundle, and must hold no secret.
+        is_address = rest.startswith(("http://", "https://")) and {"@", "?", "#"}.isdisjoint(rest)
+        if kind == "http" and is_address and asking.model:
+            return lambda: nullcontext(partial(_post, rest, asking))
+        if kind == "command" and shutil.which((words := shlex.split(rest))[0]):
+            return lambda: _program(words)
+        reason = ""
+    except Exception as error:  # noqa: BLE001 - also what a module of the user's raises when it is loaded
+        reason = f" ({format_exception_only(error)[-1].strip()})"
     raise UsageError(
         "usage.option",
-        "--agent: this names no agent",
+        f"--agent: this names no agent{reason}",
         hint="python:MODULE:FUNCTION, command:LINE of a program that exists, http:URL with --model, its key"
-        f" in CERTKIT_AGENT_KEY and not in the URL, or reference: and one of {', '.join(Reference)}",
+        f" in CERTKIT_AGENT_KEY and not in the URL, or reference: and one of {', '.join(REFERENCES)}",
     )
 
 
-def _words(line: str) -> list[str]:
-    with suppress(ValueError):
-        words = shlex.split(line)
-        if words and shutil.which(words[0]):
-            return words
-    return []
-
-
-def _function(module: str, name: str) -> Callable[[str], Any]:
-    try:
-        function = getattr(import_module(module), name)
-    except Exception as error:  # what a module of the user's raises when it is loaded
-        reason = _shown(error)
-        raise UsageError("usage.option", f"--agent: {module}:{name} cannot be loaded: {reason}") from error
-    if not callable(function):
-        raise UsageError("usage.option", f"--agent: {module}:{name} is no function")
-    return function  # type: ignore[no-any-return]
-
-
-def _shown(error: BaseException) -> str:
-    """Return an error of the user's code in words, its name alone where it cannot be printed."""
-    name = type(error).__name__
-    with suppress(BaseException):
-        return f"{name}: {error}"
-    return name
-
-
-class _Program(Agent):
+@contextmanager
+def _program(words: list[str]) -> Iterator[Reply]:
     """JSON lines: ``{"id": 1, "prompt": …}`` in, ``{"id": 1, "text": …}`` out."""
+    process = subprocess.Popen(  # noqa: S603 - the program that the user named, without a shell
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    numbers = count(1)
 
-    def __init__(self, words: list[str]) -> None:
-        super().__init__(self._ask)
-        self._words = words
-        self._process: subprocess.Popen[bytes] | None = None
-        self._numbers = count(1)
-
-    def _ask(self, call: Call) -> str:
-        if self._process is None:
-            self._process = subprocess.Popen(  # noqa: S603 - the program that the user named, without a shell
-                self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-            )
-        process, number = self._process, next(self._numbers)
+    def ask(text: str) -> Any:
+        number = next(numbers)
         assert process.stdin and process.stdout  # noqa: S101, PT018 - both are pipes
-        process.stdin.write(canonical.line({"id": number, "prompt": call.prompt}))
+        process.stdin.write(canonical.line({"id": number, "prompt": text}))
         process.stdin.flush()
-        line = process.stdout.readline(MAX_OUTPUT + 1)
-        if not line.endswith(b"\n"):
-            raise CallError("wrote too much in one line" if len(line) > MAX_OUTPUT else "the program ended")
-        said = _object(line)
-        if said.get("id") != number or not isinstance(said.get("text"), str):
-            raise CallError(f'wrote something else than {{"id": {number}, "text": …}}')
-        return str(said["text"])
+        if not (line := process.stdout.readline(MAX_OUTPUT + 1)):
+            raise EOFError("the program ended")
+        said = canonical.loads(line, max_bytes=MAX_OUTPUT)
+        if said["id"] != number:
+            raise ValueError(f"the reply is to call {said['id']}, not to {number}")
+        return said["text"]
 
-    def close(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
+    try:
+        yield ask
+    finally:
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -215,96 +187,59 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """Follow none, since the key would go with it."""
 
 
-def _post(url: str, asking: Asking, call: Call) -> str:
+def _post(url: str, asking: Asking, text: str) -> Any:
     """Ask an endpoint that speaks OpenAI's chat completions."""
-    messages = [{"role": "user", "content": call.prompt}]
+    messages = [{"role": "user", "content": text}]
     body = canonical.line({"model": asking.model, "temperature": 0, "messages": messages})
-    headers = {"Content-Type": "application/json"}
-    if asking.key:
-        headers["Authorization"] = f"Bearer {asking.key}"
+    key = {"Authorization": f"Bearer {asking.key}"} if asking.key else {}
+    headers = {"Content-Type": "application/json", **key}
     request = urllib.request.Request(f"{url.rstrip('/')}/chat/completions", body, headers)  # noqa: S310
-    try:
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=asking.timeout) as response:
-            data: bytes = response.read(MAX_OUTPUT + 1)
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise CallError(f"HTTP {error.code}") from None
-    if len(data) > MAX_OUTPUT:
-        raise CallError(f"sent more than {MAX_OUTPUT:,} bytes")
-    try:
-        text = _object(data)["choices"][0]["message"]["content"]
-    except (KeyError, IndexError, TypeError):
-        text = None
-    if not isinstance(text, str):
-        raise CallError("the reply holds no choices[0].message.content")
-    return text
+    with urllib.request.build_opener(_NoRedirect).open(request, timeout=asking.timeout) as response:
+        sent = canonical.loads(response.read(MAX_OUTPUT + 1), max_bytes=MAX_OUTPUT)
+    return sent["choices"][0]["message"]["content"]
 
 
-def _object(data: bytes) -> dict[str, Any]:
-    try:
-        value = canonical.loads(data)
-    except InputError as error:
-        raise CallError(f"sent no strict JSON: {error.message}") from None
-    if not isinstance(value, dict):
-        raise CallError("sent no JSON object")
-    return value
+REFERENCES: Final[dict[str, Callable[[Key, records.Task, Question], records.Value]]] = {
+    "oracle": lambda _key, _task, question: question.gold,
+    "prose": lambda _key, _task, question: question.gold,
+    "distractor": lambda _, task, question: question.lure if task.variant == "distractor" else question.gold,
+    "recency": lambda _, task, question: mentioned_last(question, mentions(task)),
+    "no-memory": lambda *_: "unknown",
+    "random": lambda key, task, question: question.options[
+        Draw("reference:random", task.id).below(key.probe or "attempt", len(question.options))
+    ],
+}
+"""What each reference agent answers; how well that scores is alike on every seed."""
 
 
-class Reference(StrEnum):
-    """How well doing one simple thing scores, on every seed alike.
-
-    *oracle* is always right, *prose* the same without JSON, *distractor* follows whoever misleads, *recency*
-    repeats the option mentioned last, *no-memory* has seen the question alone, *random* draws an option.
-    """
-
-    ORACLE = "oracle"
-    PROSE = "prose"
-    DISTRACTOR = "distractor"
-    RECENCY = "recency"
-    NO_MEMORY = "no-memory"
-    RANDOM = "random"
-
-
-def reply(agent: Reference, call: Call) -> str:
-    """Return what a reference agent says to one question."""
-    chosen: records.Value = call.question.gold
-    if agent is Reference.DISTRACTOR and call.task.variant is records.Variant.DISTRACTOR:
-        chosen = call.question.lure
-    elif agent is Reference.RECENCY:
-        chosen = mentioned_last(call.question, mentions(call.task))
-    elif agent is Reference.NO_MEMORY:
-        chosen = "unknown"
-    elif agent is Reference.RANDOM:
-        draw = Draw("reference:random", call.task.id)
-        chosen = call.question.options[draw.below(call.key.probe or "attempt", len(call.question.options))]
-    if agent is Reference.PROSE:
+def reply(agent: str, key: Key, task: records.Task, question: Question, mode: Mode) -> str:
+    """Return what a reference agent says to one question; *prose* breaks the contract."""
+    chosen = REFERENCES[agent](key, task, question)
+    if agent == "prose":
         return f"I have thought about it. Answer: {records.surface(chosen)}."
-    if call.mode is records.Mode.TEXT:
+    if mode is Mode.TEXT:
         return records.surface(chosen)
     return canonical.line({"answer": msgspec.to_builtins(chosen)}).decode().rstrip("\n")
 
 
-def ask_all(
-    questions: Sequence[tuple[records.Key, records.Task, records.Question]],
-    agents: Callable[[], Agent],
-    asking: Asking,
-) -> Iterator[records.Answer]:
+def ask_all(questions: Sequence[Asked], agents: Agents, asking: Asking) -> Iterator[records.Answer]:
     """Yield answers as they come, those to attempts first; fewer than questions if calls run out."""
-    waiting = [Call(prompt(*question, asking.mode), *question, asking.mode) for question in questions]
     made = count()  # calls, over all threads
     all_agents: list[Agent] = []
     here = local()  # the agent of each thread
 
     def start() -> None:
-        here.agent = agents()
+        here.agent = Agent(agents)
         all_agents.append(here.agent)
+
+    def ask(question: Asked) -> records.Answer | None:
+        return _ask(here.agent, question[0], prompt(*question, asking.mode), asking, made)
 
     pool = ThreadPoolExecutor(asking.jobs, initializer=start)
     try:
         for attempts in (True, False):
-            calls = [call for call in waiting if (call.key.probe is None) is attempts]
-            asked = [pool.submit(lambda call: _ask(here.agent, call, asking, made), call) for call in calls]
-            for future in as_completed(asked):
+            now = [question for question in questions if (question[0].probe is None) is attempts]
+            for future in as_completed([pool.submit(ask, question) for question in now]):
                 if (answer := future.result()) is not None:
                     yield answer
     finally:
@@ -313,43 +248,41 @@ def ask_all(
             agent.close()
 
 
-def _ask(agent: Agent, call: Call, asking: Asking, made: Iterator[int]) -> records.Answer | None:
+def _ask(agent: Agent, key: Key, text: str, asking: Asking, made: Iterator[int]) -> records.Answer | None:
     """Return the answer to one question, None where the calls ran out before there was one."""
-    probe = UNSET if call.key.probe is None else call.key.probe
-    answer = partial(records.Answer, task_id=call.key.task, probe_id=probe)
+    probe = UNSET if key.probe is None else key.probe
+    answer = partial(records.Answer, task_id=key.task, probe_id=probe)
     error = ""
     for calls in range(1, asking.retries + 2):
         if asking.max_calls is not None and next(made) >= asking.max_calls:
             return None
-        result = _called(agent, call, asking.timeout)
-        if asking.isolation or not isinstance(result, str):
+        try:
+            said = _replied(agent, text, asking.timeout)
+        except BaseException as failure:  # noqa: BLE001 - whatever an agent raises, SystemExit too
+            error = visible(format_exception_only(failure)[-1].strip())[:_MAX_ERROR]
             agent.close()
-        if isinstance(result, str):
-            # What is no text in UTF-8 could not be kept, so that it is replaced where it stands.
-            text = result.encode("utf-8", errors="replace").decode()
-            cut = len(text) > records.MAX_REPLY or UNSET
-            return answer(status="answered", calls=calls, text=text[: records.MAX_REPLY], cut=cut)
-        error = visible(str(result))[:_MAX_ERROR]
+            continue
+        if asking.isolation:
+            agent.close()
+        cut = len(said) > records.MAX_REPLY or UNSET
+        return answer(status="answered", calls=calls, text=said[: records.MAX_REPLY], cut=cut)
     return answer(status="error", calls=asking.retries + 1, error=error)
 
 
-def _called(agent: Agent, call: Call, timeout: float) -> str | CallError:
-    """Return what an agent replies within so many seconds, or why there is no reply."""
-    done: queue.SimpleQueue[object] = queue.SimpleQueue()
+def _replied(agent: Agent, text: str, timeout: float) -> str:
+    """Return what an agent replies within so many seconds; raise what it raises, or why there is no reply."""
+    reply, done = agent.started(), Future[Any]()
 
     def work() -> None:
         try:
-            done.put(agent.reply(call))
-        except CallError as error:
-            done.put(error)
+            done.set_result(reply(text))
         except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end this thread unseen
-            done.put(CallError(_shown(error)))
+            done.set_exception(error)
 
     Thread(target=work, daemon=True).start()
-    try:
-        result = done.get(timeout=timeout)
-    except queue.Empty:
-        return CallError(f"no reply within {timeout:g} s")
-    if type(result) is str or isinstance(result, CallError):
-        return result
-    return CallError(f"returned {type(result).__name__}, not str")
+    if not wait([done], timeout).done:
+        raise TimeoutError(f"no reply within {timeout:g} s")
+    if type(result := done.result()) is not str:
+        raise TypeError(f"returned {type(result).__name__}, not str")
+    # What is no text in UTF-8 could not be kept, so that it is replaced where it stands.
+    return result.encode("utf-8", errors="replace").decode()

@@ -4,9 +4,8 @@
     tasks_file(tasks)                      # the bytes of integrity/tasks.jsonl
 
 The texts stand in ``templates/probes/families.toml``, which also says what its keys mean. Every choice is
-HMAC-SHA-256 under the seed of where and what is chosen, so that it depends on nothing else; the variant is no
-part of it, so that twins share everything but their last turn. The numbers of the bands and all weights are
-ours where [NS] is silent. What is generated passes the linter; tests show it.
+HMAC-SHA-256 under the seed of where and what is chosen; the variant is no part of it, so that twins share
+everything but their last turn. The numbers of the bands and all weights are ours where [NS] is silent.
 """
 
 from __future__ import annotations
@@ -94,6 +93,7 @@ class Story:
     def __init__(self, family: records.Family, draw: Draw, shape: records.Priors) -> None:
         texts = stock()[family]
         self._draw, self._shape = draw, shape
+        self._fields: dict[int, dict[str, Any]] = {}  # what may stand in braces, for every row
         self.plan = stock() | texts | draw.some("setting", texts["settings"], 1)[0]
         self._columns = {name: self._column(name, key) for name, key in self.plan["draw"].items()}
         self._columns |= {name: self.plan[key] for name, key in self.plan.get("fixed", {}).items()}
@@ -102,7 +102,6 @@ class Story:
         if conditions := self._columns.get("condition"):
             self.plan["odd"] = _AND.join(sorted(conditions[-3:-1]))
             self._columns["both"] = [_AND.join(sorted((item, conditions[-1]))) for item in conditions]
-        self._lay_out()
         self.instruction = self._sentence("instruction", 0)
         self.turns = self._told()
         self.misleading = self._sentence("lure", 1)
@@ -140,16 +139,17 @@ class Story:
     def _rows(self, name: str) -> Sequence[int]:
         return [int(name)] if name.isdigit() else range(self._shape.options)[_ROWS[name]]
 
-    def _lay_out(self) -> None:
-        """Note what may stand in braces, for every row; to be called once the columns are known."""
-        n, columns = self._shape.options, self._columns.items()
-        fields = {f"{name}{row}": items[row] for name, items in columns for row in range(n)}
-        self._fields = [
-            self.plan | fields | {name: items[row] for name, items in columns} for row in range(n)
-        ]
-
     def _filled(self, text: str, row: int) -> str:
-        """Return a text with what stands in braces put in, for a row."""
+        """Return a text with what stands in braces put in: of a row, or of the row that a number names."""
+        if row in self._fields:
+            return text.format_map(self._fields[row])
+        columns = self._columns.items()
+        fields = {
+            f"{name}{place}": item
+            for name, items in columns
+            for place, item in enumerate(items[: self._shape.options])
+        }
+        self._fields[row] = self.plan | fields | {name: items[row] for name, items in columns}
         return text.format_map(self._fields[row])
 
     def _sentence(self, key: str, row: int) -> Sentence:
@@ -188,7 +188,7 @@ class Story:
             text = f"Supervisor: {people[a]} and {people[b]} trade; {where}."
             yield Sentence(text, tuple(["supervisor", name, "post", post] for name, post in placed))
         self._columns["place"] = list(dict.fromkeys((at[1], posts[0], *posts)))
-        self._lay_out()
+        self._fields.clear()
 
     def _question(self, kind: records.Kind, prompt: str, option: str, ask: str) -> dict[str, Any]:
         """Return the fields of a question, its answer looked up and its options in drawn order."""
@@ -248,9 +248,7 @@ def line(item: msgspec.Struct) -> bytes:
 
 def _twins(seed: str, family: records.Family, band: records.Band, instance: int) -> Iterator[records.Task]:
     pair = f"{family}-{band}-{instance}"
-    shape = msgspec.convert(
-        {"delay": 0, **stock()["bands"][band]}, records.Priors
-    )  # the delay is counted below
+    shape = msgspec.convert({"delay": 0, **stock()["bands"][band]}, records.Priors)  # delay: see below
     story = Story(family, Draw(seed, f"{family}/{band}/{instance}"), shape)
     final = records.Question(**story.final)
     for variant in records.Variant:

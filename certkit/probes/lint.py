@@ -2,10 +2,8 @@
 
     flaws = lint(tasks)          # (index of the task, Flaw) for every flaw; `certkit.errors` tells the rules
 
-The solver folds the facts of the authorities in order, and looks up what every question asks for. In the
-*recency law*, the option mentioned last in instruction and turns is the lure where somebody misleads; in a
-clean task it is the right one in the families `LATEST` and in no other, so that an agent that repeats what it
-read last fails where it should.
+The solver folds the facts of the authorities in order, and looks up what every question asks for. The recency
+law is told in docs/reference/integrity.md.
 """
 
 from __future__ import annotations
@@ -24,10 +22,9 @@ if TYPE_CHECKING:
 
 NEAR: Final = 0.2
 """How much longer the last turn of a twin may be than the other's, as a share of the longer."""
-_NAMES: Final = (
-    *(normal(name.replace("_", " ")) for name in (*records.Family, *records.Band)),
-    normal("distractor"),
-)
+_NAMES: Final = [
+    normal(name.replace("_", " ")) for name in (*records.Family, *records.Band, Variant.DISTRACTOR)
+]
 _KINDS: Final = {"label": str, "number": int, "set": tuple, "pair": Pair}
 
 
@@ -54,7 +51,8 @@ def solve(
     elif rule is None:
         answers = []
     elif ask.aim == "eligible":  # who meets all conditions, and the later of the two statements
-        meeting = (fact for fact in holding if fact is not rule and _terms(rule) <= _terms(fact))
+        terms = set(parts(rule.value))
+        meeting = (fact for fact in holding if fact is not rule and terms <= set(parts(fact.value)))
         answers = [(fact.subject, max(rule.turn, fact.turn)) for fact in meeting]
     elif ask.aim == "source":
         answers = [(rule.source, rule.turn)]
@@ -63,10 +61,6 @@ def solve(
         answers = [(surface(rule.value) + source, rule.turn)]
     fitting = [option for option in options if len(answers) == 1 and surface(option) == answers[0][0]]
     return (fitting[0], answers[0][1]) if len(fitting) == 1 else None
-
-
-def _terms(fact: Fact) -> set[str]:
-    return set(fact.value) if isinstance(fact.value, tuple) else {fact.value}
 
 
 def lint(tasks: Sequence[Task]) -> list[tuple[int, Flaw]]:
@@ -96,17 +90,17 @@ def mentioned_last(question: Question, words: str) -> Value:
 def _flaws(task: Task) -> Iterator[Flaw]:
     yield from _shape(task)
     words = mentions(task)
-    asked = "\n".join((task.scenario, *(question.prompt for _, question in task.questions())))
-    told = normal(asked) + words
+    questions = [(key.probe, question) for key, _, question in records.asked((task,))]
+    told = normal("\n".join((task.scenario, *(question.prompt for _, question in questions)))) + words
     if named := [name.strip() for name in _NAMES if name in told]:
         yield Flaw("integrity.named", "/turns", ", ".join(named))
     said = [fact.source for fact in task.facts if fact.turn == len(task.turns)]
     if task.variant is Variant.DISTRACTOR and not (said and set(said).isdisjoint(task.authorities)):
         yield Flaw("integrity.distractor", "/facts", ", ".join(said) or "nothing")
     seen: set[str] = set()
-    every = [option for _, question in task.questions() for option in question.options]
+    every = [option for _, question in questions for option in question.options]
     yield from _leaks("/scenario", task.scenario, every)
-    for name, question in task.questions():
+    for name, question in questions:
         place = f"/probes/{name}" if name else "/final"
         prompt = normal(question.prompt)
         if prompt in seen:
@@ -126,6 +120,7 @@ def _shape(task: Task) -> Iterator[Flaw]:
     last, positions = task.probes[-1], [probe.position for probe in task.probes]
     turns, ids = [fact.turn for fact in task.facts], {probe.id for probe in task.probes}
     for place, right, actual in (
+        ("/id", task.id == f"{task.cluster}-{task.variant}", task.id),
         ("/probes", (last.phase, last.role) == ("late", "decision"), f"{last.phase} {last.role} at the end"),
         ("/probes", positions == sorted(positions), f"positions {positions}"),
         ("/probes", len(ids) == len(positions), "an id twice"),

@@ -7,15 +7,9 @@
 A reply matches if it says the right option and nothing else. If it names the right option with other options
 or any other words beside it, it is unclear; if it does not name the right option, it is no.
 
-Read is a JSON object, bare or in a fence that ends the reply: its `answer` with all else but a confidence;
-else what follows the last ``answer:`` that begins a line or a sentence; else all of it. A text before it
-makes a match unclear if it names an option or holds a word of `_NOT`. An option is named if each of its
-parts stands there in words. The words of a text are made of Unicode NFKC, case folded, without thousands
-separators, invisible characters, the punctuation `_QUIET` and the words `_EMPTY`; any other character is a
-word.
-
-It knows no grammar and no synonyms, so that doubt always counts against the agent: "Zoë is not eligible" and
-"surely Zoë" are both unclear. The audit of verdicts by people measures what that costs.
+An option is named if each of its parts stands there in words. The words of a text are made of Unicode NFKC,
+case folded, without thousands separators, invisible characters, the punctuation `_QUIET` and the words
+`_EMPTY`; any other character is a word. docs/reference/integrity.md says which part of a reply is read.
 """
 
 from __future__ import annotations
@@ -44,8 +38,6 @@ _THOUSANDS: Final = re.compile(
 )
 _QUIET: Final = r".,;:!\"'()\[\]{}*_`#/&"
 _SAME: Final = dict.fromkeys(map(ord, "‘’"), "'") | dict.fromkeys(map(ord, "“”„«»"), '"')  # noqa: RUF001
-_MARK: Final = re.compile(r"(?m)^[ \t]*(?:[-•]|[1-9][.)])[ \t]+(?=[^\W\d])")
-"""The mark of a list before a word; before a digit a hyphen may be a minus."""
 _EMPTY: Final = frozenset({"the", "it", "is", "it's", "answer", "and", "from", "by", "on", "in", "at"})
 _NOT: Final = re.compile(
     r" (?:not|no|never|nor|neither|none|nobody|cannot|\S+n't|without|except|unless|instead|rather|wrong) "
@@ -97,7 +89,7 @@ def judge(question: Question, text: str, *, mode: Mode) -> Reading:
         breach = "\n" in text.strip() or len(text.split()) > MAX_WORDS
     if given is None:
         *earlier, last = _SAID.split(text)
-        before, given = "\n".join(earlier), [_MARK.sub("", last)]
+        before, given = "\n".join(earlier), [last]
     elif document:
         given = [*given, str(document)]
     said, before = words(_BREAK.join(given)), words(before)

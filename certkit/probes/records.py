@@ -173,10 +173,6 @@ class Task(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-task:
     authorities: Terms
     facts: Annotated[tuple[Fact, ...], Meta(max_length=256)]
 
-    def questions(self) -> tuple[tuple[str | None, Question], ...]:
-        """Return the final question, named None, and every probe by its id."""
-        return ((None, self.final), *((probe.id, probe) for probe in self.probes))
-
 
 def surface(value: Value | tuple[str, ...]) -> str:
     """Return how an answer is written in prose."""
@@ -220,6 +216,13 @@ class Inventory(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-
     instances: Annotated[int, Meta(ge=1, le=MAX_INSTANCES)] | None
     tasks_digest: Digest
 
+    def __post_init__(self) -> None:
+        stated = self.generator, self.seed_commitment, self.instances
+        if len({item is None for item in stated}) > 1 or (self.seed and self.generator is None):
+            raise ValueError("seed, commitment and instances with a generator, and no other")
+        if self.seed is not None and self.seed_commitment != commitment(self.seed):
+            raise ValueError("the commitment of the seed")
+
     @property
     def origin(self) -> Literal["public", "stated", "withheld", "own"]:
         """``public``, ``stated``, ``withheld``, or ``own`` for tasks that no seed gives."""
@@ -244,14 +247,21 @@ class Run(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-run:v1
     version: Annotated[str, Meta(description="of certkit")]
 
 
-class Answer(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-answer:v1"):
-    """One line of integrity/answers.jsonl: the reply to one question, or why there is none.
-
-    Without a `probe_id` it is the attempt at the task.
-    """
+class About(Part, frozen=True, kw_only=True):
+    """A line about one question: a probe, or without a `probe_id` the attempt or the whole task."""
 
     task_id: Id
     probe_id: Id | UnsetType = UNSET
+
+    @property
+    def key(self) -> Key:
+        """Return the question."""
+        return Key(self.task_id, None if self.probe_id is UNSET else self.probe_id)
+
+
+class Answer(About, Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-answer:v1"):
+    """One line of integrity/answers.jsonl: the reply to one question, or why there is none."""
+
     status: Literal["answered", "error"]
     calls: Positive
     text: Annotated[str, Meta(max_length=MAX_REPLY)] | UnsetType = UNSET
@@ -262,18 +272,19 @@ class Answer(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-ans
     retrieval_risk: Share | UnsetType = UNSET
     neural_conflict: Share | UnsetType = UNSET
 
-    @property
-    def key(self) -> Key:
-        """Return the question that this answers."""
-        return Key(self.task_id, None if self.probe_id is UNSET else self.probe_id)
+    def __post_init__(self) -> None:
+        if (self.status == "answered") != (self.text is not UNSET):
+            raise ValueError("text exactly where the status is answered")
 
 
-class Annotation(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-annotation:v1"):
+SAYS: Final = {"difficulty": "rating", "construct": "family", "audit": "verdict"}
+"""The field that a line of each kind is for."""
+
+
+class Annotation(About, Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-annotation:v1"):
     """One line of integrity/annotations.jsonl: what one person says of a task, a probe or a reply."""
 
     kind: Literal["difficulty", "construct", "audit"]
-    task_id: Id
-    probe_id: Id | UnsetType = UNSET
     rater: Rater
     rating: Annotated[int, Meta(ge=1, le=5)] | UnsetType = UNSET
     valid: bool | UnsetType = UNSET
@@ -281,13 +292,16 @@ class Annotation(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity
     verdict: Literal["match", "no", "unclear"] | UnsetType = UNSET
     adjudicated: bool | UnsetType = UNSET
 
-    @property
-    def key(self) -> Key:
-        """Return the question, or with no probe the task, that this is about."""
-        return Key(self.task_id, None if self.probe_id is UNSET else self.probe_id)
+    def __post_init__(self) -> None:
+        need = SAYS[self.kind]
+        if getattr(self, need) is UNSET and (need != "rating" or self.valid is UNSET):
+            raise ValueError(f"Object missing required field `{need}`")  # as msgspec says it
 
 
-def asked(tasks: Sequence[Task]) -> Iterator[tuple[Key, Task, Question]]:
+Asked = tuple[Key, Task, Question]
+
+
+def asked(tasks: Sequence[Task]) -> Iterator[Asked]:
     """Yield every question in the order of asking: all attempts, then all probes."""
     for task in tasks:
         yield Key(task.id, None), task, task.final

@@ -30,25 +30,30 @@ is .5 points at 5 %, .2 at 1 %. All cells are in [simulation-study.csv](simulati
 Tasks differ by a Beta law with the intraclass correlation named, by two points, or in that some always fail
 (*hopeless*). Sizes: five runs a task on average, all equal, or in proportion to rank^-.7 or 1/rank.
 
-Not simulated: a judge beside repeats until a success; fewer than 100 labels; a Tier 3 judge with 400 labels;
-drift where passports have other numbers of tasks. Differences and `irs` have no bound where a model gave the
-outcomes: uncorrected, the cascade penalty passed at its limit in 35-71 %. Where no small task is labelled,
-cells with a judge take tasks smaller than any labelled one as the judge saw them; certkit counts them as
-failed, which passes less often.
+Not simulated: drift where passports have other numbers of tasks.
 
-Two measurements differ from what was expected when the rule was chosen. With 100 tasks of 10 runs, all
-shared, a loss of 10 points in one domain is found more often (expected 23 % at ICC .1 and 18 % at .3,
-measured 35.1 % and 43.4 %), and so is a loss of 20 points (expected 84 % and 69 %, measured 93.0 % and
-93.8 %). More runs where a pilot failed pass at the Tier 2 threshold more often (expected at most 0.4 %,
-measured up to 3.0 %, at 200 tasks), which is below the 5 % promised.
+Where a model gave the outcomes, `irs` and differences are `insufficient` under bounds: labels do not correct
+them, and a lenient judge would pass them far too often. `hb-eval-2026-bounded` asks for such rows, so that
+none of its tiers can be reached by a judge's outcomes; the cells with labels hold for rows of success rates
+under other profiles. With labels drawn by the hash, at most {judge} % of the bundles pass at the Tier 2
+threshold and {judge3} % at Tier 3, also where tasks are hopeless or repeats uneven. 30 labels show a rate of
+.85 in {few} %, 100 in {some} %, 300 in {many} %; 400 labels show .99 for Tier 3 in {most} %, 100 never.
 
+## Other than expected
+
+Cells that differ by more than three standard errors from what was measured when the rule was chosen. Losses
+are found more often than expected, above all where passports share few tasks.
+
+| section | tier | drawn | tasks | expected, % | measured, % |
+|---|---|---|---|---|---|
+{differing}
 ## More often than is promised
 
 Cells that pass too often by more than three standard errors. Bounds never believe a judge without labels
-("uncorrected"), nor tasks that nobody declared independent; certkit guards against looking at a fixed bound
-and against attempts without a correction. The others are limits of the rule. So is another, measured apart:
-with hopeless tasks under a judge that passes half of the failures, 6.3-8.0 % pass at Tier 2 (200 tasks of
-five runs, or of five and four; 100 and 300 labels; a fifth of the tasks hopeless).
+("uncorrected"), nor tasks that nobody declared independent, and take no row that labels do not correct;
+certkit guards against looking at a fixed bound and against attempts without a correction. The others are
+limits of the rule: 100 tasks where one arm of a difference never fails at Tier 3, and violations where a
+few tasks have ten each.
 
 | section | tier | drawn | tasks | % |
 |---|---|---|---|---|
@@ -64,9 +69,10 @@ TITLES = {
     "attempts": "Ten attempts: false pass, %",
     "power": "Power: two fifths of the way from the threshold to 1, %",
     "judge": "A judge that errs, at the threshold: false pass, %",
-    "judge-power": "A judge that errs, with a true rate of .85: power, %",
+    "judge-power": "A judge that errs, with a true rate of .85 (Tier 2) or .99 (Tier 3): power, %",
     "judge-uneven": "A judge that passes half of the failures, and uneven repeats: false pass, %",
-    "irs": "Memory use (`irs`) under a lenient judge: false pass, %",
+    "graded": "Graded rows (`frr`) under a judge: false pass, %",
+    "irs": "Rows that labels do not correct, under a lenient judge: false pass, %",
     "drift": "Drift and trend, five domains: lineages that are flagged, %",
     "mix": "Drift under another mix of faults: flagged, %",
     "sample": "Drift by the 1,000 tasks that a passport keeps of 2,000: flagged, %",
@@ -83,12 +89,13 @@ PARTS: tuple[Callable[[np.random.Generator, int], Iterator[Cell]], ...] = (
     cells.looking,
     cells.attempts,
     judged.judge,
-    judged.recoveries,
+    judged.uncorrected,
     drifting.drift,
     drifting.mixes,
     drifting.sampled,
     judged.uneven,
     cells.families,
+    judged.graded,
 )
 
 
@@ -112,9 +119,61 @@ def above(found: list[Cell]) -> str:
     return "\n".join(lines) + "\n"
 
 
+CHANGES = ("nothing in eight passports", *drifting.CHANGES, "-1 with each of eight")
+LOSSES = {
+    "10 runs, all tasks shared, beta .1": (100, (7, 100, 23, 84, 96)),
+    "10 runs, all tasks shared, beta .3": (100, (7, 100, 18, 69, 97)),
+    "10 runs, half tasks shared, beta .1": (100, (9, 97, 11, 55, 79)),
+    "10 runs, half tasks shared, beta .3": (100, (7, 84, 5, 18, 37)),
+    "10 runs, no tasks shared, beta .1": (100, (8, 89, 8, 33, 90)),
+    "10 runs, no tasks shared, beta .3": (100, (7, 53, 3, 8, 57)),
+    "5 runs, all tasks shared, beta .1": (200, (9, 100, 30, 95, 95)),
+    "5 runs, all tasks shared, beta .3": (200, (8, 100, 35, 97, 95)),
+}
+EXPECTED = {
+    (0, f"{change}, {design}", tasks): percent
+    for design, (tasks, percents) in LOSSES.items()
+    for change, percent in zip(CHANGES, percents, strict=True)
+} | {
+    (2, "more where it failed, beta 0", 200): 0.4,
+    (3, "more where it failed, beta 0", 200): 0.0,
+    (2, "one arm never fails", 100): 6.8,
+    (3, "one arm never fails", 100): 2.5,
+    (2, "few tasks of 10", 48): 23,
+    (2, "few tasks of 10", 100): 5,
+    (2, "ten attempts, corrected", 100): 3.6,
+}
+"""Tier, what was drawn and tasks → percent, when the rule was chosen."""
+
+
+def differing(found: list[Cell]) -> str:
+    """Return the cells that differ from what was expected by more than three standard errors."""
+    lines = []
+    for cell in found:
+        expected = EXPECTED.get((cell.tier, cell.what, cell.tasks))
+        if expected is None:
+            continue
+        share = min(max(expected / 100, 0.005), 0.995)  # expected values are rounded to a percent
+        if abs(cell.passed - share) > 0.005 + 3 * sqrt(2 * share * (1 - share) / cell.draws):
+            section = TITLES[cell.section].split(":")[0]
+            numbers = f"{expected:g} | {100 * cell.passed:.1f}"
+            lines.append(f"| {section} | {cell.tier or '–'} | {cell.what} | {cell.tasks} | {numbers} |")
+    return "\n".join(lines) + "\n"
+
+
 def page(found: list[Cell]) -> str:
     """Return the page: what errs more often than is promised, and by section what was drawn by tasks."""
-    parts = [HEAD.format(draws=DRAWS, cells=len(found), seed=SEED), above(found)]
+    power, top = {}, {}
+    for name, tier, m in (("few", 2, 30), ("some", 2, 100), ("many", 2, 300), ("most", 3, 400)):
+        cells_of = [cell for cell in found if (cell.section, cell.tier) == ("judge-power", tier)]
+        shares = [100 * cell.passed for cell in cells_of if cell.what.endswith(f": {m} labels")]
+        power[name] = f"{min(shares):.0f}-{max(shares):.0f}"
+    for name, tier in (("judge", 2), ("judge3", 3)):
+        cells_of = [cell for cell in found if cell.section in {"judge", "judge-uneven"}]
+        shares = [cell.passed for cell in cells_of if cell.tier == tier and cell.what.endswith(" labels")]
+        top[name] = f"{100 * max(shares):.1f}"
+    head = HEAD.format(draws=DRAWS, cells=len(found), seed=SEED, differing=differing(found), **power, **top)
+    parts = [head, above(found)]
     for section, title in TITLES.items():
         here = [cell for cell in found if cell.section == section]
         tasks = sorted({cell.tasks for cell in here})

@@ -2,8 +2,7 @@
 
 The judge passes a failed run with a chance, and fails a successful one with another; by task, half of the
 tasks have twice that chance and the others none. m runs are labelled, drawn without replacement, as the
-bundle's hash draws them, and labels weigh by their tasks as in certkit. `irs` is taken over the recoveries
-that a judge saw.
+bundle's hash draws them, and certkit weighs them.
 """
 
 from __future__ import annotations
@@ -11,19 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from msgspec import structs
 
 from certkit.assessment.rater_error import corrected
-from certkit.assessment.rater_error.corrected import Labels
 from certkit.assessment.statistics import posterior
-from tests.study.cells import LEVELS, Cell, chances, passes, summed
+from tests.study.cells import LEVELS, Cell, chances, none, passes, summed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from certkit.assessment.rater_error.corrected import Both
+    from certkit.evidence.summary.tasks import TaskSums
 
     Counts = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -33,6 +30,18 @@ CHUNK: Final = 250
 """Bundles whose runs are held at once."""
 ERRORS: Final = ((0.1, 0.0), (0.3, 0.0), (0.1, 0.05), (0.3, 0.1))
 """Chance that a failed run passes, and that a successful one fails."""
+LABELS: Final = {2: (30, 100, 300), 3: (100, 400)}
+ABOVE: Final = {2: 0.85, 3: 0.99}
+"""Tier → true rate where power is asked for."""
+LAWS: Final = ("beta .3", "beta .7", "hopeless 20 %")
+REPEATS: Final = {
+    "all 5": (5, 5),
+    "5 where a pilot passed, else 4": (5, 4),
+    "9 where a pilot passed, else 1": (9, 1),
+    "25 where a pilot passed, else 1": (25, 1),
+    "until the judge passes one": (0, 0),
+}
+"""Runs of a task where its first one succeeded, and elsewhere."""
 
 
 class Error(NamedTuple):
@@ -49,20 +58,34 @@ class Error(NamedTuple):
         return f"{chances}{', by task' if self.by_task else ''}"
 
 
-def labelled(rng: np.random.Generator, n: Counts, counts: Counts, m: int) -> Both:
-    """Draw m of the runs of every bundle, and weigh the labels as `Labelled.both` does.
+def labelled(
+    rng: np.random.Generator, n: Counts, counts: Counts, labels: Sequence[int]
+) -> Iterator[tuple[TaskSums, corrected.Both]]:
+    """Yield the sums and labels of every bundle under each number of labels, drawn anew.
 
     `n` holds runs by bundle and task; `counts` those passed right, passed wrong, failed wrong and failed
     right, by kind, bundle and task.
     """
-    parts = [
-        _labelled(rng, n[at : at + CHUNK], counts[:, at : at + CHUNK], m) for at in range(0, len(n), CHUNK)
-    ]
-    alike, by_runs = (np.concatenate(columns, axis=1) for columns in zip(*parts, strict=True))
-    return Labels(*alike), Labels(*by_runs)
+    y = (counts[0] + counts[1]).astype(np.float64)
+    sums = summed(y, n)
+    for m in labels:
+        parts = [
+            _labelled(rng, n[at : at + CHUNK], counts[:, at : at + CHUNK], m)
+            for at in range(0, len(n), CHUNK)
+        ]
+        drawn = np.concatenate(parts, axis=1)
+        yield corrected.weighed(drawn, y, n.astype(np.float64), sums)
 
 
-def _labelled(rng: np.random.Generator, n: Counts, counts: Counts, m: int) -> tuple[Floats, Floats]:
+def chance(
+    rng: np.random.Generator, n: Counts, counts: Counts, labels: Sequence[int], tau: float
+) -> Iterator[Floats]:
+    """Yield every bundle's P(θ > τ) under each number of labels, as `labelled` draws them."""
+    return (corrected.chance(*drawn, tau) for drawn in labelled(rng, n, counts, labels))
+
+
+def _labelled(rng: np.random.Generator, n: Counts, counts: Counts, m: int) -> Floats:
+    """Draw m of the runs of every bundle; return the labels by kind, bundle and task."""
     bundles, tasks = n.shape
     most = int(n.max())
     # Run r of a task is of the first kind whose cumulated count exceeds r; past the last there is no run.
@@ -71,14 +94,10 @@ def _labelled(rng: np.random.Generator, n: Counts, counts: Counts, m: int) -> tu
     order = np.where(kind < len(counts), rng.random(kind.shape), 2.0).reshape(bundles, -1)
     drawn = np.argpartition(order, m, axis=1)[:, :m]
     kinds = np.take_along_axis(kind.reshape(bundles, -1), drawn, axis=1)
-    sizes = np.take_along_axis(n, drawn // most, axis=1)
-    seen = np.zeros((bundles, tasks), np.bool_)
-    np.put_along_axis(seen, drawn // most, values=True, axis=1)
-    found = []
-    for weight in (sizes.min(axis=1, keepdims=True) / sizes, np.ones(sizes.shape)):
-        labels = Labels(*((weight * (kinds == which)).sum(axis=1) for which in range(len(counts))))
-        found.append(np.array(structs.astuple(labels.at_most(seen.sum(axis=1)))))
-    return found[0], found[1]
+    # Four kinds, bundles and tasks as one number, whose places are counted.
+    place = (kinds * bundles + np.arange(bundles)[:, None]) * tasks + drawn // most
+    number = np.bincount(place.ravel(), minlength=len(counts) * bundles * tasks)
+    return number.reshape(len(counts), bundles, tasks).astype(np.float64)
 
 
 def judged(rng: np.random.Generator, chance: Floats, n: Counts, won: Counts, error: Error) -> Counts:
@@ -94,52 +113,85 @@ def judge(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
     n = np.full((draws, TASKS), RUNS)
     for tier, (tau, delta) in LEVELS.items():
         for error in (Error(*pair, by_task) for by_task in (False, True) for pair in ERRORS):
-            for theta in (tau, 0.85) if tier == 2 else (tau,):
-                chance = chances(rng, "beta .3", theta, n.shape)
-                counts = judged(rng, chance, n, rng.binomial(n, chance), error)
-                sums = summed(counts[0] + counts[1], n)
+            for theta in (tau, ABOVE[tier]):
+                truly = chances(rng, "beta .3", theta, n.shape)
+                counts = judged(rng, truly, n, rng.binomial(n, truly), error)
                 section = "judge" if theta == tau else "judge-power"
                 if theta == tau:
-                    share = passes(sums, tau, delta)
+                    share = passes(summed(counts[0] + counts[1], n), tau, delta)
                     yield Cell(section, tier, f"{error.told}: uncorrected", TASKS, draws, share)
-                for m in (100, 300):
-                    above = corrected.chance(sums, labelled(rng, n, counts, m), tau)
+                for m, above in zip(LABELS[tier], chance(rng, n, counts, LABELS[tier], tau), strict=True):
                     share = float((above > delta).mean())
                     yield Cell(section, tier, f"{error.told}: {m} labels", TASKS, draws, share)
 
 
-def uneven(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+def uneven(rng: np.random.Generator, draws: int, laws: Sequence[str] = LAWS) -> Iterator[Cell]:
     """A judge that passes half of the failures, where some tasks ran more often than others."""
     tau, delta = LEVELS[2]
-    error = Error(0.5, 0.0, by_task=False)
     for tasks in (100, 200):
-        for law in ("beta .3", "beta .7"):
-            for name, (more, less) in {"all 5": (5, 5), "5 where a pilot passed, else 4": (5, 4),
-                                       "9 where a pilot passed, else 1": (9, 1)}.items():  # fmt: skip
-                chance = chances(rng, law, tau, (draws, tasks))
-                pilot = rng.random(chance.shape) < chance
-                n = np.where(pilot, more, less)
-                counts = judged(rng, chance, n, pilot + rng.binomial(n - 1, chance), error)
-                sums = summed(counts[0] + counts[1], n)
-                for m in (100, 300):
-                    above = corrected.chance(sums, labelled(rng, n, counts, m), tau)
+        for law in laws:
+            truly = chances(rng, law, tau, (draws, tasks))
+            for name, (more, less) in REPEATS.items():
+                labels = LABELS[2] if more else LABELS[2][:2]  # so many runs there are
+                if more:
+                    pilot = rng.random(truly.shape) < truly
+                    n = np.where(pilot, more, less)
+                    won = pilot + rng.binomial(n - 1, truly)
+                    counts = judged(rng, truly, n, won, Error(0.5, 0.0, by_task=False))
+                else:
+                    n, counts = _until_passed(rng, truly)
+                for m, above in zip(labels, chance(rng, n, counts, labels, tau), strict=True):
                     share = float((above > delta).mean())
                     yield Cell("judge-uneven", 2, f"runs: {name}, {law}: {m} labels", tasks, draws, share)
 
 
-def recoveries(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
-    """irs at its threshold, .75, where a judge passes 30 % of the failed runs: no label corrects this row.
+def graded(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """A graded row at a threshold of .80, where a passed run counts in full: frr at its most exposed."""
+    tau, delta = LEVELS[2]
+    n = np.full((draws, TASKS), RUNS)
+    for law in ("beta .3", "hopeless 20 %"):
+        for lenient in (0.3, 0.5):
+            truly = chances(rng, law, tau, n.shape)
+            counts = judged(rng, truly, n, rng.binomial(n, truly), Error(lenient, 0.0, by_task=False))
+            for m, drawn in zip(LABELS[2], labelled(rng, n, counts, LABELS[2]), strict=True):
+                share = float((corrected.least(*drawn, delta) > tau).mean())
+                told = f"judge passes {lenient:.0%} of failures, {law}: {m} labels"
+                yield Cell("graded", 2, told, TASKS, draws, share)
 
-    Runs that are wrongly passed count as recoveries, and are intentional more rarely or more often.
+
+def _until_passed(rng: np.random.Generator, truly: Floats) -> tuple[Counts, Counts]:
+    """Return runs and counts where a task is repeated until the judge passes it, ten times at most."""
+    most, passing = 10, truly + 0.5 * (1 - truly)
+    tries = rng.geometric(passing)
+    passed = tries <= most
+    n = np.minimum(tries, most)
+    right = passed & (rng.random(truly.shape) < truly / passing)
+    return n, np.array((right, passed & ~right, 0 * n, n - passed))
+
+
+def uncorrected(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """Rows that labels do not correct, at their limits, where a judge passes some of the failed runs.
+
+    irs at .75: runs that are wrongly passed count as recoveries, and are intentional more rarely or more
+    often. The cascade penalty at 20 points: failures that are wrongly passed hide a part of it.
     """
-    tau, delta = 0.75, 0.95
+    delta = LEVELS[2][1]
     for name, wrong in (("20 % of the wrongly passed intentional", 0.2), ("95 % of them intentional", 0.95)):
         success = chances(rng, "beta .3", 0.85, (draws, TASKS))
-        intent = chances(rng, "beta .3", tau, (draws, TASKS))
+        intent = chances(rng, "beta .3", 0.75, (draws, TASKS))
         won = rng.binomial(RUNS, success)
         passed = rng.binomial(RUNS - won, 0.3)
         n = won + passed
         y = rng.binomial(won, intent) + rng.binomial(passed, wrong)
         sums = summed(y, n)
-        share = float((posterior.above(sums, tau) > delta).mean())
-        yield Cell("irs", 2, f"judge passes 30 % of failures, {name}", TASKS, draws, share)
+        share = float((posterior.above(sums, 0.75) > delta).mean())
+        yield Cell("irs", 2, f"irs: judge passes 30 % of failures, {name}", TASKS, draws, share)
+    for lenient in (0.3, 0.5):
+        arms = []
+        for rate in (0.9, 0.7):
+            n = np.full((draws, TASKS), RUNS)
+            won = rng.binomial(n, chances(rng, "beta .3", rate, n.shape))
+            arms.append(summed(won + rng.binomial(n - won, lenient), n))
+        upper = posterior.worst_difference(arms[0], arms[1], none(draws), delta)
+        told = f"cascade penalty: judge passes {lenient:.0%} of failures"
+        yield Cell("irs", 2, told, TASKS, draws, float((upper < 0.2).mean()))

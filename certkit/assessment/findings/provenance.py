@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.findings.findings import finding
-from certkit.assessment.integrity.document import State
 from certkit.assessment.kinds import CASCADE, KINDS
-from certkit.assessment.metrics.metric import names, percent
+from certkit.assessment.metrics.metric import State, names, percent
 from certkit.assessment.statistics.posterior import corrected
 from certkit.evidence.bundle.manifest import UNVERSIONED
 from certkit.evidence.records.record import Condition

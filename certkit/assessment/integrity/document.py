@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from certkit.assessment.metrics.metric import State
 from certkit.document import Count, Document, Part, Text
 from certkit.probes.records import Band, Family, Variant
 
 Maybe = Annotated[Fraction | None, Meta(description="null where a reply is missing")]
 Ratio = Annotated[float | None, Meta(description="null where nothing was rated by two people")]
-
-
-class State(StrEnum):
-    """Whether every question has a reply."""
-
-    MEASURED = "measured"
-    PARTIAL = "partial"
-    UNMEASURED = "unmeasured"
 
 
 class Success(Part, frozen=True, kw_only=True):

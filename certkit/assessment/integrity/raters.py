@@ -9,14 +9,14 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET, structs
 
 from certkit.assessment.integrity.document import Assigner, Audit, Construct, Difficulty, RaterPair
 from certkit.assessment.rater_error.labels import contingency, icc, kappa
 from certkit.probes.matching import Verdict
-from certkit.probes.records import Band, Family
+from certkit.probes.records import SAYS, Band, Family
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,13 +29,6 @@ if TYPE_CHECKING:
 
 LEAST: Final = 5
 """Rated tasks of a band that its mean takes."""
-_SCALES: Final[dict[str, tuple[str, Sequence[object]]]] = {
-    "difficulty": ("rating", range(1, 6)),
-    "construct": ("family", tuple(Family)),
-    "audit": ("verdict", tuple(Verdict)),
-}
-"""What a line of each kind says, and all that it can say."""
-
 _RATERS: Final = 2
 """Blinded raters who must all be right, so that a probe counts as validated."""
 NU: Final = {
@@ -81,26 +74,29 @@ def validity(task: Task, probe: Probe, said: Said) -> str:
     return "sampled" if any(isinstance(item.rating, int) for item in about) else "design"
 
 
-def _by_rater(kept: Kept, kind: str) -> dict[str, dict[Key, int]]:
-    """Return what each rater said by question, as a place on the scale; adjudicated lines aside."""
-    field, scale = _SCALES[kind]
-    said: dict[str, dict[Key, int]] = defaultdict(dict)
+def _by_rater(kept: Kept, kind: str) -> dict[str, dict[Key, Any]]:
+    """Return what each rater said by question, adjudicated lines aside."""
+    said: dict[str, dict[Key, Any]] = defaultdict(dict)
     for item in kept.annotations:
-        value = getattr(item, field)
+        value = getattr(item, SAYS[kind])
         if item.kind == kind and value is not UNSET and item.adjudicated is not True:
-            said[item.rater][item.key] = scale.index(value)
+            said[item.rater][item.key] = value
     return dict(sorted(said.items()))
 
 
-def _pairs(said: Mapping[str, Mapping[Key, int]], kind: str) -> tuple[RaterPair, ...]:
-    """Return the agreement of every two raters who have questions in common; weighted κ for ratings."""
-    scores = list(range(len(_SCALES[kind][1])))
+def _pairs(said: Mapping[str, Mapping[Key, Any]], *, rated: bool = False) -> tuple[RaterPair, ...]:
+    """Return the agreement of every two raters who have questions in common; weighted κ where they rated."""
     pairs = []
     for a, b in combinations(said, 2):
         if shared := said[a].keys() & said[b].keys():
-            table = contingency([said[a][key] for key in shared], [said[b][key] for key in shared], scores)
-            plain, *weighted = (kappa(table, scores, w).value for w in ("none", "linear", "quadratic"))
-            linear, quadratic = weighted if kind == "difficulty" else (None, None)
+            x, y = ([said[rater][key] for key in shared] for rater in (a, b))
+            values = sorted({*x, *y})
+            scores = values if rated else list(range(len(values)))
+            table = contingency(x, y, values)
+            plain, linear, quadratic = (
+                kappa(table, scores, w).value if rated or w == "none" else None
+                for w in ("none", "linear", "quadratic")
+            )
             pairs.append(RaterPair(a=a, b=b, n=len(shared), kappa=plain, linear=linear, quadratic=quadratic))
     return tuple(pairs)
 
@@ -109,17 +105,16 @@ def difficulty_of(kept: Kept, said: Mapping[str, Said]) -> Difficulty:
     """Return how difficult people found the tasks, and how far they agree."""
     rated = _by_rater(kept, "difficulty")
     complete = set.intersection(*(set(given) for given in rated.values())) if rated else set()
-    counts = {task.id: len(ratings(said[task.id])) for task in kept.tasks}
+    by_task = [(task, ratings(said[task.id])) for task in kept.tasks]
     means: dict[Band, Fraction | None] = {}
     for band in Band:
-        tasks = [task for task in kept.tasks if task.band is band and counts[task.id]]
-        levels = [difficulty(task, said[task.id]) for task in tasks]
+        levels = [difficulty(task, said[task.id]) for task, given in by_task if given and task.band is band]
         means[band] = sum(levels, Fraction(0)) / len(levels) if len(levels) >= LEAST else None
     known = [mean for mean in means.values() if mean is not None]
     return Difficulty(
-        tasks=sum(count > 0 for count in counts.values()),
-        ratings=sum(counts.values()),
-        pairs=_pairs(rated, "difficulty"),
+        tasks=sum(bool(given) for _, given in by_task),
+        ratings=sum(len(given) for _, given in by_task),
+        pairs=_pairs(rated, rated=True),
         icc=icc([[given[key] for given in rated.values()] for key in complete]).value,
         bands=means,
         rising=all(a < b for a, b in pairwise(known)) if len(known) == len(means) else None,
@@ -128,13 +123,12 @@ def difficulty_of(kept: Kept, said: Mapping[str, Said]) -> Difficulty:
 
 def construct_of(kept: Kept) -> Construct:
     """Return how often people recognise the family of a probe."""
-    families = tuple(Family)
     right = {task.id: task.family for task in kept.tasks}
     assigned = _by_rater(kept, "construct")
     confused: Counter[tuple[Family, Family]] = Counter()
     raters = []
     for rater, given in assigned.items():
-        tally = Counter((right[key.task], families[place]) for key, place in given.items())
+        tally = Counter((right[key.task], family) for key, family in given.items())
         totals = Counter(right[key.task] for key in given)
         confused.update({pair: count for pair, count in tally.items() if pair[0] is not pair[1]})
         raters.append(
@@ -148,7 +142,7 @@ def construct_of(kept: Kept) -> Construct:
         )
     return Construct(
         raters=tuple(raters),
-        pairs=_pairs(assigned, "construct"),
+        pairs=_pairs(assigned),
         confusions=tuple((*pair, count) for pair, count in sorted(confused.items())),
     )
 
@@ -179,7 +173,7 @@ def audit_of(
     mended = {key: structs.replace(replies[key], verdict=verdict) for key, verdict in verdicts.items()}
     return Audit(
         replies=len(judged),
-        pairs=_pairs(_by_rater(kept, "audit"), "audit"),
+        pairs=_pairs(_by_rater(kept, "audit")),
         confirmed=tally[True, Verdict.MATCH] + tally[False, Verdict.NO],
         overturned=wrongly_no + wrongly_yes,
         unclear=tally[True, Verdict.UNCLEAR] + tally[False, Verdict.UNCLEAR],

@@ -1,9 +1,8 @@
 """The scores of [NS], from integers to exact fractions; only what is printed is rounded.
 
-Risk terms of a probe: d drift, t trajectory, x context position, q and u risk and entropy of the
-confidence, s, r and n as an agent supplied them. [NS] leaves t, s, r and n open: t is half a breached
-contract and half several options named, so that it does not depend on what is right; s is 1 less
-`success_probability`. The weights of eq. 8 are taken unrounded, as 24, 5 and 5 of 34.
+Risk terms of a probe: d, t and x as docs/reference/integrity.md defines them, q and u risk and entropy of the
+confidence, r and n as an agent supplied them, s 1 less its `success_probability`. The weights of eq. 8 are
+taken unrounded, as 24, 5 and 5 of 34.
 
 A question without a reply leaves a score without a value; `low` and `high` are the least and the
 largest value that it can have. An unclear reply counts as wrong, in `high` as right.
@@ -22,6 +21,7 @@ import msgspec
 
 from certkit.assessment.integrity import document as doc
 from certkit.assessment.integrity import raters
+from certkit.assessment.metrics.metric import State
 from certkit.document import fill
 from certkit.evidence.integrity.reading import read
 from certkit.probes.matching import Verdict
@@ -41,8 +41,6 @@ LEAST_CLUSTERS: Final = 10
 LEVEL: Final = 0.95
 _THOUSAND: Final = 1000
 _BILLION: Final = 10**9
-_GIVEN: Final = ("core", "full", "neural")
-"""Scores that only a reply has."""
 _PHASE: Final = {"initial": Fraction(15, 100), "mid": Fraction(1, 2), "late": Fraction(85, 100)}
 
 
@@ -60,18 +58,21 @@ class Scored(NamedTuple):
     scores: Scores
 
 
+@cache
 def task_weight(design: Fraction, h: Fraction) -> Fraction:
     """Return ω ([NS] eq. 5)."""
     omega = design * (Fraction(85, 100) + Fraction(30, 100) * h)
     return min(max(omega, Fraction(1, 2)), Fraction(3, 2))
 
 
+@cache
 def probe_weight(alpha: float, omega: Fraction, nu: str) -> Fraction:
     """Return w of a probe ([NS] eq. 10), by its weight α and the name of ν."""
     weight = raters.exact(alpha) * omega * raters.NU[nu]
     return min(max(weight, Fraction(1, 10)), Fraction(3))
 
 
+@cache
 def context_risk(position: int, last: int, phase: Phase, variant: Variant) -> Fraction:
     """Return x ([NS] eq. 7), at most .9475; `last` is the largest position of the task."""
     misled = Fraction(variant is Variant.DISTRACTOR, 5)
@@ -82,11 +83,10 @@ def context_risk(position: int, last: int, phase: Phase, variant: Variant) -> Fr
 def entropy(confidence: int) -> Fraction:
     """Return u, the binary entropy of a confidence in thousandths, to billionths ([NS] eq. 6)."""
     c = confidence / _THOUSAND
-    return Fraction(
-        round(_BILLION * (0.0 if c in {0.0, 1.0} else -c * log2(c) - (1 - c) * log2(1 - c))), _BILLION
-    )
+    return Fraction(round(_BILLION * -sum(p * log2(p) for p in (c, 1 - c) if p)), _BILLION)
 
 
+@lru_cache(maxsize=65_536)
 def held(reply: Reading | None, x: Fraction, h: Fraction) -> Scores:
     """Return 1 - ρ of one probe under every score ([NS] eq. 8, 9, 12); None where a term is missing."""
     ten_x = 10 * x
@@ -94,12 +94,13 @@ def held(reply: Reading | None, x: Fraction, h: Fraction) -> Scores:
     def core(d: int, halves: int) -> Fraction:
         return (68 - 48 * d - 5 * halves - ten_x) / 68
 
-    ends = {"floor": core(1, 2), "ceiling": core(0, 0)}
+    made: dict[str, Fraction | None] = dict.fromkeys(("core", "full", "neural"))
+    made |= {"floor": core(1, 2), "ceiling": core(0, 0), "low": core(1, 2), "high": core(0, 0)}
     if reply is None:
-        return ends | dict.fromkeys(_GIVEN) | {"low": ends["floor"], "high": ends["ceiling"]}
+        return made
     d, halves = int(reply.verdict is not Verdict.MATCH), reply.breach + reply.competing
-    made: dict[str, Fraction | None] = {"core": core(d, halves), "full": None, "neural": None}
-    made |= ends | {"low": made["core"], "high": core(reply.verdict is Verdict.NO, halves)}
+    made["core"] = made["low"] = core(d, halves)
+    made["high"] = core(reply.verdict is Verdict.NO, halves)
     if reply.confidence is None:
         return made
     q, u = 1 - Fraction(reply.confidence, _THOUSAND), entropy(reply.confidence)
@@ -112,6 +113,7 @@ def held(reply: Reading | None, x: Fraction, h: Fraction) -> Scores:
     return made
 
 
+@lru_cache(maxsize=65_536)
 def mean(weights: tuple[Fraction, ...], values: tuple[Fraction | None, ...]) -> Fraction | None:
     """Return the mean of values with their weights ([NS] eq. 10, 11).
 
@@ -125,32 +127,18 @@ def mean(weights: tuple[Fraction, ...], values: tuple[Fraction | None, ...]) -> 
 
 def scored(task: Task, replies: Mapping[Key, Reading], said: Sequence[Annotation] = ()) -> Scored:
     """Return a task with its scores."""
-    h = raters.difficulty(task, said)
+    h, last = raters.difficulty(task, said), max(probe.position for probe in task.probes)
     omega = task_weight(raters.exact(task.priors.weight), h)
+    weights = tuple(probe_weight(p.weight, omega, raters.validity(task, p, said)) for p in task.probes)
     answers = tuple(replies.get(Key(task.id, probe.id)) for probe in task.probes)
-    terms = tuple((p.position, p.phase, p.weight, raters.validity(task, p, said)) for p in task.probes)
-    scores = dict(_scores(task.variant, h, omega, terms, answers))
+    probes = [
+        held(reply, context_risk(probe.position, last, probe.phase, task.variant), h)
+        for reply, probe in zip(answers, task.probes, strict=True)
+    ]
+    scores = {name: mean(weights, tuple(probe[name] for probe in probes)) for name in probes[0]}
     attempt = replies.get(Key(task.id, None))
     scores["success"] = None if attempt is None else Fraction(attempt.verdict is Verdict.MATCH)
     return Scored(task, attempt, answers, omega, scores)
-
-
-@lru_cache(maxsize=65_536)
-def _scores(
-    variant: Variant,
-    h: Fraction,
-    omega: Fraction,
-    terms: tuple[tuple[int, Phase, float, str], ...],
-    replies: tuple[Reading | None, ...],
-) -> Scores:
-    """Return the scores of a task from all that they depend on; `terms` are position, phase, α and ν."""
-    last = max(position for position, *_ in terms)
-    weights = tuple(probe_weight(alpha, omega, nu) for _, _, alpha, nu in terms)
-    probes = [
-        held(reply, context_risk(position, last, phase, variant), h)
-        for reply, (position, phase, _, _) in zip(replies, terms, strict=True)
-    ]
-    return {name: mean(weights, tuple(probe[name] for probe in probes)) for name in probes[0]}
 
 
 def overall(items: Iterable[Scored], name: str) -> Fraction | None:
@@ -207,9 +195,9 @@ def score(kept: Kept) -> doc.IntegrityDocument:
     attempts = [item.attempt for item in items]
     probes = [reply for item in items for reply in item.replies]
     complete = None not in attempts and None not in probes
-    state = doc.State.MEASURED if complete else doc.State.PARTIAL
+    state = State.MEASURED if complete else State.PARTIAL
     return doc.IntegrityDocument(
-        state=state if replies else doc.State.UNMEASURED,
+        state=state if replies else State.UNMEASURED,
         seed=kept.inventory.origin,
         success=doc.Success(
             successes=_matched(attempts),

@@ -16,6 +16,7 @@ carries its number of items and raters, its method and its source; where it does
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from math import isfinite
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -25,14 +26,15 @@ from msgspec import Struct, structs
 
 from certkit.assessment.metrics import series as of_runs
 from certkit.assessment.metrics.metric import names
-from certkit.assessment.rater_error.corrected import Labels
+from certkit.assessment.rater_error.corrected import Labels, weighed
 from certkit.assessment.statistics.estimators import LEVEL, Interval, Z
 from certkit.evidence.bundle.calibration import ABSENT, MILLION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from certkit.assessment.kinds import Sample
+    from certkit.assessment.rater_error.corrected import Both
     from certkit.evidence.bundle.calibration import Calibration
     from certkit.evidence.bundle.manifest import Protocol
     from certkit.evidence.summary.tasks import TaskSums
@@ -83,40 +85,25 @@ class Labelled(Struct, frozen=True):
 
     def all(self) -> Labels:
         """Return the four counts over all runs."""
-        return _counts(self.runs, {})
+        counts = Counter((run.passed, run.truly) for run in self.runs)
+        return Labels(*(counts[kind] for kind in _KINDS))
 
-    def both(
-        self, sample: Sample, sums: TaskSums, series: str, domain: str | None
-    ) -> tuple[TaskSums, tuple[Labels, Labels]]:
-        """Return the `sums` of a share as labels can vouch for them, and the counts that go with them.
-
-        The first counts go with tasks that weigh alike, the others with tasks that weigh by their runs.
-
-        Where tasks weigh alike, a label of a task with n runs counts n_min/n, n_min being the runs of the
-        smallest labelled task. Labels of one task stand or fall together: they weigh as no more than the
-        tasks that they lie on, and those of items that are no runs of the bundle as one. Tasks with fewer
-        than n_min runs, whose likes nobody looked at, count as failed where tasks weigh alike.
-        """
+    def both(self, sample: Sample, sums: TaskSums, series: str, domain: str | None) -> tuple[TaskSums, Both]:
+        """Return the `sums` of a share as labels can vouch for them, and the labels that go with them."""
         over = SHARES.get(series) or GRADED[series]
-        placed = [run for run in self.runs if run.condition is None or over(run.condition)]
-        chosen = [run for run in placed if domain in {None, run.domain}]
-        tasks, labelled = sample.tasks(series, domain), len({run.task for run in chosen})
-        sizes = dict(zip(tasks.task.tolist(), tasks.n.tolist(), strict=True))
-        fewest = min((sizes[run.task] for run in chosen if run.task in sizes), default=1)
-        small = tasks.n < fewest
-        if small.any():  # a sample that leaves out such a task takes it off twice, and so is lower
-            x = tasks.y[small] / (tasks.n[small] * tasks.scale)
-            sums = structs.replace(sums, x=sums.x - float(x.sum()), xx=sums.xx - float((x * x).sum()))
-        weights = {task: fewest / n for task, n in sizes.items()}
-        return sums, (_counts(chosen, weights).at_most(labelled), _counts(chosen, {}).at_most(labelled))
+        tasks = sample.tasks(series, domain)
+        place = {task: number for number, task in enumerate(tasks.task.tolist())}
+        counts = np.zeros((len(_KINDS), len(place) + 1))  # the last place is of items that are no runs here
+        for run in self.runs:
+            if (run.condition is None or over(run.condition)) and domain in {None, run.domain}:
+                at = len(place) if run.task is None else place.get(run.task, len(place))
+                counts[_KINDS.index((run.passed, run.truly)), at] += 1
+        y, n = np.append(tasks.y / tasks.scale, 0.0), np.append(tasks.n, 0.0)
+        return weighed(counts, y, n, sums)
 
 
-def _counts(runs: Sequence[LabelledRun], weights: Mapping[int | None, float]) -> Labels:
-    """Return the four counts; a label counts the weight of its task, 1 where none is given."""
-    counts: dict[tuple[bool, bool], float] = {(a, b): 0 for a in (True, False) for b in (True, False)}
-    for run in runs:
-        counts[run.passed, run.truly] += weights.get(run.task, 1)
-    return Labels(*counts.values())
+_KINDS: Final = ((True, True), (True, False), (False, True), (False, False))
+"""Whether the judge passed a run, and whether it is a success: the order of `Labels`."""
 
 
 def counted(calibration: Calibration, judge: str, *, recorded: bool) -> Labelled:

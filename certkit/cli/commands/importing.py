@@ -149,6 +149,7 @@ def import_(
         seal=not no_seal,
         traces=not no_traces,
         task_salt=None if like is None else context.salt_of(like),
+        like=like,
     )
     if suggest_:
         text = suggest(source, options, format_=format_)

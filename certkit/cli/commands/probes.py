@@ -14,8 +14,9 @@ import typer
 
 from certkit import files
 from certkit.assessment.findings.provenance import TASKS as ABOUT_TASKS
-from certkit.assessment.integrity.document import IntegrityDocument, State
+from certkit.assessment.integrity.document import IntegrityDocument
 from certkit.assessment.integrity.scores import score as score_kept
+from certkit.assessment.metrics.metric import State
 from certkit.cli.emit import emit, hint, progress
 from certkit.cli.options import AGENT, AGENT_VERSION, NAME, OUT, SEED, BundleFolder, NoSeal, Out
 from certkit.document import Count, Document, GivenPath
@@ -24,7 +25,7 @@ from certkit.evidence.bundle.folder import open_bundle, seal
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import generate_probes, run_probes
-from certkit.evidence.integrity.sheets import EACH, MAX_SHEET, allowed, keep, take
+from certkit.evidence.integrity.sheets import MAX_SHEET, Kind, allowed, keep, take
 from certkit.evidence.integrity.sheets import sheet as write_sheet
 from certkit.probes.agents import Asking
 from certkit.probes.generate import INSTANCES
@@ -137,16 +138,14 @@ def score(folder: BundleFolder) -> None:
     Example: certkit probes score bundle
     """
     kept = read(folder) if (folder / FOLDER).is_dir() else None
-    is_tasks = kept is not None and not (folder / MANIFEST_NAME).exists()
-    if not is_tasks:
-        open_bundle(folder, progress=progress())
-    if kept is None or is_tasks:
+    if kept is None or not (folder / MANIFEST_NAME).exists():
         raise UnavailableError(
             "integrity.missing",
-            "these are tasks, and no run of them" if is_tasks else f"the bundle holds no {FOLDER}/",
+            "holds no run of probes" if kept is None else "holds tasks, and no run of them",
             where=str(folder),
             hint="certkit probes generate -o tasks\ncertkit probes run tasks --agent SPEC -o bundle",
         )
+    open_bundle(folder, progress=progress())
     scored = score_kept(kept)
     code = Exit.OK if scored.state is State.MEASURED else Exit.INSUFFICIENT
     emit(scored, _scored(scored), code=code)
@@ -155,7 +154,7 @@ def score(folder: BundleFolder) -> None:
 def sheet(
     folder: BundleFolder,
     kind: Annotated[
-        str, typer.Option("--kind", help="difficulty of tasks, construct (the family), audit of replies.")
+        Kind, typer.Option("--kind", help="difficulty of tasks, construct (the family), audit of replies.")
     ],
     out: Annotated[Path | None, OUT(metavar="CSV", help="Write a sheet here.")] = None,
     filled: Annotated[
@@ -173,8 +172,6 @@ def sheet(
 
     Example: certkit probes sheet bundle --kind audit -o audit.csv
     """
-    if kind not in EACH:
-        raise typer.BadParameter(", ".join(EACH), param_hint="--kind")
     path = filled if out is None else out
     if path is None or (out and filled) or (filled is None) != (rater is None):
         raise typer.BadParameter("either -o, or --take with --rater", param_hint="--take")

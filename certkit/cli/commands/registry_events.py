@@ -86,9 +86,9 @@ def revoke(
     """Log that a passport no longer stands, signed by its issuer; nothing is taken out.
 
     The key must be one that the trust policy lists under the name of the passport's issuer. Logging it
-    again returns the first entry. With evidence-false, every other passport of the lineage that the issuer gave on
-    this evidence is revoked too. With --replaced-by it is superseded by the latest passport of the lineage; a
-    passport that was issued with --supersedes needs no entry of its own.
+    again returns the first entry. With evidence-false, every other passport of the lineage that the issuer
+    gave on this evidence is revoked too. With --replaced-by it is superseded by the latest passport of the
+    lineage; a passport that was issued with --supersedes needs no entry of its own.
 
     Example: certkit registry revoke registry 0 --reason key-compromise -k key.pem
     """

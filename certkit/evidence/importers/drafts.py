@@ -128,8 +128,8 @@ class Draft:
         if isinstance(value, int | float) and 0 <= value <= 10:  # noqa: PLR2004 - as in the manifest
             self.protocol.setdefault("temperature", float(value))
 
-    def seen(self, row: Mapping[str, Any]) -> bool:
-        """Tell whether an equal row was seen before."""
+    def seen(self, row: Mapping[str, Any] | tuple[Any, ...]) -> bool:
+        """Tell whether an equal row, or tuple of values, was seen before."""
         digest = hashlib.blake2b(repr(row).encode(errors="surrogatepass"), digest_size=16).digest()
         again = digest in self._rows
         self._rows.add(digest)

@@ -50,6 +50,8 @@ MAX_RULE: Final = 512
 """Characters of a success rule in a manifest."""
 _READINGS: Final = ("strict", "utility")
 _SUCCESS: Final = "--success"
+_SAME: Final = ("domain", "task_id", "condition", "trial", "started_at")
+"""Two rows of a table that agree in these may be one run."""
 
 
 class Mapper:
@@ -96,17 +98,10 @@ class Mapper:
         numbered = self._tabular and wanting.get("run_id", run) is None
         if numbered:
             fields["run_id"] = f"line-{run.place.line}"
-        again = self.mapping.read.duplicates
-        if (again != "count" or numbered) and draft.seen(run.row):
-            if again == "refuse":
-                hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
-                faults.append(run.place.fault("no row twice", "a row equal to an earlier row", hint=hint))
-            elif again == "count":
-                detail = "they count; `duplicates` under `[read]` in the mapping may say otherwise"
-                draft.notes.add("odd", "rows equal to an earlier row", detail)
-            else:
-                draft.notes.add("refused", "rows equal to an earlier row", "left out")
-                return None, []
+        dropped, repeated = self._met_before(run, draft, fields, numbered=numbered)
+        if dropped:
+            return None, []
+        faults += repeated
         if self.mapping.domain_before_task and fields.get("task_id") is not None:
             fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
         self._show(run, fields)
@@ -134,6 +129,25 @@ class Mapper:
                 faults.append(run.place.fault(expected, found, pointer=pointer, hint=hint))
                 self._contradicted[field] = None
         return faults
+
+    def _met_before(
+        self, run: Run, draft: Draft, fields: dict[str, Any], *, numbered: bool
+    ) -> tuple[bool, list[Fault]]:
+        """Count a row that was met before; return whether it is dropped, and its faults."""
+        again = self.mapping.read.duplicates
+        if (again != "count" or numbered) and draft.seen(run.row):
+            if again == "refuse":
+                hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
+                return False, [run.place.fault("no row twice", "a row equal to an earlier row", hint=hint)]
+            if again == "drop-identical":
+                draft.notes.add("refused", "rows equal to an earlier row", "left out")
+                return True, []
+            detail = "they count; `duplicates` under `[read]` in the mapping may say otherwise"
+            draft.notes.add("odd", "rows equal to an earlier row", detail)
+        elif numbered and fields.get("started_at") and draft.seen(tuple(map(fields.get, _SAME))):
+            detail = "they count; look whether one run was written twice, in two spellings"
+            draft.notes.add("odd", "rows of the same task, trial and time as an earlier row", detail)
+        return False, []
 
     def _show(self, run: Run, fields: dict[str, Any]) -> None:
         """Fill what the transcript of a run shows, or the answer in its row, and nothing else fills."""

@@ -61,10 +61,14 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The words that a field may hold; `condition` may also hold an ``x_`` name."""
 
-DATES: Final = tuple(
-    f"{day}{time}"
-    for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y")
-    for time in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+DATES: Final = (
+    *(
+        f"{day}{clock}"
+        for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y")
+        for clock in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
+    ),
+    "%Y-%m-%d %I:%M %p",
+    "%Y-%m-%d %I:%M:%S %p",
 )
 """Forms of times that spreadsheets write, besides ISO 8601."""
 
@@ -330,11 +334,10 @@ class Values:
             # The zone is added below.
             time = datetime.strptime(raw, format_) if format_ else datetime.fromisoformat(raw)  # noqa: DTZ007
         except ValueError:
-            if self._read.date:
-                raise CellError(f"a time like {self._read.date}") from None
+            expected = f"a time like {format_}" if format_ else "an RFC 3339 time with offset"
             form = next((form for form in DATES if is_time(raw, form)), "%d.%m.%Y %H:%M")
             hint = f'state how times are written, for instance `date = "{form}"` under `[read]`'
-            raise CellError("an RFC 3339 time with offset", code="record.value", hint=hint) from None
+            raise CellError(expected, code="import.row" if format_ else "record.value", hint=hint) from None
         if time.tzinfo is not None:
             return time.isoformat() if self._read.date or " " in raw else raw
         if self._zone is None:

@@ -290,6 +290,8 @@ class Suggestion:
 
     def _columns(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         """Yield the columns that are proposed, and as comments those that the reader may choose."""
+        if {"task_id", "domain"} <= proposed.keys():
+            yield "# If equal names in two domains are different tasks:\n# domain_before_task = true"
         yield "\n[columns]"
         for field, path in proposed.items():
             yield f"{'# ' * (path == (field,))}{field} = {_column(path)}  # {self.columns[path].told()}"

@@ -1,7 +1,6 @@
 """The files under ``integrity/``, read strictly: one bad line refuses them all, and every bad line is listed.
 
-A file of generated tasks is compared with what its seed gives. Tasks of one's own, and tasks of a withheld
-seed, go through the linter instead. Of a line that is no record, the first fault is told.
+Of a line that is no record, the first fault is told.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from certkit.probes import records
 from certkit.probes.generate import generate, line
 from certkit.probes.lint import lint
 from certkit.probes.matching import Reading, judge, thousandths
-from certkit.probes.records import Annotation, Answer, Inventory, Key, Mode, Run, Task, asked, commitment
+from certkit.probes.records import About, Annotation, Answer, Inventory, Key, Mode, Run, Task, asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,9 +30,9 @@ MAX_FILE: Final = 256 * 1024 * 1024
 MAX_LINE: Final = 256 * 1024
 _NAMES: Final = (records.INVENTORY, records.TASKS, records.RUN, records.ANSWERS, records.ANNOTATIONS)
 _STATED: Final = ("confidence", "success_probability", "retrieval_risk", "neural_conflict")
-_NEEDS: Final = {"difficulty": "rating", "construct": "family", "audit": "verdict"}
 
 Item = TypeVar("Item", bound=Struct)
+Said = TypeVar("Said", bound=About)
 
 
 class IntegrityFaultsError(FaultsError):
@@ -53,19 +52,14 @@ class Kept(Struct, frozen=True, kw_only=True):
     answers: dict[Key, Answer]
     annotations: tuple[Annotation, ...]
 
-    @property
-    def mode(self) -> Mode:
-        """The form of reply that was asked for."""
-        return Mode.JSON if self.run is None else self.run.mode
-
     def replies(self) -> dict[Key, Reading]:
         """Return the replies reduced to integers, of which every score is made; a failed call is none."""
-        replies = {}
+        replies, mode = {}, Mode.JSON if self.run is None else self.run.mode
         for key, _, question in asked(self.tasks):
             if (answer := self.answers.get(key)) is not None and answer.text is not UNSET:
                 given = {name: getattr(answer, name) for name in _STATED}
                 stated = {name: thousandths(share) for name, share in given.items() if share is not UNSET}
-                replies[key] = structs.replace(judge(question, answer.text, mode=self.mode), **stated)
+                replies[key] = structs.replace(judge(question, answer.text, mode=mode), **stated)
         return replies
 
 
@@ -100,27 +94,36 @@ class _Reader:
         tasks = () if inventory is None else self._tasks(inventory)
         sound = self._faults.total == before
         questions = {key for key, _, _ in asked(tasks)} if sound else None
-        run = (
-            self._checked(records.RUN, 1, self._data[records.RUN], Run) if records.RUN in self._data else None
-        )
-        digest = canonical.digest(self._data[records.INVENTORY])
-        if run is not None and run.inventory != digest:
-            self._fault(records.RUN, 1, "/inventory", "integrity.inventory", digest, run.inventory)
-        if records.ANSWERS in self._data and records.RUN not in self._data:
-            self._fault(records.RUN, 1, "", "integrity.inventory", "run.json beside answers.jsonl", "nothing")
-        answers = self._answers(questions)
-        annotations = self._annotations(questions)
+        run = None
+        if not self._data.keys().isdisjoint(
+            {records.RUN, records.ANSWERS}
+        ):  # there are no answers without a run
+            run = self._checked(records.RUN, 1, self._data.get(records.RUN, b""), Run)
+        if run is not None:
+            self._same(records.RUN, "inventory", self._data[records.INVENTORY], run)
+        answers = self._said(records.ANSWERS, Answer, questions)
+        annotations = self._said(records.ANNOTATIONS, Annotation, questions)
         if self._faults or inventory is None:
             raise IntegrityFaultsError(self._faults)
-        return Kept(inventory=inventory, tasks=tasks, run=run, answers=answers, annotations=annotations)
+        return Kept(
+            inventory=inventory,
+            tasks=tasks,
+            run=run,
+            answers={answer.key: answer for answer in answers.values()},
+            annotations=tuple(annotations[place] for place in sorted(annotations, key=str)),
+        )
 
-    def _fault(self, name: str, number: int, *parts: str) -> None:
+    def _fault(self, name: str, number: int, *told: str) -> None:
         """Note a fault by its pointer and code, what is expected, and what is found."""
-        pointer, code, expected, actual = parts
-        where = f"{records.FOLDER}/{name}"
+        where, (pointer, code, expected, actual) = f"{records.FOLDER}/{name}", told
         self._faults.note(
             [Fault(file=where, line=number, pointer=pointer, code=code, expected=expected, found=actual)]
         )
+
+    def _same(self, name: str, field: str, data: bytes, document: Struct) -> None:
+        """Note a fault where a field of a document is not the digest of other data."""
+        if (actual := getattr(document, field)) != (digest := canonical.digest(data)):
+            self._fault(name, 1, f"/{field}", "integrity.inventory", digest, actual)
 
     def _lines(self, name: str, kind: type[Item]) -> Iterator[tuple[int, Item]]:
         for number, text in enumerate(split_lines(self._data.get(name, b"")), 1):
@@ -140,82 +143,43 @@ class _Reader:
         return None
 
     def _tasks(self, inventory: Inventory) -> tuple[Task, ...]:
-        data, n = self._data[records.TASKS], inventory.instances
-        self._check_inventory(inventory, canonical.digest(data))
-        if inventory.seed is not None and n is not None:
-            right = generate(seed=inventory.seed, instances=n)
-            pairs = zip_longest(map(line, right), data.splitlines(keepends=True))
-            for number, (expected, actual) in enumerate(pairs, 1):
-                if expected != actual:
-                    wrong = "the task that the generator gives", "another" if actual else "none"
-                    self._fault(records.TASKS, number, "", "integrity.not-generated", *wrong)
-            return right
+        data = self._data[records.TASKS]
+        self._same(records.INVENTORY, "tasks_digest", data, inventory)
+        if inventory.seed is None or inventory.instances is None:
+            return self._linted()
+        right = generate(seed=inventory.seed, instances=inventory.instances)
+        pairs = zip_longest(map(line, right), data.splitlines(keepends=True))
+        for number, (expected, actual) in enumerate(pairs, 1):
+            if expected != actual:
+                wrong = "the task that the generator gives", "another" if actual else "none"
+                self._fault(records.TASKS, number, "", "integrity.not-generated", *wrong)
+        return right
+
+    def _linted(self) -> tuple[Task, ...]:
+        """Return tasks that no known seed gives, which must pass the linter."""
         numbered = list(self._lines(records.TASKS, Task))
         tasks = tuple(task for _, task in numbered)
         for index, flaw in lint(tasks):
-            rule = (flaw.pointer, flaw.rule, f"no task where {CODES[flaw.rule]}", flaw.found[:200])
-            self._fault(records.TASKS, numbered[index][0], *rule)
-        places = dict[str, int]()
-        for number, task in numbered:
-            if places.setdefault(task.id, number) != number:
-                self._fault(
-                    records.TASKS, number, "/id", "integrity.repeated", "an id of no other task", task.id
-                )
+            expected = f"no task where {CODES[flaw.rule]}"
+            self._fault(
+                records.TASKS, numbered[index][0], flaw.pointer, flaw.rule, expected, flaw.found[:200]
+            )
         if not tasks:
             self._fault(records.TASKS, 1, "", "integrity.line", "at least one task", "none")
         return tasks
 
-    def _check_inventory(self, inventory: Inventory, digest: str) -> None:
-        generated = inventory.generator is not None
-        told = [item is not None for item in (inventory.seed_commitment, inventory.instances)]
-        if told != [generated, generated] or (inventory.seed is not None and not generated):
-            expected = "seed, commitment and instances with a generator, and no other"
-            self._fault(
-                records.INVENTORY, 1, "/generator", "integrity.inventory", expected, f"{inventory.generator}"
-            )
-        right = inventory.seed_commitment if inventory.seed is None else commitment(inventory.seed)
-        for pointer, expected, actual in (
-            ("/seed_commitment", f"{right}", f"{inventory.seed_commitment}"),
-            ("/tasks_digest", digest, inventory.tasks_digest),
-        ):
-            if expected != actual:
-                self._fault(records.INVENTORY, 1, pointer, "integrity.inventory", expected, actual)
-
-    def _answers(self, questions: set[Key] | None) -> dict[Key, Answer]:
-        answers: dict[Key, Answer] = {}
-        for number, answer in self._lines(records.ANSWERS, Answer):
-            self._known(records.ANSWERS, number, answer.key, questions)
-            if (answer.status == "answered") != (answer.text is not UNSET):
-                expected = "text exactly where the status is answered"
-                self._fault(
-                    records.ANSWERS, number, "/text", "integrity.field", expected, f"status {answer.status}"
-                )
-            if answers.setdefault(answer.key, answer) is not answer:
-                self._fault(
-                    records.ANSWERS, number, "", "integrity.repeated", "one reply to a question", "a second"
-                )
-        return answers
-
-    def _annotations(self, questions: set[Key] | None) -> tuple[Annotation, ...]:
-        kept: dict[tuple[str, str, str, str], Annotation] = {}
-        for number, item in self._lines(records.ANNOTATIONS, Annotation):
-            self._known(records.ANNOTATIONS, number, item.key, questions)
-            need = _NEEDS[item.kind]
-            if getattr(item, need) is UNSET and (need != "rating" or item.valid is UNSET):
-                self._fault(
-                    records.ANNOTATIONS, number, f"/{need}", "integrity.field", f"a {need}", "nothing"
-                )
-            place = (item.kind, item.key.task, item.key.probe or "", item.rater)
-            if kept.setdefault(place, item) is not item:
-                expected = f"one {item.kind} line of {shown(item.rater)} on a question"
-                self._fault(records.ANNOTATIONS, number, "/rater", "integrity.repeated", expected, "a second")
-        return tuple(kept[key] for key in sorted(kept))
-
-    def _known(self, name: str, number: int, key: Key, questions: set[Key] | None) -> None:
-        if questions is not None and key not in questions:
-            field, value = ("probe", key.probe) if Key(key.task, None) in questions else ("task", key.task)
-            expected = f"a {field} of the tasks"
-            self._fault(name, number, f"/{field}_id", "integrity.unknown", expected, shown(value))
+    def _said(self, name: str, kind: type[Said], questions: set[Key] | None) -> dict[tuple[Any, ...], Said]:
+        """Return the lines about questions, one for each question, of annotations for each kind and rater."""
+        said: dict[tuple[Any, ...], Said] = {}
+        for number, item in self._lines(name, kind):
+            if questions is not None and item.key not in questions:
+                field = "probe_id" if Key(item.task_id, None) in questions else "task_id"
+                actual = shown(getattr(item, field))
+                self._fault(name, number, f"/{field}", "integrity.unknown", "one of the tasks' ids", actual)
+            place = (getattr(item, "kind", ""), *item.key, getattr(item, "rater", ""))
+            if said.setdefault(place, item) is not item:
+                self._fault(name, number, "", "integrity.repeated", "one reply or rating", "a second")
+        return said
 
 
 def _field_fault(value: Any, error: str) -> tuple[str, str, str, str]:

@@ -57,10 +57,7 @@ def generate_probes(
         instances=instances,
         tasks_digest=canonical.digest(data),
     )
-    contents = {records.TASKS: data, records.INVENTORY: canonical.pretty(inventory.to_dict()).encode()}
-    with files.building(out) as folder:
-        for name, written in contents.items():
-            files.write(folder / records.FOLDER / name, written)
+    _begin(out, {records.TASKS: data, records.INVENTORY: _text(inventory)})
     return inventory
 
 
@@ -72,8 +69,7 @@ def run_probes(
     Raises `UsageError` ``usage.option`` where the spec names no agent, ``integrity.other-run`` where `out` is
     a run of other tasks or of another agent, and ``file.exists`` where it is something else.
     """
-    agents = agents_of(asking)
-    read(tasks)
+    agents = agents_of(asking, read(tasks).tasks)
     names = (records.INVENTORY, records.TASKS)
     copied = {name: files.read(tasks / records.FOLDER / name, limit=MAX_FILE) for name in names}
     run = fill(
@@ -87,7 +83,7 @@ def run_probes(
     )
     path = out / records.FOLDER / records.ANSWERS
     if not out.is_dir() or not any(out.iterdir()):
-        _begin(out, {**copied, records.RUN: canonical.pretty(run.to_dict()).encode()}, run)
+        _begin(out, {**copied, records.RUN: _text(run)}, run)
     elif not path.with_name(records.RUN).is_file() or not (out / MANIFEST_NAME).is_file():
         raise UsageError("file.exists", "exists and is no folder of a run", where=str(out), hint=_HINT)
     with files.locked(out):
@@ -110,15 +106,17 @@ def run_probes(
     return Ran(bundle=out, answered=len(answers) - errors, errors=errors, left=left, digest=digest)
 
 
-def _begin(out: Path, contents: dict[str, bytes], run: records.Run) -> None:
+def _text(document: Document) -> bytes:
+    return canonical.pretty(document.to_dict()).encode()
+
+
+def _begin(out: Path, contents: dict[str, bytes], run: records.Run | None = None) -> None:
+    """Write the files of tasks or of a run, which is a bundle at once."""
     with files.building(out) as folder:
-        init(
-            folder,
-            agent=run.name,
-            version=run.agent_version,
-            origin="simulated" if run.agent.startswith("reference:") else "measured",
-        )
-        (folder / "records").rmdir()
+        if run is not None:
+            origin = "simulated" if run.agent.startswith("reference:") else "measured"
+            init(folder, agent=run.name, version=run.agent_version, origin=origin)
+            (folder / "records").rmdir()
         for name, data in contents.items():
             files.write(folder / records.FOLDER / name, data)
 
@@ -133,9 +131,9 @@ def _held(out: Path, run: records.Run) -> Kept:
         if not data.endswith(b"\n"):
             files.write(path, data[: data.rfind(b"\n") + 1])
     kept = read(out)
-    for field in set(run.__struct_fields__) - {"version"}:
+    for field in run.__struct_fields__:
         held, given = getattr(kept.run, field, None), getattr(run, field)
-        if held != given:
+        if field != "version" and held != given:
             differing = f"holds another run: its {field} is {held}, not {given}"
             raise UsageError("integrity.other-run", differing, where=str(out), hint=_HINT)
     return kept

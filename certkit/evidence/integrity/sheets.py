@@ -1,8 +1,7 @@
 """Sheets for people: CSV files to rate tasks, to recognise families, and to audit the matcher.
 
-A row is named by a digest, so that it tells neither task nor family nor verdict, and rows stand in the order
-of their names. A sheet is drawn anew from the bundle when it comes back: nothing has to be kept between.
-No sheet tells the right option: whoever audits reads the task, and says whether the reply answers it rightly.
+A row is named by a digest, and rows stand in the order of their names. A sheet is drawn anew from the bundle
+when it comes back: nothing has to be kept between.
 """
 
 from __future__ import annotations
@@ -11,17 +10,17 @@ import csv
 import io
 from collections import defaultdict
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
 from certkit import files
-from certkit.errors import InputError, UsageError
+from certkit.errors import InputError
 from certkit.probes.agents import told
 from certkit.probes.generate import line
-from certkit.probes.matching import MAX_WORDS, judge
-from certkit.probes.records import ANNOTATIONS, FOLDER, Annotation, Family, Key, asked
+from certkit.probes.matching import MAX_WORDS
+from certkit.probes.records import ANNOTATIONS, FOLDER, SAYS, Annotation, Family, Key, asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,11 +29,7 @@ if TYPE_CHECKING:
     from certkit.evidence.integrity.reading import Kept
 
 Kind = Literal["difficulty", "construct", "audit"]
-FILLED: Final[dict[Kind, tuple[str, ...]]] = {
-    "difficulty": ("rating", "valid"),
-    "construct": ("family", "valid"),
-    "audit": ("verdict",),
-}
+FILLED: Final = {kind: (says, "valid") if kind != "audit" else (says,) for kind, says in SAYS.items()}
 """The columns of every kind of sheet that people fill in."""
 EACH: Final[dict[Kind, int]] = {"difficulty": 1_000_000, "construct": 6, "audit": 3}
 """Rows that are drawn of every cell: of family × variant × band, of family, of verdict × family × style."""
@@ -46,7 +41,7 @@ _WORDS: Final = {
     "family": ", ".join(Family),
     "verdict": "match, no or unclear",
 }
-_YES: Final = {"yes": True, "true": True, "no": False, "false": False}
+_YES: Final[dict[tuple[str, str], Any]] = {("valid", "yes"): True, ("valid", "no"): False}
 
 
 class Row(NamedTuple):
@@ -84,6 +79,7 @@ def sheet(kept: Kept, kind: Kind) -> tuple[bytes, int]:
 
 
 def _rows(kept: Kept, kind: Kind) -> Iterator[Row]:
+    replies = kept.replies() if kind == "audit" else {}
     for key, task, question in asked(kept.tasks):
         reply = answer.text if kind == "audit" and (answer := kept.answers.get(key)) else UNSET
         # A verdict is on one reply: the sheet of another run has rows of other names.
@@ -97,8 +93,7 @@ def _rows(kept: Kept, kind: Kind) -> Iterator[Row]:
             yield Row(row, key, (task.family,), (text,))
         elif reply is not UNSET:
             style = "verbose" if len(reply.split()) > MAX_WORDS else "concise"
-            verdict = judge(question, reply, mode=kept.mode).verdict
-            yield Row(row, key, (verdict, task.family, style), (text, reply))
+            yield Row(row, key, (replies[key].verdict, task.family, style), (text, reply))
 
 
 def take(
@@ -120,40 +115,28 @@ def take(
     if not lines or tuple(lines[0]) != head:
         raise InputError("integrity.field", f"the first row is not {', '.join(head)}", where=where)
     for number, cells in enumerate(lines[1:], 2):
+        said = {name: cell.strip().casefold() for name, cell in zip(head, cells, strict=False)}
+        filled = {name: _YES.get((name, said[name]), said[name]) for name in FILLED[kind] if said.get(name)}
         key = rows.get(cells[0]) if len(cells) == len(head) else None
-        said = {name: _said(name, cell) for name, cell in zip(head, cells, strict=False) if cell.strip()}
-        filled = {name: said[name] for name in FILLED[kind] if name in said}
         if key is None:
             wrong.append(f"row {number}: is no row of this sheet")
         elif filled and (kind, key, rater) in before:
             wrong.append(f"row {number}: {rater} filled in this row before")
-        elif filled and kind == "construct" and "family" not in filled:
-            wrong.append(f"row {number}: names no family")
         elif filled:
             document = {"kind": kind, "task_id": key.task, "rater": rater, **filled}
             document |= {"probe_id": key.probe} if key.probe else {}
             document |= {"adjudicated": True} if adjudicated else {}
             try:
-                made.append(msgspec.convert(document, Annotation, strict=True))
+                made.append(msgspec.convert(document, Annotation, strict=False))
                 before.add((kind, key, rater))
             except msgspec.ValidationError as error:
                 wrong.append(f"row {number}: {error}")
-    if wrong:
-        raise InputError("integrity.field", "\n  ".join(wrong), where=where, hint=allowed(kind))
+    if wrong or not made:
+        reason = "\n  ".join(wrong) or "no row is filled in"
+        raise InputError("integrity.field", reason, where=where, hint=allowed(kind))
     return tuple(made)
-
-
-def _said(field: str, cell: str) -> object:
-    """Return what a cell says: a number, yes or no, or a word."""
-    text = cell.strip().casefold()
-    if field == "rating" and text.isascii() and text.isdigit():
-        return int(text)
-    return _YES.get(text, text) if field == "valid" else text
 
 
 def keep(root: Path, kept: Kept, added: tuple[Annotation, ...]) -> None:
     """Write the annotations of a bundle with those that were added."""
-    if not added:
-        raise UsageError("usage.option", "no row is filled in")
-    data = b"".join(map(line, (*kept.annotations, *added)))
-    files.write(root / FOLDER / ANNOTATIONS, data)
+    files.write(root / FOLDER / ANNOTATIONS, b"".join(map(line, (*kept.annotations, *added))))

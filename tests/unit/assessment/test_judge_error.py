@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -294,8 +295,9 @@ def test_the_published_schema_holds_for_every_report() -> None:
 
 def test_runs_inform_as_their_tasks_do() -> None:
     """The correction rests on the task posterior: 20 tasks of ten runs say no more than 20 runs."""
-    labels = counted(10**4, 0, 0, 10**4)
+    labels = counted(160, 0, 0, 40)
     apart = report(labels, 160, 200).correction
+    labels = structs.replace(labels, tasks=tuple(number // 10 for number in range(200)))
     tally = build.outcomes(200, 160)
     rows = build.clusters((0, task, task, {"runs": 10, "success": 10 * (task < 16)}) for task in range(20))
     summary = build.summary([build.cell("a", "stochastic", tally)], rows=rows)
@@ -308,7 +310,7 @@ def test_runs_inform_as_their_tasks_do() -> None:
     for found, law in ((apart, stats.beta(161, 41)), (together, stats.beta(17, 5))):
         # The labels weigh as no more than there are tasks, so that a judge without fault costs a little.
         assert found.interval.low < law.ppf(0.025)
-        assert found.interval.low == pytest.approx(law.ppf(0.025), abs=0.06)
+        assert found.interval.low == pytest.approx(law.ppf(0.025), abs=0.07)
 
 
 def test_labels_weigh_as_no_more_than_the_tasks_that_they_lie_on() -> None:
@@ -369,7 +371,15 @@ def by_domain(bank: tuple[int, int, int, int], shop: tuple[int, int, int, int]) 
     """Labels of runs under faults: true positives, false negatives, false positives, true negatives."""
     found = counted(*(a + b for a, b in zip(bank, shop, strict=True)))
     places = [place for kind in range(4) for place in ["bank"] * bank[kind] + ["shop"] * shop[kind]]
-    return structs.replace(found, domains=tuple(places), conditions=("stochastic",) * len(places))
+    # Tasks of `one_run_a_task`: those that the judge passed, 190 and 180 of 200, come first.
+    free = {
+        ("bank", True): count(0), ("bank", False): count(190),
+        ("shop", True): count(200), ("shop", False): count(380),
+    }  # fmt: skip
+    kinds = [kind in {0, 2} for kind in range(4) for _ in range(bank[kind] + shop[kind])]
+    tasks = tuple(next(free[where]) for where in zip(places, kinds, strict=True))
+    conditions = ("stochastic",) * len(places)
+    return structs.replace(found, domains=tuple(places), conditions=conditions, tasks=tasks)
 
 
 def drawn_limit(passed: int, n: int, labels: tuple[int, int, int, int]) -> float:

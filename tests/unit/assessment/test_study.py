@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from msgspec import structs
 
 from certkit.assessment.drift.contrast import adjusted, contrast, weighed
+from certkit.assessment.rater_error import corrected
 from certkit.assessment.rater_error.labels import Labelled, LabelledRun
 from tests.study import cells, drifting, judged
 
@@ -102,10 +102,11 @@ def test_the_study_weighs_labels_as_the_program_does() -> None:
         for kind, _, task in np.ndindex(counts.shape)
         for _ in range(int(counts[kind, 0, task]))
     ]
-    sample = SimpleNamespace(tasks=lambda *_: SimpleNamespace(task=np.arange(4), n=n[0]))
-    _, told = Labelled(tuple(runs)).both(sample, cells.summed(n, n), "r_op", None)
-    for drawn, asked in zip(judged.labelled(np.random.default_rng(2), n, counts, 9), told, strict=True):
-        assert np.ravel(structs.astuple(drawn)) == pytest.approx(structs.astuple(asked))
+    y = counts[0, 0] + counts[1, 0]
+    sample = SimpleNamespace(tasks=lambda *_: SimpleNamespace(task=np.arange(4), n=n[0], y=y, scale=1))
+    told = Labelled(tuple(runs)).both(sample, cells.summed(y[None], n), "r_op", None)
+    (drawn,) = judged.chance(np.random.default_rng(2), n, counts, (9,), 0.5)
+    assert drawn == pytest.approx(corrected.chance(*told, 0.5))
 
 
 def test_a_mix_a_sample_violations_and_undeclared_families() -> None:

@@ -198,7 +198,7 @@ def test_what_is_not_one_array_or_object_is_refused(text: bytes, size: int) -> N
     assert caught.value.code == "json.syntax"
 
 
-SAMPLE = b'{"eval": {"task": "t", "model": "m"}, "samples": [{"id": 1, "epoch": 1, %s}]}'
+SAMPLE = b'{"eval": {"task": "shop", "model": "m"}, "samples": [{"id": 1, "epoch": 1, %s}]}'
 TAU = (
     b'{"info": {"agent_info": {"llm": "m"}, "environment_info": {}}, "simulations": ['
     b'{"id": "s", "task_id": "1", %s}]}'
@@ -209,18 +209,29 @@ SPAN = b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "t", %s}]}]}]
 @pytest.mark.parametrize(
     ("format_", "document", "members"),
     [
-        ("inspect", SAMPLE, b'"score": "I", "score": "C"'),
-        ("inspect", SAMPLE, b'"score": "C", "messages": [{"a\\"": 1, "a\\"": 2}]'),
-        # Written differently, the key is the same; the escaped quotation marks must not hide it.
-        ("inspect", SAMPLE, b'"score": "I", "sc\\u006fre": "C", "x": "\\u0022\\u0022\\u0022\\u0022"'),
+        ("inspect", SAMPLE, b'"score": "I", "sc\\u006fre": "C"'),
         ("tau", TAU, b'"reward_info": {"reward": 0.0, "reward": 1.0}'),
-        ("otel", SPAN, b'"name": "a", "name": "b"'),
     ],
 )
-def test_a_key_that_is_written_twice_is_refused(
+def test_of_a_key_that_a_log_writes_twice_the_last_value_counts(
     tmp_path: Path, format_: str, document: bytes, members: bytes
 ) -> None:
     (tmp_path / "log.json").write_bytes(document % members)
+    _, records = imported(
+        format_, tmp_path / "log.json", tmp_path / "out", domain="shop", condition="nominal"
+    )
+    assert [record["outcome"] for record in records] == ["success"]
+
+
+@pytest.mark.parametrize(
+    ("format_", "document"),
+    [
+        ("otel", SPAN % b'"name": "a", "name": "b"'),
+        ("records", b'{"task_id": "t", "outcome": "failure", "outcome": "success"}\n'),
+    ],
+)
+def test_a_key_that_is_written_twice_is_refused(tmp_path: Path, format_: str, document: bytes) -> None:
+    (tmp_path / "log.json").write_bytes(document)
     error = refused(tmp_path / "log.json", tmp_path / "out", format_)
     assert isinstance(error, ImportFaultsError)
     assert [fault.code for fault in error.faults] == ["json.duplicate-key"]

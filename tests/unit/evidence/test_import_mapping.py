@@ -282,7 +282,8 @@ def test_a_column_is_proposed_by_a_word_of_its_name_where_its_values_agree(tmp_p
     path = tmp_path / "cases.csv"
     path.write_text(CASES)
     lines = suggest(path, ImportOptions()).splitlines()
-    proposed = [line.partition("  #")[0] for line in lines[lines.index("[columns]") + 1 : lines.index("", 5)]]
+    at = lines.index("[columns]")
+    proposed = [line.partition("  #")[0] for line in lines[at + 1 : lines.index("", at)]]
     assert proposed == [
         'domain = "Business Line"',
         'task_id = "Prompt Ref"',
@@ -377,6 +378,33 @@ def test_a_date_that_can_be_read_in_two_ways_is_not_guessed(tmp_path: Path) -> N
     text = suggest(path, ImportOptions())
     assert '\n# started_at = "begin"' in text
     assert '\n# date = "%m/%d/%Y %H:%M"  # or "%d/%m/%Y %H:%M"' in text
+
+
+@pytest.mark.parametrize(
+    ("begin", "form"),
+    [("3/31/2026 3:05 PM", "%m/%d/%Y %I:%M %p"), ("2026-03-31 03:05:09 pm", "%Y-%m-%d %I:%M:%S %p")],
+)
+def test_a_clock_of_twelve_hours_is_read(tmp_path: Path, begin: str, form: str) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text(f"task,suite,passed,begin\nt,d,yes,{begin}\n")
+    text = suggest(path, ImportOptions())
+    assert f'date = "{form}"' in text
+    file.write_text(text.replace("# timezone", "timezone"))
+    _, [record] = imported(None, path, tmp_path / "out", agent="a", condition="nominal", mapping=file)
+    assert record["started_at"][:16] == "2026-03-31T15:05"
+    path.write_text(f"task_id,domain,outcome,started_at\nt,d,success,{begin}\n")
+    with pytest.raises(ImportFaultsError, match=f'date = "{form}"'):
+        imported(None, path, tmp_path / "out2", agent="a", condition="nominal")
+
+
+def test_one_run_in_two_spellings_is_counted_as_odd(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    rows = ("t,yes,31.01.2026 09:05", "t,Y,31.01.2026 09:05", *("u,no,31.01.2026 09:05",) * 2)
+    path.write_text("task,passed,begin\n" + "".join(f"{row}\n" for row in rows))
+    options = {"agent": "a", "domain": "d", "condition": "nominal", "timezone": "Europe/Berlin"}
+    account, records = imported(None, path, tmp_path / "out", **options)
+    same = "rows of the same task, trial and time as an earlier row"
+    assert (counts(account, "odd"), len(records)) == ({same: 1, "rows equal to an earlier row": 1}, 4)
 
 
 def test_a_preview_tells_the_faults_of_all_rows(tmp_path: Path) -> None:
@@ -562,6 +590,12 @@ def test_tasks_in_two_domains_are_told_shortly_with_a_way_out(tmp_path: Path) ->
     assert len(str(caught.value).splitlines()) < 15
     assert "and 50 more" in str(caught.value)
     assert "`domain_before_task = true`" in str(caught.value.hint)
+    path.write_text(path.read_text().replace("task_id,domain", "case,suite"))
+    suggested = suggest(path, ImportOptions()).replace("# domain_before_task", "domain_before_task")
+    file.write_text(suggested)
+    given = {"condition": "nominal", "success": "case != ''"}
+    assert len(imported(None, path, tmp_path / "first", agent="a", mapping=file, **given)[1]) == 120
+    path.write_text(path.read_text().replace("case,suite", "task_id,domain"))
     file.write_text(f"domain_before_task = true\n{text}")
     assert len(imported(None, path, tmp_path / "out", agent="a", mapping=file)[1]) == 120
 

@@ -420,6 +420,7 @@ def test_a_printed_command_repeats_the_format_that_the_user_named(tmp_path: Path
     source.write_text("task_id,agent\nt,a\n")
     for named, told in (("records", f"records {source}"), (None, str(source))):
         with pytest.raises(ImportFaultsError) as caught:
-            imported(named, source, tmp_path / "out")
+            imported(named, source, tmp_path / "out", like=tmp_path / "first")
         assert f"certkit import {told} --domain NAME" in str(caught.value.hint)
+        assert f"--like {tmp_path / 'first'} -o" in str(caught.value.hint)
         assert f"certkit import {told} -o BUNDLE" in suggest(source, ImportOptions(), format_=named)

@@ -11,7 +11,7 @@ import pytest
 
 from certkit.probes.generate import Draw, generate, tasks_file
 from certkit.probes.lint import lint
-from certkit.probes.records import Band, Family, Variant, commitment, surface
+from certkit.probes.records import Band, Family, Variant, asked, commitment, surface
 
 SEEDS = ("public-1", "a second seed", "ein dritter – ß")
 PRINT = """
@@ -30,12 +30,7 @@ def test_three_tasks_in_every_cell_and_306_probes() -> None:
     assert {len(task.probes) for task in tasks if task.family is Family.CONSTRAINT} == {3}
     assert len({task.id for task in tasks}) == 144
     assert (
-        sum(
-            len({surface(o) for o in q.options}) == task.priors.options
-            for task in tasks
-            for _, q in task.questions()
-        )
-        == 450
+        sum(len({surface(o) for o in q.options}) == task.priors.options for _, task, q in asked(tasks)) == 450
     )
 
 

@@ -116,9 +116,9 @@ def test_a_program_answers_in_one_process_or_isolated_in_one_for_each_call(two: 
     [
         ("dies", ""),
         ("hangs", "no reply within"),
-        ("floods", "too much"),
-        ("babbles", "strict JSON"),
-        ("other-id", "else"),
+        ("floods", "limit 1,000,000"),
+        ("babbles", "InputError"),
+        ("other-id", "the reply is to call 0"),
     ],
 )
 def test_a_program_that_fails_is_counted_and_the_run_ends(
@@ -144,7 +144,7 @@ def test_a_child_that_holds_the_pipes_does_not_hold_the_run(two: Path, tmp_path:
     running = threading.Thread(target=run_probes, args=(two, tmp_path / "b", asking), daemon=True)
     running.start()
     running.join(timeout=15)  # the child lives longer
-    assert [line["error"] for line in lines(tmp_path / "b")] == ["no reply within 0.3 s"] * 6
+    assert [line["error"] for line in lines(tmp_path / "b")] == ["TimeoutError: no reply within 0.3 s"] * 6
     assert not running.is_alive()
 
 
@@ -242,7 +242,7 @@ def test_an_endpoint_is_asked_with_model_temperature_and_key(
     assert b"k1" not in b"".join(path.read_bytes() for path in (tmp_path / "b" / "integrity").iterdir())
 
 
-@pytest.mark.parametrize(("path", "word"), [("/moved", "HTTP 307"), ("/empty", "choices")])
+@pytest.mark.parametrize(("path", "word"), [("/moved", "HTTP Error 307"), ("/empty", "choices")])
 def test_an_endpoint_that_moves_or_says_nothing_is_an_error(
     path: str, word: str, endpoint: str, two: Path, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from certkit import canonical
 from certkit.assessment.integrity.raters import validity
 from certkit.assessment.integrity.scores import context_risk, probe_weight, score, scored
-from certkit.probes.agents import Call, Reference, reply
+from certkit.probes.agents import reply
 from certkit.probes.generate import generate
 from certkit.probes.matching import Verdict
 from certkit.probes.records import Answer, Band, Family, Key, Mode, Question, Task, Variant, surface
@@ -92,23 +92,23 @@ def test_the_worked_example_of_the_design_as_fractions() -> None:
     assert float(both.full.value or 0) == pytest.approx(0.765918, abs=5e-7)
 
 
-def agent(name: Reference) -> Callable[[Key, Task, Question], Answer]:
-    return lambda key, task, question: answer(key, reply(name, Call("", key, task, question, Mode.JSON)))
+def agent(name: str) -> Callable[[Key, Task, Question], Answer]:
+    return lambda key, task, question: answer(key, reply(name, key, task, question, Mode.JSON))
 
 
 @pytest.mark.parametrize("seed", ["public-1", "fresh one", "fresh two"])
 @pytest.mark.parametrize(
     ("name", "successes", "matched", "core"),
     [
-        (Reference.ORACLE, 144, 306, 0.915366),
-        (Reference.PROSE, 144, 306, 0.841837),
-        (Reference.DISTRACTOR, 72, 153, 0.562425),
-        (Reference.RECENCY, 27, 54, 0.341837),
-        (Reference.NO_MEMORY, 0, 0, 0.209484),
+        ("oracle", 144, 306, 0.915366),
+        ("prose", 144, 306, 0.841837),
+        ("distractor", 72, 153, 0.562425),
+        ("recency", 27, 54, 0.341837),
+        ("no-memory", 0, 0, 0.209484),
     ],
 )
 def test_reference_agents_score_the_same_on_every_seed(
-    seed: str, name: Reference, successes: int, matched: int, core: float
+    seed: str, name: str, successes: int, matched: int, core: float
 ) -> None:
     scored = score(kept(seed=seed, say=agent(name)))
     assert (scored.state, scored.success.successes, scored.accuracy.matched) == (
@@ -118,16 +118,16 @@ def test_reference_agents_score_the_same_on_every_seed(
     )
     assert float(scored.core.value or 0) == pytest.approx(core, abs=5e-7)
     exact = {
-        Reference.ORACLE: scored.core.ceiling,
-        Reference.PROSE: scored.core.ceiling - Fraction(5, 68),
-        Reference.NO_MEMORY: scored.core.floor + Fraction(5, 34),
+        "oracle": scored.core.ceiling,
+        "prose": scored.core.ceiling - Fraction(5, 68),
+        "no-memory": scored.core.floor + Fraction(5, 34),
     }
     assert scored.core.value == exact.get(name, scored.core.value)
 
 
 @pytest.mark.parametrize("seed", ["public-1", "fresh one", "fresh two"])
 def test_random_options_are_right_as_often_as_chance_says(seed: str) -> None:
-    scored = score(kept(seed=seed, say=agent(Reference.RANDOM)))
+    scored = score(kept(seed=seed, say=agent("random")))
     assert abs(scored.success.successes - 37.6) < 20.9
     assert abs(scored.accuracy.matched - 79.9) < 30.5
 
@@ -240,7 +240,7 @@ def test_another_order_of_lines_changes_nothing() -> None:
 
 
 def test_a_missing_reply_leaves_no_value_but_both_ends() -> None:
-    full, gone = agent(Reference.ORACLE), Key(TASKS[0].id, "p1")
+    full, gone = agent("oracle"), Key(TASKS[0].id, "p1")
     scored = score(kept(say=lambda key, task, question: None if key == gone else full(key, task, question)))
     assert scored.state == "partial"
     assert scored.core.value is None
