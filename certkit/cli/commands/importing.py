@@ -132,8 +132,8 @@ def import_(
     Example: certkit import runs.jsonl.gz -o bundle
     """
     format_, source = _named(log)
-    if "-" in {str(source), str(out)}:
-        raise UsageError("usage.option", "- is no log and no bundle: an import reads and writes files")
+    if str(source) == "-":
+        raise UsageError("usage.option", "- is no log: an import reads a file or a folder")
     options = ImportOptions(
         agent=agent,
         agent_version=agent_version,

@@ -160,7 +160,8 @@ def find_format(source: Path) -> str:
         known = ", ".join(name for name in FORMATS if name != "records")
         message = f"no file in this folder begins like a log of {known}"
         if not paths:
-            raise InputError("import.source", "this folder is empty", where=source.name)
+            hint = "choose the folder or file that holds the log"
+            raise InputError("import.source", "this folder is empty", where=source.name, hint=hint)
         hint = "give the file itself, or name the format: certkit import FORMAT LOG -o BUNDLE"
         raise InputError("import.source", message, where=source.name, hint=hint)
     return next(iter(fitting), "records")

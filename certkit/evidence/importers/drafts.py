@@ -15,7 +15,7 @@ from certkit.evidence import traces
 from certkit.evidence.bundle.manifest import ImportNote
 from certkit.evidence.reading.columns import Index
 from certkit.evidence.records.faults import Fault, Faults
-from certkit.evidence.records.record import FIELDS, Measured
+from certkit.evidence.records.record import FIELDS, Measured, Outcome
 from certkit.evidence.summary.gather import all_faults
 from certkit.text import visible
 
@@ -180,7 +180,7 @@ class Draft:
         `details` says of a filled field what it was made of. A field that has an "unmeasured" note
         already is not named again.
         """
-        counts = [f"{count:,} {outcome}" for outcome, count in sorted(self._outcomes.items(), reverse=True)]
+        counts = [f"{count:,} {outcome}" for outcome in Outcome if (count := self._outcomes[outcome])]
         by = [details["outcome"]] if "outcome" in details else []
         details = {**details, "outcome": ", ".join([*counts, *by])}
         noted = self.notes.counted("unmeasured")

@@ -75,11 +75,18 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
         ("sheet.ods", "save the sheet as CSV, and import that"),
         ("short.gz", "copy or download the file again"),
         ("exports", "give one of its files itself"),
+        ("empty", "choose the folder or file that holds the log"),
+        ("rows.csv", "rows.csv"),
     ],
 )
 def test_what_is_no_log_gets_a_hint_that_fits(tmp_path: Path, name: str, hint: str) -> None:
     path = tmp_path / name
-    if name == "exports":
+    format_ = "inspect" if name == "rows.csv" else None
+    if name == "empty":
+        path.mkdir()
+    elif name == "rows.csv":
+        path.write_text("task;domain\n")
+    elif name == "exports":
         path.mkdir()
         (path / "a.jsonl").write_bytes((DATA / "agentdojo" / "export.jsonl").read_bytes())
     elif name in {"rows.bin", "sheet.xls"}:
@@ -90,8 +97,9 @@ def test_what_is_no_log_gets_a_hint_that_fits(tmp_path: Path, name: str, hint: s
         with zipfile.ZipFile(path, "w") as file:
             file.writestr("META-INF/manifest.xml" if name == "sheet.ods" else "[Content_Types].xml", "<x/>")
     with pytest.raises(CertkitError) as caught:
-        run(path, tmp_path / "out", ImportOptions(agent="mine"), SILENT)
+        run(path, tmp_path / "out", ImportOptions(agent="mine"), SILENT, format_=format_)
     assert (caught.value.code, hint in str(caught.value.hint)) == ("import.source", True)
+    assert "certkit import inspect" not in str(caught.value.hint)
 
 
 def test_the_account_names_the_source_by_its_bytes(tmp_path: Path) -> None:
