@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,14 +78,10 @@ WORDS: Final[dict[str, frozenset[str]]] = {
 }
 _YES_NO: Final = WORDS[Outcome.SUCCESS] | WORDS[Outcome.FAILURE]
 BLANK: Final = frozenset(("-", "n/a", "na", "nan", "none", "null", "?"))
-DATES: Final = (
-    *(
-        f"{day}{clock}"
-        for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d")
-        for clock in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
-    ),
-    "%Y-%m-%d %I:%M %p",
-    "%Y-%m-%d %I:%M:%S %p",
+DATES: Final = tuple(
+    f"{day}{clock}"
+    for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%Y-%m-%d")
+    for clock in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
 )
 NEEDS: Final = (
     ("Failure resilience (frr)", "recovered, recovery_steps and recovery_approach of runs under faults"),
@@ -208,7 +205,7 @@ class Suggestion:
         chosen = []
         for path in self._fitting(field, lambda *_: True, proposed):
             column, numbers = self.columns[path], all(map(_is_number, self.columns[path].plain()))
-            texts = not (numbers or _times(column) or _dates(column))
+            texts = not (numbers or _forms(column))
             fits = {
                 "task_id": texts,
                 "domain": texts and not column.many and column.rows == self.rows,
@@ -228,7 +225,7 @@ class Suggestion:
             folded = {value.casefold() for value in values}
             return bool(values) and not column.many and folded <= words | set(ENUMERATIONS.get(field, ()))
         if kind == "time":
-            return len(_dates(column)) == 1 or bool(_times(column))
+            return len(_forms(column)) == 1
         if kind == "string":
             return field != "task_id" or len(column.values) > 1 or self.rows == 1
         return all(value.isdigit() if kind == "integer" else _is_number(value) for value in values)
@@ -341,7 +338,6 @@ class Suggestion:
         texts = [value for column in self.columns.values() for value in column.values]
         mapped = [self.columns[path] for field, path in proposed.items() if field != "condition"]
         blank = sorted({value for column in mapped for value in column.values if value.casefold() in BLANK})
-        dates = _dates(self.columns[proposed["started_at"]]) if "started_at" in proposed else []
         yield "[read]"
         if self.options.encoding is not None:
             yield f"encoding = {_quoted(self.options.encoding)}"
@@ -349,10 +345,9 @@ class Suggestion:
             yield "decimal_comma = true"
         if blank:
             yield f"blank = {_quoted(blank)}"
-        if dates:
-            yield f"date = {_quoted(dates[0])}"
-        times = _times(self.columns[proposed["started_at"]]) if "started_at" in proposed else []
-        if dates or any(time.tzinfo is None for time in times):
+        forms = _forms(self.columns[proposed["started_at"]]) if "started_at" in proposed else {}
+        yield from (f"date = {_quoted(form)}" for form in forms if form)
+        if any(forms.values()):
             yield '# timezone = "Europe/Berlin"  # the times have no offset; else they are left out'
         if self.equal:
             yield f'# duplicates = "drop-identical"  # rows that equal an earlier row: {self.equal:,}'
@@ -386,19 +381,14 @@ def _synonyms(field: str) -> dict[str, frozenset[str]]:
     return WORDS if field == "outcome" else {}
 
 
-def _dates(column: Column) -> list[str]:
-    return [form for form in DATES if _times(column, form)]
-
-
-def _times(column: Column, form: str | None = None) -> list[datetime]:
-    """Return the values as times of this form, ISO 8601 where it is None; nothing where one is none."""
-    try:
-        return [
-            datetime.strptime(value, form) if form else datetime.fromisoformat(value)  # noqa: DTZ007 - it may have none
-            for value in column.plain()
-        ]
-    except ValueError:
-        return []
+def _forms(column: Column) -> dict[str, bool]:
+    """Return how the values can be read as times, "" for ISO 8601, and whether a time lacks an offset."""
+    forms, values = {}, column.plain()
+    for form in ("", *DATES) if values else ():
+        with suppress(ValueError):  # the times may have no offset
+            times = [datetime.strptime(v, form) if form else datetime.fromisoformat(v) for v in values]  # noqa: DTZ007
+            forms[form] = any(time.tzinfo is None for time in times)
+    return {"": forms[""]} if "" in forms else forms
 
 
 def _is_number(value: str) -> bool:
