@@ -61,14 +61,10 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The words that a field may hold; `condition` may also hold an ``x_`` name."""
 
-DATES: Final = (
-    *(
-        f"{day}{clock}"
-        for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y")
-        for clock in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
-    ),
-    "%Y-%m-%d %I:%M %p",
-    "%Y-%m-%d %I:%M:%S %p",
+DATES: Final = tuple(
+    f"{day}{clock}"
+    for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%Y-%m-%d", "%d-%m-%Y", "%d.%m.%y")
+    for clock in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
 )
 """Forms of times that spreadsheets write, besides ISO 8601."""
 
@@ -163,7 +159,7 @@ def text_encoding(name: str | None) -> str | None:
     return name
 
 
-def is_time(text: str, form: str) -> bool:
+def _is_time(text: str, form: str) -> bool:
     """Tell whether a text is a time of this form."""
     try:
         datetime.strptime(text, form)  # noqa: DTZ007 - only its form is of interest
@@ -335,7 +331,7 @@ class Values:
             time = datetime.strptime(raw, format_) if format_ else datetime.fromisoformat(raw)  # noqa: DTZ007
         except ValueError:
             expected = f"a time like {format_}" if format_ else "an RFC 3339 time with offset"
-            form = next((form for form in DATES if is_time(raw, form)), "%d.%m.%Y %H:%M")
+            form = next((form for form in DATES if _is_time(raw, form)), "%d.%m.%Y %H:%M")
             hint = f'state how times are written, for instance `date = "{form}"` under `[read]`'
             raise CellError(expected, code="import.row" if format_ else "record.value", hint=hint) from None
         if time.tzinfo is not None:

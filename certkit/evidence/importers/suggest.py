@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from certkit import canonical
 from certkit.evidence.expressions import shell, spelled, success_test
-from certkit.evidence.importers.mapping import DATES, is_time
+from certkit.evidence.importers.mapping import DATES
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
 from certkit.evidence.importers.records import agent_rank, paths
 from certkit.evidence.reading.columns import KINDS
@@ -189,7 +190,7 @@ class Suggestion:
         """Return record field → path of the column where name and values agree."""
         proposed: dict[str, tuple[str, ...]] = {}
         wanted = [field for field in FIELDS if field not in self.filled]
-        several = [path for path, column in self.columns.items() if len(_dates(column)) > 1]
+        several = [path for path, column in self.columns.items() if len(_forms(column)) > 1]
         for field in wanted:
             if fitting := self._fitting(field, _named, proposed, several):
                 proposed[field] = fitting[0]
@@ -221,9 +222,9 @@ class Suggestion:
         chosen = []
         for path in self._fitting(field, lambda *_: True, proposed):
             column, numbers = self.columns[path], all(map(_is_number, self.columns[path].plain()))
-            texts = not (numbers or _times(column) or _dates(column))
+            texts = not (numbers or _forms(column))
             fits = {
-                "started_at": bool(_dates(column)),
+                "started_at": bool(_forms(column)),
                 "outcome": not (numbers or _words(path) & _FAILING),
                 "task_id": texts,
                 "domain": texts and not column.many and column.rows == self.rows,
@@ -245,7 +246,7 @@ class Suggestion:
             folded = {value.casefold() for value in values}
             return bool(values) and not column.many and folded <= words | set(ENUMERATIONS.get(field, ()))
         if kind == "time":
-            return bool(_dates(column) or _times(column))
+            return bool(_forms(column))
         if kind == "string":
             return field != "task_id" or len(column.values) > 1 or self.rows == 1
         return all(value.isdigit() if kind == "integer" else _is_number(value) for value in values)
@@ -367,7 +368,7 @@ class Suggestion:
         begun = (
             [proposed["started_at"]] if "started_at" in proposed else self._candidates("started_at", proposed)
         )
-        dates = _dates(self.columns[begun[0]]) if begun and "started_at" not in self.filled else []
+        forms = _forms(self.columns[begun[0]]) if begun and "started_at" not in self.filled else {}
         yield "[read]"
         if self.options.encoding is not None:
             yield f"encoding = {_quoted(self.options.encoding)}"
@@ -375,11 +376,10 @@ class Suggestion:
             yield "decimal_comma = true"
         if blank:
             yield f"blank = {_quoted(blank)}"
-        if dates:
+        if dates := [form for form in forms if form]:
             either = f"  # or {_quoted(dates[1])}" if len(dates) > 1 else ""
             yield f"{'# ' * ('started_at' not in proposed)}date = {_quoted(dates[0])}{either}"
-        times = _times(self.columns[proposed["started_at"]]) if "started_at" in proposed else []
-        if dates or any(time.tzinfo is None for time in times):
+        if any(forms.values()):
             yield '# timezone = "Europe/Berlin"  # the times have no offset; else they are left out'
         if self.equal:
             yield f'# duplicates = "drop-identical"  # rows that equal an earlier row: {self.equal:,}'
@@ -437,18 +437,14 @@ def _synonyms(field: str) -> dict[str, frozenset[str]]:
     return WORDS if field == "outcome" else {}
 
 
-def _dates(column: Column) -> list[str]:
-    return [
-        form for form in DATES if column.plain() and all(is_time(value, form) for value in column.plain())
-    ]
-
-
-def _times(column: Column) -> list[datetime]:
-    """Return the values as times of ISO 8601; nothing where one is none."""
-    try:
-        return [datetime.fromisoformat(value) for value in column.plain()]
-    except ValueError:
-        return []
+def _forms(column: Column) -> dict[str, bool]:
+    """Return how the values can be read as times, "" for ISO 8601, and whether a time lacks an offset."""
+    forms, values = {}, column.plain()
+    for form in ("", *DATES) if values else ():
+        with suppress(ValueError):  # the times may have no offset
+            times = [datetime.strptime(v, form) if form else datetime.fromisoformat(v) for v in values]  # noqa: DTZ007
+            forms[form] = any(time.tzinfo is None for time in times)
+    return {"": forms[""]} if "" in forms else forms
 
 
 def _is_number(value: str) -> bool:
