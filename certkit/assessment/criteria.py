@@ -152,24 +152,17 @@ class Attained(Part, frozen=True, kw_only=True):
     tier: Count
 
 
-class Readings(Part, frozen=True, kw_only=True):
-    """The tier by each reading, 0 for none."""
-
-    table: Count
-    bounded: Count
-
-
 class Verdict(Part, frozen=True, kw_only=True):
     """The tier whose criteria are met by the deciding reading, the status of the tier asked for, and why.
 
-    `table` and `bounded` are the tiers attained under each reading, as in `readings`. In `binding` the worst
-    row is first.
+    `readings` has the tier of each reading, as `table` and `bounded` have. In `binding` the worst row is
+    first.
     """
 
     tier: Count
     required_tier: Positive
     status: TierStatus
-    readings: Readings
+    readings: Mapping[Reading, Count]
     decides: Reading
     challenges: Annotated[
         tuple[Challenge, ...],
@@ -329,7 +322,7 @@ def verdict(
         tier=tier,
         required_tier=required_tier,
         status=judged[str(required_tier)].status,
-        readings=Readings(table=table, bounded=bounded),
+        readings={"table": table, "bounded": bounded},
         decides=profile.reading,
         table=Attained(tier=table),
         bounded=Attained(tier=bounded),

@@ -191,9 +191,8 @@ def _post(url: str, asking: Asking, text: str) -> Any:
     """Ask an endpoint that speaks OpenAI's chat completions."""
     messages = [{"role": "user", "content": text}]
     body = canonical.line({"model": asking.model, "temperature": 0, "messages": messages})
-    headers = {"Content-Type": "application/json"}
-    if asking.key:
-        headers["Authorization"] = f"Bearer {asking.key}"
+    key = {"Authorization": f"Bearer {asking.key}"} if asking.key else {}
+    headers = {"Content-Type": "application/json", **key}
     request = urllib.request.Request(f"{url.rstrip('/')}/chat/completions", body, headers)  # noqa: S310
     with urllib.request.build_opener(_NoRedirect).open(request, timeout=asking.timeout) as response:
         sent = canonical.loads(response.read(MAX_OUTPUT + 1), max_bytes=MAX_OUTPUT)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from math import fsum, log2, sqrt
 from operator import mul
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -58,18 +58,21 @@ class Scored(NamedTuple):
     scores: Scores
 
 
+@cache
 def task_weight(design: Fraction, h: Fraction) -> Fraction:
     """Return ω ([NS] eq. 5)."""
     omega = design * (Fraction(85, 100) + Fraction(30, 100) * h)
     return min(max(omega, Fraction(1, 2)), Fraction(3, 2))
 
 
+@cache
 def probe_weight(alpha: float, omega: Fraction, nu: str) -> Fraction:
     """Return w of a probe ([NS] eq. 10), by its weight α and the name of ν."""
     weight = raters.exact(alpha) * omega * raters.NU[nu]
     return min(max(weight, Fraction(1, 10)), Fraction(3))
 
 
+@cache
 def context_risk(position: int, last: int, phase: Phase, variant: Variant) -> Fraction:
     """Return x ([NS] eq. 7), at most .9475; `last` is the largest position of the task."""
     misled = Fraction(variant is Variant.DISTRACTOR, 5)
@@ -80,11 +83,10 @@ def context_risk(position: int, last: int, phase: Phase, variant: Variant) -> Fr
 def entropy(confidence: int) -> Fraction:
     """Return u, the binary entropy of a confidence in thousandths, to billionths ([NS] eq. 6)."""
     c = confidence / _THOUSAND
-    return Fraction(
-        round(_BILLION * (0.0 if c in {0.0, 1.0} else -c * log2(c) - (1 - c) * log2(1 - c))), _BILLION
-    )
+    return Fraction(round(_BILLION * -sum(p * log2(p) for p in (c, 1 - c) if p)), _BILLION)
 
 
+@lru_cache(maxsize=65_536)
 def held(reply: Reading | None, x: Fraction, h: Fraction) -> Scores:
     """Return 1 - ρ of one probe under every score ([NS] eq. 8, 9, 12); None where a term is missing."""
     ten_x = 10 * x
@@ -111,7 +113,8 @@ def held(reply: Reading | None, x: Fraction, h: Fraction) -> Scores:
     return made
 
 
-def mean(weights: Sequence[Fraction], values: Sequence[Fraction | None]) -> Fraction | None:
+@lru_cache(maxsize=65_536)
+def mean(weights: tuple[Fraction, ...], values: tuple[Fraction | None, ...]) -> Fraction | None:
     """Return the mean of values with their weights ([NS] eq. 10, 11).
 
     None where there is no value, or one of them is missing.
@@ -126,13 +129,13 @@ def scored(task: Task, replies: Mapping[Key, Reading], said: Sequence[Annotation
     """Return a task with its scores."""
     h, last = raters.difficulty(task, said), max(probe.position for probe in task.probes)
     omega = task_weight(raters.exact(task.priors.weight), h)
-    weights = [probe_weight(p.weight, omega, raters.validity(task, p, said)) for p in task.probes]
+    weights = tuple(probe_weight(p.weight, omega, raters.validity(task, p, said)) for p in task.probes)
     answers = tuple(replies.get(Key(task.id, probe.id)) for probe in task.probes)
     probes = [
         held(reply, context_risk(probe.position, last, probe.phase, task.variant), h)
         for reply, probe in zip(answers, task.probes, strict=True)
     ]
-    scores = {name: mean(weights, [probe[name] for probe in probes]) for name in probes[0]}
+    scores = {name: mean(weights, tuple(probe[name] for probe in probes)) for name in probes[0]}
     attempt = replies.get(Key(task.id, None))
     scores["success"] = None if attempt is None else Fraction(attempt.verdict is Verdict.MATCH)
     return Scored(task, attempt, answers, omega, scores)
@@ -141,7 +144,7 @@ def scored(task: Task, replies: Mapping[Key, Reading], said: Sequence[Annotation
 def overall(items: Iterable[Scored], name: str) -> Fraction | None:
     """Return the mean of a score over tasks with their weights ω ([NS] eq. 11)."""
     parts = [(item.weight, item.scores[name]) for item in items]
-    return mean([weight for weight, _ in parts], [value for _, value in parts])
+    return mean(tuple(weight for weight, _ in parts), tuple(value for _, value in parts))
 
 
 def _core(items: Sequence[Scored]) -> doc.Core:

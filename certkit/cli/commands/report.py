@@ -40,7 +40,13 @@ def report(
     source: Annotated[
         Path, typer.Argument(metavar="SOURCE", help="A bundle's folder, or a passport.json with --bundle.")
     ],
-    out: Annotated[Path, opt.OUT(help="X.pdf (X.html is written beside it) or X.html, the file to write.")],
+    out: Annotated[
+        Path,
+        opt.OUT(
+            callback=None,
+            help="X.pdf (X.html is written beside it) or X.html, the file to write; with --format, - prints.",
+        ),
+    ],
     force: opt.Force = False,
     given: opt.ContextFile = None,
     kind: Annotated[
@@ -77,7 +83,8 @@ def report(
     if kind is None and out.suffix not in {".pdf", ".html"}:
         raise UsageError("usage.option", f"{out} ends in neither .pdf nor .html", hint="-o safety-case.pdf")
     outputs = (out, out.with_suffix(".html")) if kind is None else (out,)
-    context.check_outputs(*outputs, force=force)
+    printed = kind is not None and out == Path("-")
+    context.check_outputs(*outputs if not printed else (), force=force)
     read = None if given is None else workflow.load_context(given)
     date, bar = context.document_date(), progress()
     tier, name, passport = require_tier or 1, profile or workflow.DEFAULT_PROFILE, None
@@ -113,11 +120,13 @@ def report(
     if kind is None:
         written = _write(drawn, out, force=force)
     else:
-        files.write(out, drawn.export(kind), overwrite=force)
+        if not printed:
+            files.write(out, drawn.export(kind), overwrite=force)
         written = Report(html=None, pdf=None, pdf_missing=None, export=out)
     lines = [f"written: {path}" for path in (written.html, written.pdf, written.export) if path]
     missing = written.pdf_missing
-    emit(written, lines, hints=[f"PDF not made: {missing}", *room.HINTS] if missing else ())
+    screen = drawn.export(kind) if kind is not None and printed else lines
+    emit(written, screen, hints=[f"PDF not made: {missing}", *room.HINTS] if missing else ())
 
 
 def _write(drawn: View, out: Path, *, force: bool) -> Report:

@@ -169,7 +169,7 @@ class _Reader:
         return tasks
 
     def _said(self, name: str, kind: type[Said], questions: set[Key] | None) -> dict[tuple[Any, ...], Said]:
-        """Return the lines about questions, each by what no other line may be about."""
+        """Return the lines about questions, one for each question, of annotations for each kind and rater."""
         said: dict[tuple[Any, ...], Said] = {}
         for number, item in self._lines(name, kind):
             if questions is not None and item.key not in questions:

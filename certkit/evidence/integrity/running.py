@@ -131,9 +131,9 @@ def _held(out: Path, run: records.Run) -> Kept:
         if not data.endswith(b"\n"):
             files.write(path, data[: data.rfind(b"\n") + 1])
     kept = read(out)
-    for field in set(run.__struct_fields__) - {"version"}:
+    for field in run.__struct_fields__:
         held, given = getattr(kept.run, field, None), getattr(run, field)
-        if held != given:
+        if field != "version" and held != given:
             differing = f"holds another run: its {field} is {held}, not {given}"
             raise UsageError("integrity.other-run", differing, where=str(out), hint=_HINT)
     return kept

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from certkit import canonical
 from certkit.assessment.assessing import assess
-from certkit.assessment.criteria import Readings, Status, TierStatus
+from certkit.assessment.criteria import Status, TierStatus
 from certkit.assessment.profile import parse
 from certkit.assessment.words import measure_next, sentence
 from certkit.errors import Exit, UsageError
@@ -124,7 +124,7 @@ def test_a_profile_that_decides_by_bounds_attains_nothing_without_clusters() -> 
     few = structs.replace(evidence, clusters=build.clusters(build.dealt(evidence.cells, 2)))
     found = assess(few, build.facts(), profile)
     assert found.exit_code is Exit.INSUFFICIENT
-    assert found.verdict.readings == Readings(table=0, bounded=0)
+    assert found.verdict.readings == {"table": 0, "bounded": 0}
     rows = {row.id: row.bounded for row in found.criteria if row.tier == 1 and row.bounded}
     assert rows["r_op"].bound is None
     assert rows["r_op"].reason == ("8 families of tasks; Tier 1 takes at least 10")
