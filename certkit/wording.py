@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 UNDECLARED: Final = (
-    "nothing says that the tasks are independent: give every record a cluster_id, or declare"
-    " protocol.tasks_independent"
+    "nothing says that the tasks are independent: give every record a cluster_id, or import the log again"
+    " with --independent-tasks"
 )
 """Why the bounded reading judges no row."""
 

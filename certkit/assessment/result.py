@@ -169,6 +169,9 @@ class Baseline(Part, frozen=True, kw_only=True):
     passport: Text
     result: Annotated[Text, Meta(description="as certkit drift says it")]
     worse: tuple[Text, ...]
+    agents: Annotated[
+        tuple[Text, ...], Meta(description="of the passport and of the bundle, where they are two")
+    ] = ()
 
 
 class AssessmentDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:assessment:v1"):

@@ -31,6 +31,13 @@ def mix(text: str) -> dict[str, float]:
         raise typer.BadParameter(message, param_hint="--fault-mix") from None
 
 
+def _named(path: Path | None) -> Path | None:
+    """Refuse ``-``, which elsewhere means standard output and here would be a file of that name."""
+    if path == Path("-"):
+        raise typer.BadParameter("'-' is the name of no file")
+    return path
+
+
 AGENT: Final = partial(typer.Option, "--agent", help="The name of the agent.")
 AGENT_VERSION: Final = partial(typer.Option, "--agent-version", help="The agent's version.")
 MOMENT: Final = partial(typer.Option, metavar="TIME", parser=moment)
@@ -62,7 +69,9 @@ LOG_KEY: Final = partial(
 )
 CONDITION: Final = partial(typer.Option, "--condition", help="The condition of runs.")
 NAME: Final = partial(typer.Option, "--name", help="The name.")
-OUT: Final = partial(typer.Option, "-o", "--out", help="The file to write. Default: standard output.")
+OUT: Final = partial(
+    typer.Option, "-o", "--out", callback=_named, help="The file to write. Default: standard output."
+)
 PROFILE: Final = partial(
     typer.Option,
     "-p",

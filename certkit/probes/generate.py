@@ -93,6 +93,7 @@ class Story:
     def __init__(self, family: records.Family, draw: Draw, shape: records.Priors) -> None:
         texts = stock()[family]
         self._draw, self._shape = draw, shape
+        self._fields: dict[int, dict[str, Any]] = {}  # what may stand in braces, for every row
         self.plan = stock() | texts | draw.some("setting", texts["settings"], 1)[0]
         self._columns = {name: self._column(name, key) for name, key in self.plan["draw"].items()}
         self._columns |= {name: self.plan[key] for name, key in self.plan.get("fixed", {}).items()}
@@ -140,13 +141,16 @@ class Story:
 
     def _filled(self, text: str, row: int) -> str:
         """Return a text with what stands in braces put in: of a row, or of the row that a number names."""
+        if row in self._fields:
+            return text.format_map(self._fields[row])
         columns = self._columns.items()
         fields = {
             f"{name}{place}": item
             for name, items in columns
             for place, item in enumerate(items[: self._shape.options])
         }
-        return text.format_map(self.plan | fields | {name: items[row] for name, items in columns})
+        self._fields[row] = self.plan | fields | {name: items[row] for name, items in columns}
+        return text.format_map(self._fields[row])
 
     def _sentence(self, key: str, row: int) -> Sentence:
         text, *facts = (self._filled(item, row) for item in self.plan[key])
@@ -184,6 +188,7 @@ class Story:
             text = f"Supervisor: {people[a]} and {people[b]} trade; {where}."
             yield Sentence(text, tuple(["supervisor", name, "post", post] for name, post in placed))
         self._columns["place"] = list(dict.fromkeys((at[1], posts[0], *posts)))
+        self._fields.clear()
 
     def _question(self, kind: records.Kind, prompt: str, option: str, ask: str) -> dict[str, Any]:
         """Return the fields of a question, its answer looked up and its options in drawn order."""

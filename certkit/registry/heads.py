@@ -23,6 +23,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from contextlib import ExitStack, closing, contextmanager, suppress
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from certkit import files
@@ -188,7 +189,7 @@ def _is_there(path: Path) -> bool:
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
     if not store.has_schema(connection, DDL):
-        raise _unreadable("holds other tables than this version of certkit writes", str(path))
+        raise _unreadable("holds other tables: another version of certkit wrote it", str(path))
 
 
 def _note(connection: sqlite3.Connection, keys: Sequence[VerifierKey]) -> bytes | None:
@@ -212,9 +213,11 @@ def _is_by(note: bytes, key: VerifierKey) -> bool:
 def _unreadable(message: str, where: str | None = None) -> InputError:
     # Where the file itself is at fault, what to do is the user's choice alone: only they know if a log that
     # it knew was ever put back.
+    away = "move it away" if where is None else f"mv {quote(where)} {quote(f'{where}.old')}"
     return InputError(
         "registry.heads",
         message,
         where=where,
-        hint="without it a restored backup could fork a log; see 'Heads' in the reference of the registry",
+        hint=f"{away}\nthat forgets which checkpoints were seen, so that a restored backup could fork a log:"
+        " first audit each registry with a checkpoint that you kept, certkit registry audit DIR --since FILE",
     )

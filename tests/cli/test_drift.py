@@ -107,7 +107,7 @@ def test_a_changed_component_is_named(made: Made, tmp_path: Path) -> None:
     done = certkit("drift", made.old, root)
     assert done.code == 5
     assert done.out.startswith("IDENTITY_CHANGED: ")
-    assert "  agent: -/simulated-agent 1.0.0 -> -/simulated-agent 2.0.0\n" in done.out
+    assert "  version: 1.0.0 -> 2.0.0\n" in done.out
     assert "  model: nothing -> bigger not pinned\n" in done.out
 
 

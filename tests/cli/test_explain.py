@@ -36,7 +36,10 @@ TRACE = "sha256:" + "0" * 64
     [
         ("r_op", ("criterion", "[26] eq. 2", "over fault runs", "Tier 2 of hb-eval-2026  > 80 %")),
         ("gap", ("metric", "record both nominal runs and runs under faults")),
-        ("unsealed", ("finding", "warning")),
+        ("unsealed", ("finding", "warning\n")),
+        ("attacks-left-out", ("serious at most: the text says when it is less",)),
+        ("Bounded reading", ("word", "bound")),
+        ("partial", ("word", "no value is shown")),
         ("fault_step", ("column",)),
         ("Confidence in success (posterior)", ("posterior is a criterion", "1 - 0.6 ** 8 = 0.983")),
         ("Operational reliability", ("r_op is a criterion",)),
@@ -82,6 +85,7 @@ def test_every_error_exits_as_its_page_says() -> None:
 def test_an_unknown_name_brings_the_nearest() -> None:
     done = certkit("explain", "rop")
     assert (done.code, "hint: certkit explain r_op\n" in done.err) == (2, True)
+    assert "hint: certkit explain " not in certkit("explain", "weather").err  # nothing is near
 
 
 def test_the_worst_runs_come_first(tmp_path: Path) -> None:
@@ -132,6 +136,10 @@ def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) 
         assert f"Baseline: {said}" in " ".join(done.out.split())
         told = certkit("assess", tmp_path / bundle, "--baseline", baseline, "--json").document["baseline"]
         assert (told["result"], bool(told["worse"])) == (said.partition(",")[0], code == 5)
+    other = certkit("simulate", "-o", tmp_path / "other", "--seed", 1, "--agent", "courier", "-q")
+    assert other.code == 0
+    said = "The baseline is of another agent: simulated-agent 1.0.0, this is courier 1.0.0 Baseline: "
+    assert said in " ".join(certkit("assess", tmp_path / "other", "--baseline", baseline).out.split())
     assert baseline.read_bytes() == before
     document = canonical.loads(before)
     payload = canonical.loads(base64.b64decode(document["dsseEnvelope"]["payload"]))

@@ -143,9 +143,11 @@ def _identity(old: Snapshot, new: Snapshot) -> tuple[Change, ...]:
     if old.identity == new.identity:
         return ()
     changes = []
-    if (old.lineage, old.version) != (new.lineage, new.version):
+    if old.lineage != new.lineage:
         sides = (f"{side.lineage} {side.version}" for side in (old, new))
         changes.append(Change(role="agent", old=next(sides), new=next(sides)))
+    elif old.version != new.version:
+        changes.append(Change(role="version", old=old.version, new=new.version))
     roles = dict.fromkeys(part.role for part in (*old.components, *new.components))
     for role in roles:
         changes += _parts(role, _of_role(old, role), _of_role(new, role))

@@ -302,6 +302,6 @@ def _undeclared(judged: Judged) -> Iterator[Finding]:
         yield finding(
             "undeclared-independence",
             "the bounded reading judges no row, since nothing says that the tasks are independent: where they"
-            " share no template, site or document, state protocol.tasks_independent: true in bundle.json;"
+            " share no template, site or document, import the log again with --independent-tasks;"
             " else give every record the cluster_id of its family",
         )

@@ -113,7 +113,8 @@ def held(reply: Reading | None, x: Fraction, h: Fraction) -> Scores:
     return made
 
 
-def mean(weights: Sequence[Fraction], values: Sequence[Fraction | None]) -> Fraction | None:
+@lru_cache(maxsize=65_536)
+def mean(weights: tuple[Fraction, ...], values: tuple[Fraction | None, ...]) -> Fraction | None:
     """Return the mean of values with their weights ([NS] eq. 10, 11).
 
     None where there is no value, or one of them is missing.
@@ -128,13 +129,13 @@ def scored(task: Task, replies: Mapping[Key, Reading], said: Sequence[Annotation
     """Return a task with its scores."""
     h, last = raters.difficulty(task, said), max(probe.position for probe in task.probes)
     omega = task_weight(raters.exact(task.priors.weight), h)
-    weights = [probe_weight(p.weight, omega, raters.validity(task, p, said)) for p in task.probes]
+    weights = tuple(probe_weight(p.weight, omega, raters.validity(task, p, said)) for p in task.probes)
     answers = tuple(replies.get(Key(task.id, probe.id)) for probe in task.probes)
     probes = [
         held(reply, context_risk(probe.position, last, probe.phase, task.variant), h)
         for reply, probe in zip(answers, task.probes, strict=True)
     ]
-    scores = {name: mean(weights, [probe[name] for probe in probes]) for name in probes[0]}
+    scores = {name: mean(weights, tuple(probe[name] for probe in probes)) for name in probes[0]}
     attempt = replies.get(Key(task.id, None))
     scores["success"] = None if attempt is None else Fraction(attempt.verdict is Verdict.MATCH)
     return Scored(task, attempt, answers, omega, scores)
@@ -143,7 +144,7 @@ def scored(task: Task, replies: Mapping[Key, Reading], said: Sequence[Annotation
 def overall(items: Iterable[Scored], name: str) -> Fraction | None:
     """Return the mean of a score over tasks with their weights ω ([NS] eq. 11)."""
     parts = [(item.weight, item.scores[name]) for item in items]
-    return mean([weight for weight, _ in parts], [value for _, value in parts])
+    return mean(tuple(weight for weight, _ in parts), tuple(value for _, value in parts))
 
 
 def _core(items: Sequence[Scored]) -> doc.Core:

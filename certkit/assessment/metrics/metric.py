@@ -7,6 +7,7 @@ to be equal; only `csi` and `posterior` are floating point numbers. A metric wit
 
 from __future__ import annotations
 
+from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
@@ -124,8 +125,15 @@ def _number(value: Value, unit: Unit, digits: int) -> str:
         if value > 1 - least:
             return f"> {1 - least:.{digits}f}"
         return f"< {least:.{digits}f}" if value < least else f"{float(value):.{digits}f}"
-    scale = 100 if unit is Unit.FRACTION else 1
-    return f"{scale * float(value):.{digits}f}" + _SUFFIX.get(unit, "")
+    return rounded(value, digits, scale=100 if unit is Unit.FRACTION else 1) + _SUFFIX.get(unit, "")
+
+
+def rounded(value: Value, digits: int, *, scale: int = 1) -> str:
+    """Return `scale` times a number with so many decimals: a half in its decimal form goes to the even digit.
+
+    So 726 of 800 is 0.908 and 90.8 %, whatever a double makes of 0.9075.
+    """
+    return f"{scale * Decimal(repr(float(value))):.{digits}f}"
 
 
 def asked(operator: str, threshold: Value, unit: Unit) -> str:

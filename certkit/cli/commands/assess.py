@@ -90,4 +90,6 @@ def _compared(baseline: Path, bundles: Sequence[Path]) -> Baseline:
     except NegativeError as failure:  # a passport that contradicts itself: no verdict on the bundle
         raise InputError(failure.code, failure.message, where=failure.where, hint=failure.hint) from None
     worse = tuple(row.name for row in drift.behaviour if row.flagged)
-    return Baseline(passport=str(baseline), result=drift.result, worse=worse)
+    pairs = ((item.old or "", item.new or "") for item in drift.identity if item.role == "agent")
+    agents = tuple(name.removeprefix("-/") for name in next(pairs, ()))  # no provider is stated
+    return Baseline(passport=str(baseline), result=drift.result, worse=worse, agents=agents)

@@ -12,7 +12,7 @@ from certkit import wording, workflow
 from certkit.assessment.compare.words import ALPHA, change, figure, signed
 from certkit.assessment.drift.rows import LEAST
 from certkit.assessment.metrics.catalogue import Unit, named
-from certkit.assessment.metrics.metric import shown
+from certkit.assessment.metrics.metric import rounded, shown
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold, progress
@@ -251,5 +251,5 @@ def _rows_of_drift(drift: Drift) -> Iterator[str]:
 
 
 def _cell(value: float | None, tasks: int) -> str:
-    shown = "-" if value is None else f"{value:.3f}"
+    shown = "-" if value is None else rounded(value, 3)
     return f"{shown:>{_VALUE}}{tasks:>{_RUNS},}"

@@ -14,10 +14,12 @@ from msgspec import Meta
 
 from certkit import report
 from certkit._version import __version__
+from certkit.cli.context import heads_path
 from certkit.cli.emit import emit, fold
 from certkit.cli.settings import SETTINGS, from_file
 from certkit.document import Document, Part, Text
-from certkit.errors import Exit
+from certkit.errors import Exit, InputError
+from certkit.registry.heads import remembered
 
 
 class InForce(Part, frozen=True, kw_only=True):
@@ -35,6 +37,7 @@ class Doctor(Document, frozen=True, kw_only=True, tag="urn:certkit:doctor:v1"):
     python: Text
     missing: Annotated[Sequence[Text], Meta(description="packages that certkit needs, and are not here")]
     pdf_missing: Annotated[Text | None, Meta(description="why reports are made as HTML alone")]
+    heads: Annotated[Text | None, Meta(description="why the file of remembered checkpoints cannot be read")]
     settings: Annotated[Sequence[InForce], Meta(description="every setting, with where its value comes from")]
 
     @property
@@ -44,7 +47,7 @@ class Doctor(Document, frozen=True, kw_only=True, tag="urn:certkit:doctor:v1"):
 
 
 def doctor() -> None:
-    """Look at what this machine has and lacks: packages, what makes a PDF, settings.
+    """Look at what this machine has and lacks: packages, what makes a PDF, remembered checkpoints, settings.
 
     Exit code 0: everything that certkit needs is here; a missing Pango only means that no PDF is made,
     and the lines to install it are printed. 1: something that it cannot do without is not. Below stand the
@@ -52,20 +55,28 @@ def doctor() -> None:
 
     Example: certkit doctor
     """
+    heads, way_out = None, ""
+    try:
+        remembered(heads_path())
+    except InputError as failure:
+        heads, way_out = str(failure), failure.hint or ""
     state = Doctor(
         certkit=__version__,
         python=platform.python_version(),
         missing=_missing(),
         pdf_missing=report.pdf_missing(),
+        heads=heads,
         settings=list(_in_force()),
     )
-    emit(state, _screen(state), hints=report.HINTS if state.pdf_missing else ())
+    emit(state, _screen(state), hints=[*way_out.splitlines(), *(report.HINTS if state.pdf_missing else ())])
 
 
 def _screen(state: Doctor) -> Iterator[str]:
     yield f"certkit {state.certkit}, Python {state.python}, {platform.platform(terse=True)}"
     yield from (f"missing: pip install {name}" for name in state.missing)
     yield from fold(f"PDF: {state.pdf_missing or 'Pango, HarfBuzz and the font of reports are here'}")
+    if state.heads:
+        yield from fold(state.heads)
     yield ""
     for item in state.settings:
         yield f"{item.name:<14}{item.value!s:<24}{item.source}"

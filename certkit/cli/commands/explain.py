@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import typer
 from msgspec import structs
 
-from certkit import workflow
+from certkit import resources, toml, workflow
 from certkit.assessment.findings.findings import MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
@@ -22,16 +22,23 @@ from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.records.record import Condition, Outcome
 from certkit.evidence.records.schema import record_schema
 from certkit.evidence.summary.runs import Runs, worst_runs
+from certkit.passport.payload import GRADED
 from certkit.wording import many
 
 _SHOWN: Final = 40
+_WORDS: Final[dict[str, str]] = toml.loads(
+    resources.path("templates", "words.toml").read_text(encoding="utf-8"),
+    code="internal.bug",
+    where="words.toml",
+)
+"""The words of the screens, with what each means."""
 
 
 class Explanation(Document, frozen=True, kw_only=True, tag="urn:certkit:explanation:v1"):
     """What a name of certkit means."""
 
     name: Text
-    kind: Literal["criterion", "metric", "finding", "column"]
+    kind: Literal["criterion", "metric", "finding", "column", "word"]
     text: Text
     facts: Mapping[str, Text]
 
@@ -54,7 +61,7 @@ class RunList(Document, frozen=True, kw_only=True, tag="urn:certkit:runs:v1"):
 
 def explain(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A metric, criterion, finding or column of records.")
+        str, typer.Argument(metavar="NAME", help="A metric, criterion, finding, column or word of a screen.")
     ],
     profile: opt.ProfileName = "hb-eval-2026",
 ) -> None:
@@ -69,7 +76,7 @@ def explain(
     # A name that is copied from a screen may have its id behind it, in brackets.
     said = re.sub(r"^.*[(\[]([\w.-]+)[)\]]$", r"\1", name.strip(" †")).casefold()
     if said not in spelled:
-        near = get_close_matches(name, names, n=1, cutoff=0.5)
+        near = get_close_matches(name, names, n=1, cutoff=0.75)
         raise UsageError(
             "usage.option",
             f"certkit knows no {name[:80]!r}",
@@ -83,9 +90,8 @@ def known(profile: str) -> dict[str, Explanation]:
     """Return everything that has a name; where several have it, the later kind below."""
     columns = record_schema()["properties"]
     names = {name: _told(name, "column", body["description"]) for name, body in columns.items()}
-    names |= {
-        name: _told(name, "finding", text, severity=str(SEVERITY[name])) for name, text in MEANING.items()
-    }
+    names |= {name: _told(name, "finding", text, severity=_severity(name)) for name, text in MEANING.items()}
+    names |= {name: _told(name, "word", text) for name, text in _WORDS.items()}
     names |= {name: _metric(name, name, "metric") for name in CATALOGUE}
     judged = workflow.load_profile(profile)
     for row in judged.criteria:
@@ -97,6 +103,10 @@ def known(profile: str) -> dict[str, Explanation]:
         }
         names[row.id] = _metric(row.id, row.metric, "criterion", **tiers)
     return names
+
+
+def _severity(code: str) -> str:
+    return f"{SEVERITY[code]} at most: the text says when it is less" if code in GRADED else SEVERITY[code]
 
 
 def _told(name: str, kind: Any, text: str, **facts: str) -> Explanation:
@@ -119,7 +129,7 @@ def _explained(told: Explanation) -> Iterator[str]:
     for label, text in told.facts.items():
         yield from entry(label, text, width)
     if told.kind in {"criterion", "metric"}:
-        yield "The runs behind it: certkit runs BUNDLE --failed"
+        yield "Runs: certkit runs BUNDLE; --condition, --domain and --failed choose among them"
 
 
 def runs(

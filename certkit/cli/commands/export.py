@@ -216,7 +216,8 @@ def _table(predicate: Predicate) -> Iterator[Line]:
         value = "partial" if row.state == "partial" else value
         bound = _number(row, at.bounded.bound) if at and at.bounded else ""
         asked = [_asked(row.tiers.get(tier)) for tier in tiers]
-        rows.append(Cells(row.id, row.metric, value, bound, row.n, asked))
+        by_tier = [_number(row, at.value) for tier in tiers if (at := row.tiers.get(tier)) and at.value]
+        rows.append(Cells(row.id, row.metric, value, bound, row.n, asked, by_tier))
     yield from table(rows, tiers, reading=predicate.assessment.profile.reading, bound_tier=decisive)
     provisional = [row.id for row in predicate.criteria if row.provisional]
     if provisional:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,7 +16,9 @@ from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold, progress, warn
 from certkit.document import Document, GivenPath, Text
 from certkit.errors import Exit, UsageError
+from certkit.report.argument.challenges import CLOSED_BY
 from certkit.report.argument.skeleton import ContextInit, ContextLint, blanks, skeleton, to_close, unfilled
+from certkit.wording import listed
 from certkit.workflow.verifying import MAX_PASSPORT
 
 if TYPE_CHECKING:
@@ -37,7 +40,13 @@ def report(
     source: Annotated[
         Path, typer.Argument(metavar="SOURCE", help="A bundle's folder, or a passport.json with --bundle.")
     ],
-    out: Annotated[Path, opt.OUT(help="X.pdf (X.html is written beside it) or X.html, the file to write.")],
+    out: Annotated[
+        Path,
+        opt.OUT(
+            callback=None,
+            help="X.pdf (X.html is written beside it) or X.html, the file to write; with --format, - prints.",
+        ),
+    ],
     force: opt.Force = False,
     given: opt.ContextFile = None,
     kind: Annotated[
@@ -74,7 +83,8 @@ def report(
     if kind is None and out.suffix not in {".pdf", ".html"}:
         raise UsageError("usage.option", f"{out} ends in neither .pdf nor .html", hint="-o safety-case.pdf")
     outputs = (out, out.with_suffix(".html")) if kind is None else (out,)
-    context.check_outputs(*outputs, force=force)
+    printed = kind is not None and out == Path("-")
+    context.check_outputs(*outputs if not printed else (), force=force)
     read = None if given is None else workflow.load_context(given)
     date, bar = context.document_date(), progress()
     tier, name, passport = require_tier or 1, profile or workflow.DEFAULT_PROFILE, None
@@ -110,11 +120,13 @@ def report(
     if kind is None:
         written = _write(drawn, out, force=force)
     else:
-        files.write(out, drawn.export(kind), overwrite=force)
+        if not printed:
+            files.write(out, drawn.export(kind), overwrite=force)
         written = Report(html=None, pdf=None, pdf_missing=None, export=out)
     lines = [f"written: {path}" for path in (written.html, written.pdf, written.export) if path]
     missing = written.pdf_missing
-    emit(written, lines, hints=[f"PDF not made: {missing}", *room.HINTS] if missing else ())
+    screen = drawn.export(kind) if kind is not None and printed else lines
+    emit(written, screen, hints=[f"PDF not made: {missing}", *room.HINTS] if missing else ())
 
 
 def _write(drawn: View, out: Path, *, force: bool) -> Report:
@@ -156,16 +168,19 @@ def init(
     ).case
     old = None if earlier is None else workflow.load_context(earlier).context
     files.write(out, canonical.pretty(skeleton(case, earlier=old)).encode(), overwrite=force)
-    document = ContextInit(context=out, challenges=to_close(case))
+    document = ContextInit(context=out, tested=tuple(sorted(case.tested)), challenges=to_close(case))
     emit(document, _opened(document))
 
 
 def _opened(document: ContextInit) -> Iterator[str]:
     yield f"written: {document.context}"
+    tested = listed(document.tested) if document.tested else "none"
+    yield from fold(f"domains with runs under faults: {tested}; name yours in operating_domain.domains")
     yield f"{len(document.challenges)} challenges are open:"
-    for item in document.challenges:
-        yield from fold(f"{item.text} [{item.code}, against {item.target}]", first="  ", rest="    ")
-        yield from fold(f"closed by: {item.closed_by}", first="    ", rest="      ")
+    for kind, items in groupby(document.challenges, key=lambda item: item.kind):
+        yield from fold(f"{kind}, closed by {CLOSED_BY[kind]}:", first="  ", rest="    ")
+        for item in items:
+            yield from fold(f"{item.text} [{item.code}, against {item.target}]", first="    ", rest="      ")
 
 
 def lint(

@@ -7,7 +7,8 @@ take their place.
 from __future__ import annotations
 
 import re
-from shlex import quote
+from pathlib import Path
+from shlex import quote, split
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ from rich.text import Text
 from certkit.assessment.criteria import Status, TierStatus
 from certkit.assessment.findings.findings import Severity
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit, named
-from certkit.assessment.metrics.metric import State, asked, shown
+from certkit.assessment.metrics.metric import State, asked, rounded, shown
 from certkit.assessment.words import fragile, levels, measure_next, of_judge, open_rows, sentence, serious
 from certkit.cli.emit import WIDTH, fold
 from certkit.cli.views.table import Asked, Cells, digits, table
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _ANSWER: Final = 8
 DRIFT: Final = {"DRIFTED", "IDENTITY_CHANGED"}
+_BASELINE: Final = {"UNDERPOWERED": "too few runs to exclude a loss", "NOT_COMPARABLE": "not comparable"}
 _TIER_STYLE: Final = {TierStatus.MET: "bold green", TierStatus.NOT_MET: "bold red"}
 _SEVERITY_STYLE: Final = {Severity.WARNING: "yellow", Severity.INFO: "dim"}
 
@@ -81,7 +83,8 @@ def _answer(
 ) -> Iterator[Line]:
     """Print who succeeds how often, the tiers, what challenges them, the decisive row, and what to do.
 
-    At most `_ANSWER` lines: what is longer is cut, and stands in full below the table.
+    At most `_ANSWER` lines, a command that takes two counted as one: what is longer is cut, and stands in
+    full below the table.
     """
     manifest = assessment.facts.manifest
     specimen = ""
@@ -97,16 +100,19 @@ def _answer(
         *_short(sentence(assessment), 2, reached),
     ]
     if baseline is not None:
+        if baseline.agents:
+            lines += _short("The baseline is of another agent: {}, this is {}".format(*baseline.agents))
+        result = _BASELINE.get(baseline.result, baseline.result)
         worse = f", worse in {_first(baseline.worse)}" if baseline.worse else ""
-        lines += _short(f"Baseline: {baseline.result}{worse} (signature not checked): {baseline.passport}")
-    todo = []
+        lines += _short(f"Baseline: {result}{worse} (signature not checked): {baseline.passport}")
+    room, todo = _ANSWER - len(lines), []
     if place is not None:
         command, rest = _next_command(assessment, place, options)
         if baseline is not None and baseline.result in DRIFT:
             command, rest = f"certkit drift {quote(baseline.passport)} {place}", ""
         line = f"Next: {command} {rest}".rstrip()
         todo = [f"Next: {command} \\", f"  {rest}"] if rest and len(line) > WIDTH else [line]
-    room = _ANSWER - len(lines) - len(todo)
+        room -= 1
     if baseline is None and room > 0:
         for row, told in zip(open_rows(assessment)[:1], measure_next(assessment), strict=False):
             advice = told.partition(": ")[2]
@@ -183,12 +189,11 @@ def _next_command(assessment: Assessment, place: str, options: Mapping[str, str]
         return f"certkit issue {place}", f"{under}{tier}{context}--key KEY.pem --issuer NAME -o issued"
     rows = open_rows(assessment)
     if not pooled and any(row.deciding(assessment.profile.reading) is Status.NOT_MET for row in rows):
-        return f"certkit report {place}", f"{under}{tier}{context}-o safety-case.html"
+        page = quote(f"{Path(split(place)[0]).resolve().name}.html")
+        return f"certkit report {place}", f"{under}{tier}{context}-o {page}"
     r_op = next((row for row in rows if row.metric.id == "r_op"), None)
-    if r_op is not None and r_op.threshold is not None:
-        least = float(r_op.threshold) + (1 - float(r_op.threshold)) / 4
-        expected = min(max(float(r_op.value or 0), least), 0.99)
-        return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={expected:.2f}"
+    if r_op is not None and r_op.threshold is not None and (seen := float(r_op.value or 0)) > r_op.threshold:
+        return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={seen:.4g}"
     lacking = [row.metric.id for row in rows if pooled or not row.metric.blocked]
     return (
         (f"certkit explain {lacking[0]}", under.rstrip())
@@ -227,15 +232,15 @@ def _table(assessment: Assessment) -> Iterator[Line]:
             for item in at_tiers
         ]
         bound = "" if row.bounded is None else _digits(row.bounded.bound, row.metric)
-        rows.append(Cells(name, row.metric.id, _value(row), bound, row.metric.n, asked))
+        by_tier = (
+            [] if row.metric.by_tier is None else [_digits(item.value, item.metric) for item in at_tiers]
+        )
+        rows.append(Cells(name, row.metric.id, _value(row, at_tiers), bound, row.metric.n, asked, by_tier))
     yield from table(rows, profile.tier_numbers, reading=profile.reading, bound_tier=next_tier)
     for at_tiers in groups.values():
         bounded = at_tiers[0].bounded
         if bounded is not None and bounded.rests_on and at_tiers[0].metric.id in {"csi", "csi_windowed"}:
             yield from _wrapped(f"{at_tiers[0].id} by bounds: {bounded.rests_on}", style="dim")
-        if at_tiers[0].metric.by_tier is not None:
-            values = ", ".join(_digits(row.metric.at(row.tier), row.metric) for row in at_tiers)
-            yield from _wrapped(f"{at_tiers[0].id} by tier: {values}", style="dim")
     provisional = [name for name, at_tiers in groups.items() if at_tiers[0].criterion.provisional]
     if provisional:
         yield from _wrapped(f"provisional in the source: {', '.join(provisional)}", style="dim")
@@ -248,15 +253,15 @@ def _threshold(row: Row) -> float | bool | None:
     return True if row.metric.unit is Unit.BOOLEAN else float(row.threshold)
 
 
-def _value(row: Row) -> str:
+def _value(row: Row, at_tiers: Sequence[Row]) -> str:
     # The mean of some eligible runs would read as if it were the mean of all.
-    return "partial" if row.metric.state is State.PARTIAL else _digits(row.metric.at(row.tier), row.metric)
+    thresholds = [item.threshold for item in at_tiers if item.threshold is not None]
+    return "partial" if row.metric.state is State.PARTIAL else _digits(row.value, row.metric, thresholds)
 
 
-def _digits(value: Value | None, metric: Metric) -> str:
-    if value is not None:
-        value = bool(value) if metric.unit is Unit.BOOLEAN else float(value)
-    return digits(value, probability=metric.by_tier is not None)
+def _digits(value: Value | None, metric: Metric, beside: Sequence[Value] = ()) -> str:
+    told = bool(value) if value is not None and metric.unit is Unit.BOOLEAN else value
+    return digits(told, probability=metric.by_tier is not None, beside=beside)
 
 
 def _section(title: str, items: Sequence[str]) -> Iterator[Line]:
@@ -322,7 +327,7 @@ def show_bundles(bundles: Sequence[BundleResult]) -> Iterator[Line]:
     yield f"Pooled from {len(bundles)} bundles, each alone:"
     yield f"  {'':>3} {'period':<24}{'records':>9}{'under faults':>17}{'rate':>7}  {'table':<8}bounded"
     for number, bundle in enumerate(bundles, 1):
-        rate = f"{bundle.successes / bundle.fault_runs:.3f}" if bundle.fault_runs else "-"
+        rate = rounded(bundle.successes / bundle.fault_runs, 3) if bundle.fault_runs else "-"
         counts = f"{bundle.successes:,} of {bundle.fault_runs:,}"
         yield (
             f"  {number:>3} {_period(bundle):<24}{bundle.records:>9,}{counts:>17}{rate:>7}"

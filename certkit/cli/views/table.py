@@ -11,22 +11,26 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rich.text import Text
 
 from certkit.assessment.metrics.catalogue import CATALOGUE
+from certkit.assessment.metrics.metric import rounded
 from certkit.cli.emit import WIDTH, cut, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from certkit.assessment.metrics.metric import Value
     from certkit.cli.emit import Line
 
 _MARKS: Final = {
     "met": ("✓", "green"),
     "not_met": ("✗", "bold red"),
     "insufficient": ("?", "yellow"),
-    "not_tested": ("–", "yellow"),
+    "not_tested": ("–", "dim"),
 }
 _LEGEND: Final = "{} met, {} not met, {} insufficient evidence, {} not tested"
 _SIGNS: Final = {">=": "≥", "<=": "≤", "is": ""}
 _VALUE, _BOUND, _COUNT, _TIER = 8, 8, 6, 8
+_MOST: Final = 5
+"""Decimals that fit."""
 _THOUSANDS: Final = 10_000
 
 
@@ -40,7 +44,10 @@ class Asked(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """A criterion: its id and metric, its value and bound in digits, its runs, and what each tier asks."""
+    """A criterion: its id and metric, its value and bound in digits, its runs, and what each tier asks.
+
+    Where the value differs from tier to tier, `by_tier` holds those of all tiers, shown below the table.
+    """
 
     id: str
     metric: str
@@ -48,12 +55,16 @@ class Cells(NamedTuple):
     bound: str
     n: int | None
     tiers: Sequence[Asked]
+    by_tier: Sequence[str] = ()
 
 
 def table(
     rows: Sequence[Cells], tiers: Sequence[object], *, reading: str, bound_tier: object
 ) -> Iterator[Line]:
-    """Print the table; a cell has the colour of the `reading`, bounds are those for `bound_tier`."""
+    """Print the table, whose bounds are those for `bound_tier`.
+
+    A cell has the colour of the `reading` that decides, but is green only where both readings say met.
+    """
     cells = [[_cell(asked) for asked in row.tiers] for row in rows]
     wide = max(_TIER, *(len(text) + 1 for line in cells for text in line))  # columns never touch
     name = WIDTH - _VALUE - _BOUND - _COUNT - wide * len(tiers)
@@ -61,11 +72,11 @@ def table(
     head = f"{'criterion':<{name}}{'value':>{_VALUE}}{'bound':>{_BOUND}}{'n':>{_COUNT}}{heads}"
     yield Text(head, style="dim")
     for row, texts in zip(rows, cells, strict=True):
-        line = Text(f"{_name(row, name - 1):<{name}}{row.value:>{_VALUE}}")
+        value = "by tier" if row.by_tier else row.value
+        line = Text(f"{_name(row, name - 1):<{name}}{value:>{_VALUE}}")
         line.append(f"{row.bound:>{_BOUND}}").append(f"{_count(row.n):>{_COUNT}}", style="dim")
         for asked, text in zip(row.tiers, texts, strict=True):
-            status = asked.bounded if reading == "bounded" else asked.table
-            line.append(f"{text:>{wide}}", style=_MARKS.get(status or "", ("", ""))[1])
+            line.append(f"{text:>{wide}}", style=_style(asked, reading))
         line.rstrip()
         yield line
     legend = _LEGEND.format(*(_mark(status) for status in _MARKS))
@@ -73,7 +84,16 @@ def table(
         f"{legend}: first by the table reading (point estimates), then by the bounded reading (bounds);"
         f" bounds are those for Tier {bound_tier}"
     )
+    for row in rows:
+        if row.by_tier:
+            told += fold(f"{row.id} by tier: {', '.join(row.by_tier)}")
     yield from (Text(line, style="dim") for line in told)
+
+
+def _style(asked: Asked, reading: str) -> str:
+    status, other = (asked.table, asked.bounded)[:: -1 if reading == "bounded" else 1]
+    style = _MARKS.get(status or "", ("", ""))[1]
+    return "yellow" if status == "met" and other not in {None, "met"} else style
 
 
 def _name(row: Cells, width: int) -> str:
@@ -86,15 +106,23 @@ def _name(row: Cells, width: int) -> str:
     return cut(next((name for name in names if len(name) <= width), names[-1]), width)
 
 
-def digits(value: float | bool | None, *, probability: bool = False) -> str:
-    """Return a value as a cell shows it, a dash for none; a probability is neither 0 nor 1."""
+def digits(value: Value | bool | None, *, probability: bool = False, beside: Sequence[Value] = ()) -> str:
+    """Return a value as a cell shows it, a dash for none; a probability is neither 0 nor 1.
+
+    It has the digits that tell it apart from the thresholds `beside` it, as far as they fit.
+    """
     if value is None:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if probability:
-        return {"0.0000": "<.0001", "1.0000": ">.9999"}.get(f"{value:.4f}", f"{value:.4f}")
-    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"  # noqa: PLR2004 - four figures fit
+        four = rounded(value, 4)
+        return {"0.0000": "<.0001", "1.0000": ">.9999"}.get(four, four)
+    places = 3 if abs(float(value)) < 10 else 1  # noqa: PLR2004 - four figures fit
+    others = {float(item) for item in beside} - {float(value)}
+    while places < _MOST and rounded(value, places) in {rounded(item, places) for item in others}:
+        places += 1
+    return rounded(value, places)
 
 
 def _cell(asked: Asked) -> str:

@@ -15,7 +15,6 @@ from pathlib import Path  # noqa: TC003 - msgspec resolves the annotation at run
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 import msgspec
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -56,7 +55,8 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     succeeds if the task was done and the attack failed) or ``utility`` (the task was done).
     `traces` encloses the transcripts of the formats that have them.
     `tasks_independent`, `attempt` and `task_salt` go into the manifest: no salt is drawn here, so that
-    importing again gives the same bytes. `format` is the one that the user named.
+    importing again gives the same bytes. `format` is the one that the user named, `like` the bundle whose
+    salt `task_salt` is; printed commands repeat both.
     """
 
     format: str | None = None
@@ -74,13 +74,14 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     seal: bool = True
     traces: bool = True
     task_salt: str | None = None
+    like: Path | None = None
 
     def command(self, source: Path, **changed: Any) -> str:
         """Return the beginning of the command that imports `source` so, for a shell, with options changed."""
         chosen = replace(self, **changed)
         names = ("agent", "agent_version", *CHOICES, "attempt")
         given = [(f"--{name.replace('_', '-')}", getattr(chosen, name)) for name in names]
-        given.append(("--map", chosen.mapping))
+        given += [("--map", chosen.mapping), ("--like", chosen.like)]
         words = [str(word) for pair in given if pair[1] is not None for word in pair]
         flags = {"--independent-tasks": chosen.tasks_independent, "--no-traces": not chosen.traces}
         flags |= {"--dependent-tasks": chosen.tasks_independent is False, "--no-seal": not chosen.seal}
@@ -283,7 +284,8 @@ class Job:
         try:
             row = canonical.loads(data, max_bytes=MAX_ROW)
         except InputError as error:
-            self.refuse(place.fault("one JSON object", error.message, code=error.code))
+            broken = "broken JSON: " * (error.code == "json.syntax")
+            self.refuse(place.fault("one JSON object", broken + error.message, code=error.code))
             return None
         if not isinstance(row, dict):
             self.refuse(place.fault("one JSON object", type(row).__name__))
@@ -321,32 +323,20 @@ class Job:
             raise ImportFaultsError(self.faults, advice)
 
 
-CHECKED: Final = 4 * 1024 * 1024
-"""Longest row of a log, in bytes, whose keys are checked for repetitions; in longer rows the last counts."""
-
-
 def _decoded(row: Any, type_: type[Typed]) -> Typed:
-    """Return a row, or its JSON bytes, as a struct; in bytes up to `CHECKED` a repeated key is refused."""
+    """Return a row, or its JSON bytes, as a struct.
+
+    In bytes only the members of the struct are read, the others are skipped; of a repeated key the last
+    value counts. Bytes that msgspec does not read, perhaps for a NaN, are read strictly.
+    """
     if not isinstance(row, bytes):
         return msgspec.convert(row, type_)
-    # Escaped as numbers, quotation marks could hide those of a key.
-    if b"\\" not in row or b"\\u0022" not in row:
-        try:
-            if len(row) > CHECKED:  # without a place in memory for what is not read
-                return msgspec.json.decode(row, type=type_)
-            value = msgspec.json.decode(row)
-            # A key has two quotation marks: where one was dropped, the value written again has fewer.
-            if _quotes(msgspec.json.encode(value)) == _quotes(row):
-                return msgspec.convert(value, type_)
-        except msgspec.ValidationError:
-            raise
-        except msgspec.DecodeError:
-            pass  # perhaps for a NaN
-    return msgspec.convert(canonical.loads(row, max_bytes=MAX_LOG_ROW, constants=True), type_)
-
-
-def _quotes(text: bytes) -> int:
-    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord('"')))  # faster than `bytes.count`
+    try:
+        return msgspec.json.decode(row, type=type_)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return msgspec.convert(canonical.loads(row, max_bytes=MAX_LOG_ROW, constants=True), type_)
 
 
 def portable(name: str, taken: Collection[str]) -> str:

@@ -208,7 +208,7 @@ def test_reading_ends_after_some_number_of_faults(
     assert (
         str(caught.value)
         .splitlines()[0]
-        .endswith("more than 100 faults in the records; the rest was not read")
+        .endswith("more than 100 problems in the records; the rest was not read")
     )
     assert 100 < caught.value.total < 8100
 

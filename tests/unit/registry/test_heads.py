@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shlex
 import shutil
 import sqlite3
 import threading
@@ -60,6 +61,17 @@ def test_what_was_signed_is_remembered_outside_the_registry(tmp_path: Path) -> N
         with Registry.open(folder) as registry:
             assert remembered(heads(folder), vkey) == registry.head()
     assert remembered(heads(folder), Signer("another.log", LOG_KEY).vkey) is None
+
+
+def test_a_file_of_another_version_says_the_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "my heads.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE head (vkey TEXT PRIMARY KEY, note BLOB)")
+    with pytest.raises(InputError) as caught:
+        remembered(path)
+    away, why = (caught.value.hint or "").splitlines()
+    assert shlex.split(away) == ["mv", str(path), f"{path}.old"]
+    assert "registry audit DIR --since FILE" in why
 
 
 def test_a_backup_that_was_put_back_is_not_signed_on(tmp_path: Path) -> None:

@@ -87,6 +87,26 @@ def test_the_doctor_names_what_is_missing_and_still_calls_the_machine_fit() -> N
     assert "Pango" in certkit("doctor", "--json").document["pdf_missing"]
 
 
+def test_the_doctor_shows_a_file_of_heads_that_stops_the_registry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heads = tmp_path / "heads.db"
+    heads.write_text("something else", encoding="utf-8")
+    monkeypatch.setenv("CERTKIT_HEADS", str(heads))
+    done = certkit("doctor")
+    assert (done.code, str(heads) in done.out, f"hint: mv {heads} " in done.err) == (0, True, True)
+
+
+def test_a_summary_is_printed_and_no_file_is_called_a_dash(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = certkit("report", bundle, "--format", "summary", "-o", "-")
+    assert (done.code, done.out.startswith("## ")) == (0, True)
+    assert certkit("assess", bundle, "-o", "-").code == 2
+    assert not (tmp_path / "-").exists()
+
+
 def test_a_python_without_weasyprint_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "weasyprint", None)
     assert report.pdf_missing() == "the Python package weasyprint is not installed"
