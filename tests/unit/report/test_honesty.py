@@ -204,6 +204,20 @@ def test_page_one_names_no_metric_by_its_id() -> None:
         assert "θ" not in first.text
 
 
+def test_a_better_agent_is_asked_for_only_where_an_interval_excludes_the_threshold() -> None:
+    document = judged(strong(bulk=79_000), tier=2).to_dict()
+    [row] = [row for row in document["criteria"] if (row["id"], row["tier"]) == ("frr", 3)]
+    row |= {"status": "not_met", "value": 0.93}
+    metric = document["metrics"]["frr"]
+    metric["intervals"] = [{"method": "task-posterior", "low": 0.92, "high": 0.94}]
+    assert results.gap(row, document)[0] == "short"
+    metric["intervals"][0]["high"] = 0.96
+    assert results.gap(row, document)[0] == "undecided"
+    metric["intervals"] = []
+    row["bounded"] |= {"bound": None, "status": "insufficient"}
+    assert results.gap(row, document)[0] == "too few runs"
+
+
 @pytest.mark.parametrize("passed", [1024, 962])
 def test_a_row_that_the_table_meets_and_its_bound_does_not_is_undecided_and_counts_tasks(passed: int) -> None:
     """60 tasks of 20 runs: 85.3 % or 80.2 % succeed where more than 80 % are asked, and tasks differ."""
