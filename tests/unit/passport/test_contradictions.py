@@ -187,12 +187,12 @@ def test_faults_without_effect_are_among_the_challenges(left_out: int, severity:
     assert refused(document) == f"the {severity} challenge faults-left-out is left out"
 
 
-def pace(predicate: dict[str, Any]) -> None:
-    predicate["scope"]["dates"] |= {
-        "declared_from": "2026-01-01T00:00:00Z",
-        "declared_to": "2026-01-01T00:00:01Z",
-    }
-    predicate["evidence"]["records"] = 51
+def pace(records: int, to: str) -> Callable[[dict[str, Any]], None]:
+    def change(predicate: dict[str, Any]) -> None:
+        predicate["scope"]["dates"] |= {"declared_from": "2026-01-01T00:00:00Z", "declared_to": to}
+        predicate["evidence"]["records"] = records
+
+    return change
 
 
 def attacked(landed: int, missed: int) -> Callable[[dict[str, Any]], None]:
@@ -218,9 +218,9 @@ def nominal(successes: int) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("change", "code", "severity"),
     [
-        (pace, "implausible-pace", "serious"),
-        (lambda p: pace(p) or p["evidence"].update(records=50), "implausible-pace", None),
-        (lambda p: pace(p) or p["scope"]["dates"].update(declared_to="2026-01-01"), "implausible-pace", None),
+        (pace(51, "2026-01-01T00:00:01Z"), "implausible-pace", "serious"),
+        (pace(50, "2026-01-01T00:00:01Z"), "implausible-pace", None),
+        (pace(51, "2026-01-01"), "implausible-pace", None),
         (attacked(7, 9), "attacks-left-out", "serious"),
         (attacked(14, 2), "attacks-left-out", "warning"),
         (attacked(15, 1), "attacks-left-out", None),
