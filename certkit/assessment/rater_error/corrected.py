@@ -11,8 +11,9 @@ is squared (linearisation; Binder 1983, R `survey::svyratio`):
         + 2μ_q(1 − μ_q)·C_PF + 2(μ_P − μ_F)·(μ_q·C_qP + (1 − μ_q)·C_qF)
 
 V_P is that of the task posterior, Σ_c e_c² and its prior tasks over (k + 2)(k + 3); C_PF is Σ_c e_c·e'_c over
-the geometric mean of both denominators, likewise C_qP and C_qF. With one label a task every C is about 0.
-θ is taken as Beta(μN, (1 − μ)N) with N = μ(1 − μ)/V − 1; its lower limit at δ is R's
+the geometric mean of both denominators, likewise C_qP and C_qF. With one label a task C_PF is 0, C_qP and
+C_qF are not. V is no less than (μ_P − μ_F)²·V_q. θ is taken as Beta(μN, (1 − μ)N) with N = μ(1 − μ)/V − 1;
+its lower limit at δ is R's
 ``qbeta(1 - delta, mu * N, (1 - mu) * N)``.
 
 Every function takes one sample, or many at once: tasks are then the last axis of arrays.
@@ -72,10 +73,9 @@ UNIFORM: Final = PRIORS["uniform"]
 def weighed(counts: Floats, y: Floats, n: Floats, sums: TaskSums) -> tuple[TaskSums, Both]:
     """Return the `sums` of a share as labels can vouch for them, and the labels of either weighting.
 
-    `counts` are 4 × … × tasks, `y` and `n` … × tasks; items that are no runs of the bundle are one task with
-    an n of 0. Where tasks weigh alike, a label of a task with n runs counts n_min/n, n_min being the runs of
-    the smallest labelled task; tasks with fewer runs, whose likes nobody looked at, then count as failed, and
-    as labelled so.
+    `counts` are 4 × … × tasks, `y` and `n` … × tasks. Where tasks weigh alike, a label of a task with n runs
+    counts n_min/n, n_min being the runs of the smallest labelled task; tasks with fewer runs, whose likes
+    nobody looked at, then count as failed, and as labelled so.
     Labels count as no more than the tasks that they lie on.
     """
     labelled = counts.sum(axis=0) > 0

@@ -1,8 +1,8 @@
 """Whether a model gave the outcomes, what a person's labels say of each series, and how far raters agree.
 
 A series takes the labels of its own runs: those of its conditions, and in one domain those of the domain. The
-judge passed what the record holds as a success, whatever the calibration says. An item that is no run of the
-bundle has no condition; it counts in every series, and is a finding.
+judge passed what the record holds as a success, whatever the calibration says or leaves out. An item that is
+no run of the bundle corrects nothing, and is a finding.
 
 How far raters agree: Cohen's κ and its weighted forms, ICC(2,1), mean absolute difference. Scores are
 integers (millionths), values exact fractions, so that the order of ratings changes nothing. An estimate
@@ -93,13 +93,12 @@ class Labelled(Struct, frozen=True):
         over = SHARES.get(series) or GRADED[series]
         tasks = sample.tasks(series, domain)
         place = {task: number for number, task in enumerate(tasks.task.tolist())}
-        counts = np.zeros((len(_KINDS), len(place) + 1))  # the last place is of items that are no runs here
+        counts = np.zeros((len(_KINDS), len(place)))
         for run in self.runs:
             if (run.condition is None or over(run.condition)) and domain in {None, run.domain}:
-                at = len(place) if run.task is None else place.get(run.task, len(place))
-                counts[_KINDS.index((run.passed, run.truly)), at] += 1
-        y, n = np.append(tasks.y / tasks.scale, 0.0), np.append(tasks.n, 0.0)
-        return weighed(counts, y, n, sums)
+                if run.task in place:
+                    counts[_KINDS.index((run.passed, run.truly)), place[run.task]] += 1
+        return weighed(counts, tasks.y / tasks.scale, tasks.n.astype(np.float64), sums)
 
 
 _KINDS: Final = ((True, True), (True, False), (False, True), (False, False))
@@ -107,21 +106,24 @@ _KINDS: Final = ((True, True), (True, False), (False, True), (False, False))
 
 
 def counted(calibration: Calibration, judge: str, *, recorded: bool) -> Labelled:
-    """Return the labelled runs that a rater scored; `recorded`: it gave the outcomes that records hold."""
+    """Return the labelled items that a rater scored; `recorded`: it gave the outcomes that records hold.
+
+    It then scored every run, whether the calibration has a line on it or not.
+    """
     number = [rater.name for rater in calibration.raters].index(judge)
     nothing = (None,) * len(calibration.items)
     conditions, tasks = calibration.conditions or nothing, calibration.tasks or nothing
     outcomes = (recorded and calibration.passed) or nothing
     chosen = calibration.rater == number
-    scores = zip(calibration.item[chosen].tolist(), calibration.score[chosen].tolist(), strict=True)
-    reference = calibration.reference.tolist()
+    scores = (calibration.score[chosen] >= PASSES).tolist()
+    scored = dict(zip(calibration.item[chosen].tolist(), scores, strict=True))
     runs = []
-    for item, score in scores:
-        if reference[item] != ABSENT:
-            scored, outcome = score >= PASSES, outcomes[item]
-            passed = scored if outcome is None else outcome
+    for item, reference in enumerate(calibration.reference.tolist()):
+        passed = scored.get(item) if outcomes[item] is None else outcomes[item]
+        if reference != ABSENT and passed is not None:
             place = calibration.domains[item], conditions[item], tasks[item]
-            runs.append(LabelledRun(*place, passed, reference[item] >= PASSES, passed != scored))
+            differs = passed != scored.get(item, passed)
+            runs.append(LabelledRun(*place, passed, reference >= PASSES, differs))
     return Labelled(tuple(runs))
 
 

@@ -141,20 +141,24 @@ class Calibration(Struct, frozen=True, kw_only=True, eq=False):
         )
 
 
-def label_order(records: Iterable[bytes]) -> list[str]:
-    """Return the run ids of a bundle in the order in which a person labels them: by SHA-256(seed ‖ run_id).
+def label_order(*bundles: Iterable[bytes]) -> list[str]:
+    """Return the run ids of bundles in the order in which a person labels them: by SHA-256(seed ‖ run_id).
 
-    `records` are the lines of its record files. The seed is the SHA-256 of what all of them hold but
-    `human_checked`, sorted, so that ids which are moved to other runs are drawn anew.
+    Each of `bundles` is the lines of its record files. Its seed is the SHA-256 of what all of them hold but
+    `human_checked`, sorted, so that ids which are moved to other runs are drawn anew. Bundles that are judged
+    together have one order, so that labels of each follow its share of the runs.
     """
-    ids, prints = [], []
-    for line in records:
-        record = msgspec.json.decode(line)
-        record.pop("human_checked", None)
-        ids.append(str(record["run_id"]))
-        prints.append(sha256(msgspec.json.encode(record, order="sorted")).digest())
-    seed = sha256(b"".join(sorted(prints))).digest()
-    return sorted(ids, key=lambda name: sha256(seed + name.encode()).digest())
+    keys: list[tuple[bytes, str]] = []
+    for records in bundles:
+        ids, prints = [], []
+        for line in records:
+            record = msgspec.json.decode(line)
+            record.pop("human_checked", None)
+            ids.append(str(record["run_id"]))
+            prints.append(sha256(msgspec.json.encode(record, order="sorted")).digest())
+        seed = sha256(b"".join(sorted(prints))).digest()
+        keys += ((sha256(seed + name.encode()).digest(), name) for name in ids)
+    return [name for _, name in sorted(keys)]
 
 
 @cache

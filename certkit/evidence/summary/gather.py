@@ -329,20 +329,18 @@ def join(rows: NDArray[np.void]) -> tuple[NDArray[np.void], int]:
 def calibration(summary: Summary, *bundles: Bundle) -> Calibration | None:
     """Return the ratings of bundles that are judged together, with what `summary` tells of the runs rated.
 
-    Whether a person labelled the runs that the hash draws from each bundle is found on the way.
+    Whether a person labelled the runs that the hash draws from all of them is found on the way.
     """
     ratings = read_calibration(*bundles)
     if ratings is None:
         return None
     decoder, wanted, labelled = msgspec.json.Decoder(Named), set(ratings.items), set(ratings.labelled)
-    runs, drawn = {}, set()
+    runs = {}
     for bundle in bundles:
         for *_, line in record_lines(bundle):
             record = decoder.decode(line)
             if record.run_id in wanted:
                 runs[record.run_id] = record
-        ids = label_order(line for *_, line in record_lines(bundle)) if labelled else []
-        drawn |= set(ids[: len(labelled.intersection(ids))])
     tasks = dict(zip(summary.clusters.task.tolist(), summary.clusters.cluster.tolist(), strict=True))
     records = [runs.get(item) for item in ratings.items]
     return replace(
@@ -354,7 +352,7 @@ def calibration(summary: Summary, *bundles: Bundle) -> Calibration | None:
         conditions=tuple(record and record.condition for record in records),
         passed=tuple(record and record.outcome == Outcome.SUCCESS for record in records),
         tasks=tuple(record and tasks.get(name_hash(record.task_id)) for record in records),
-        drawn=labelled == drawn,
+        drawn=labelled == set(to_label(len(labelled), *bundles) if labelled else ()),
     )
 
 
@@ -391,6 +389,9 @@ def _naming(bundle: Bundle) -> Iterator[dict[str, Any]]:
             yield msgspec.json.decode(line)
 
 
-def to_label(bundle: Bundle, m: int) -> tuple[str, ...]:
-    """Return the ids of the `m` runs of `bundle` that a person labels to calibrate a judge."""
-    return tuple(label_order(line for *_, line in record_lines(bundle))[:m])
+def to_label(m: int, *bundles: Bundle) -> tuple[str, ...]:
+    """Return the ids of the `m` runs that a person labels to calibrate a judge.
+
+    `bundles` are all that are judged together: they are one draw.
+    """
+    return tuple(label_order(*((line for *_, line in record_lines(bundle)) for bundle in bundles))[:m])

@@ -314,17 +314,32 @@ def test_runs_inform_as_their_tasks_do() -> None:
 
 
 def test_labels_weigh_as_no_more_than_the_tasks_that_they_lie_on() -> None:
-    once, unknown = counted(60, 4, 4, 12), (None,) * 80
+    once = counted(60, 4, 4, 12)
     twice = counted(120, 8, 8, 24)
     paired = structs.replace(twice, tasks=tuple(number // 2 for number in range(160)))
     limits = {
         name: report(labels, 160, 200).correction.interval.low  # type: ignore[union-attr]
-        for name, labels in {
-            "once": once, "paired": paired, "twice": twice, "unknown": structs.replace(once, tasks=unknown),
-        }.items()
-    }  # fmt: skip
+        for name, labels in {"once": once, "paired": paired, "twice": twice}.items()
+    }
     assert limits["once"] == pytest.approx(limits["paired"], rel=1e-12)
-    assert limits["unknown"] < limits["once"] < limits["twice"]
+    assert limits["once"] < limits["twice"]
+
+
+def test_items_that_are_no_runs_of_the_bundle_correct_nothing() -> None:
+    few, many = counted(60, 4, 4, 12), counted(960, 4, 4, 12)
+    outside = structs.replace(many, tasks=(*range(60), *(None,) * 900, *range(60, 80)))
+    assert report(outside, 160, 200).correction == report(few, 160, 200).correction
+
+
+def test_what_the_judge_decided_is_known_without_its_lines() -> None:
+    """The lines of the judge on the 20 runs that it passed wrongly are left out; the records hold them."""
+    whole = counted(60, 0, 20, 20)
+    whole = structs.replace(whole, passed=(True,) * 80 + (False,) * 20)
+    kept = ~np.isin(whole.item, range(60, 80))
+    columns = {name: getattr(whole, name)[kept] for name in ("item", "rater", "score")}
+    omitted = report(structs.replace(whole, **columns), 160, 200)
+    assert omitted.correction == report(whole, 160, 200).correction
+    assert (omitted.confusion, omitted.contradicted) == (Labels(60, 20, 0, 20), 0)
 
 
 @pytest.mark.parametrize("more", ["passed", "failed"])

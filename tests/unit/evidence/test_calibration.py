@@ -21,6 +21,7 @@ from certkit.evidence.bundle.calibration import (
     read_calibration,
 )
 from certkit.evidence.bundle.folder import Bundle, open_bundle
+from certkit.evidence.bundle.pooling import accumulate
 from certkit.evidence.records.faults import CalibrationFaultsError, Fault
 from certkit.evidence.summary.gather import summarise, to_label
 from tests.support import bundles
@@ -295,7 +296,7 @@ def test_a_reference_counts_between_the_scores_that_people_gave(tmp_path: Path) 
 @pytest.mark.parametrize("labels", ["drawn", "chosen"])
 def test_a_bundle_tells_whether_the_drawn_runs_were_labelled(labels: str, tmp_path: Path) -> None:
     root = bundles.of(tmp_path / "bundle", [bundles.run(number) for number in range(30)])
-    drawn = to_label(open_bundle(root), 5)
+    drawn = to_label(5, open_bundle(root))
     every = [bundles.run(number)["run_id"] for number in range(30)]
     labelled = [name for name in every if name not in drawn][:5] if labels == "chosen" else drawn
     (root / "calibration").mkdir()
@@ -305,6 +306,26 @@ def test_a_bundle_tells_whether_the_drawn_runs_were_labelled(labels: str, tmp_pa
     found = summarise(open_bundle(root)).calibration
     assert found is not None
     assert found.drawn is (labels == "drawn")
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_bundles_that_are_judged_together_are_one_draw(together: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a case
+    """Labels of the first of two bundles do not vouch for the second."""
+    numbers = range(20), range(20, 40)
+    roots = [
+        bundles.of(tmp_path / f"{place}", [bundles.run(number) for number in part])
+        for place, part in enumerate(numbers)
+    ]
+    drawn = to_label(10, *map(open_bundle, roots if together else roots[:1]))
+    (roots[0] / "calibration").mkdir()
+    given = [(name, *rater) for name in drawn for rater in (("j", "judge"), ("ann", "human"))]
+    ratings = lines(*(rating(name, rater, 1, kind=kind, reference=1) for name, rater, kind in given))
+    (roots[0] / "calibration" / "a.jsonl").write_bytes(ratings)
+    alone = summarise(open_bundle(roots[0])).calibration
+    both = accumulate([open_bundle(root) for root in roots]).summary.calibration
+    assert alone is not None
+    assert both is not None
+    assert (alone.drawn, both.drawn) == (not together, together)
 
 
 def test_a_scale_has_the_bounds_that_lines_declare(tmp_path: Path) -> None:
