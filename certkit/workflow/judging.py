@@ -84,8 +84,10 @@ def judge(
     return judged, pooled.summary
 
 
-def measured_icc(path: str | Path) -> float:
+def measured_icc(path: str | Path) -> tuple[float, int]:
     """Return how runs of one task correlate under faults in the bundle at `path` (Donner 1986), below 1.
+
+    With it, in how many tasks that was measured.
 
     Raises `InputError` ``plan.unmeasured`` where tasks have one run each, or there is one task.
     """
@@ -97,4 +99,4 @@ def measured_icc(path: str | Path) -> float:
             where=str(path),
             hint="guess with --icc; .3 is taken unless stated",
         )
-    return min(variation.icc, MOST_ICC)
+    return min(variation.icc, MOST_ICC), variation.tasks

@@ -47,9 +47,10 @@ def test_the_screen_says_what_to_run_and_why(monkeypatch: pytest.MonkeyPatch) ->
     assert document["schedule"]["runs"] == 5 * sum(schedule["per_domain"].values())
     assert "csi_windowed: 500 ordered runs at least; no power is known of it" in "\n".join(lines)
     assert "adversarial_resistance: every attack is taken to land" in "\n".join(lines)
+    assert "outcomes: taken as free of error" in "\n".join(lines)
 
 
-def test_the_correlation_is_measured_in_a_bundle(tmp_path: Path) -> None:
+def test_the_correlation_is_measured_in_a_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     evidence = tmp_path / "bundle"
     assert (
         certkit(
@@ -57,9 +58,16 @@ def test_the_correlation_is_measured_in_a_bundle(tmp_path: Path) -> None:
         ).code
         == 0
     )
-    measured = certkit("assess", evidence, "--json").document["variation"]["icc"]
-    done = certkit(*SHORT, "--like", evidence, "--json")
-    assert done.document["design"]["icc"] == measured
+    measured = certkit("assess", evidence, "--json").document["variation"]
+    captured: list[tuple[Any, str]] = []
+    monkeypatch.setattr(
+        "certkit.cli.commands.plan.emit",
+        lambda made, screen: captured.append((made.to_dict(), " ".join(screen))),
+    )
+    assert certkit(*SHORT, "--like", evidence).code == 0
+    ((document, screen),) = captured
+    assert document["design"]["icc"] == measured["icc"]
+    assert f"correlate by {measured['icc']:.2f}, measured in {measured['tasks']} tasks;" in screen
 
 
 def test_a_terminal_without_blocks_gets_letters() -> None:

@@ -36,8 +36,9 @@ Where a model gave the outcomes, `irs` and differences are `insufficient` under 
 them, and a lenient judge would pass them far too often. `hb-eval-2026-bounded` asks for such rows, so that
 none of its tiers can be reached by a judge's outcomes; the cells with labels hold for rows of success rates
 under other profiles. With labels drawn by the hash, at most {judge} % of the bundles pass at the Tier 2
-threshold and {judge3} % at Tier 3, also where tasks are hopeless or repeats uneven. 30 labels show a rate of
-.85 in {few} %, 100 in {some} %, 300 in {many} %; 400 labels show .99 for Tier 3 in {most} %, 100 never.
+threshold, also where tasks are hopeless or repeats uneven; at Tier 3, where neither was drawn, at most
+{judge3} %. 30 labels show a rate of .85 in {few} %, 100 in {some} %, 300 in {many} %; 400 labels
+show .99 for Tier 3 in {most} %, 100 never.
 
 ## Other than expected
 
@@ -52,8 +53,8 @@ are found more often than expected, above all where passports share few tasks.
 Cells that pass too often by more than three standard errors. Bounds never believe a judge without labels
 ("uncorrected"), nor tasks that nobody declared independent, and take no row that labels do not correct;
 certkit guards against looking at a fixed bound and against attempts without a correction. The others are
-limits of the rule: 100 tasks where one arm of a difference never fails at Tier 3, and violations where a
-few tasks have ten each.
+limits of the rule: 100 tasks where one arm of a difference never or hardly ever fails at Tier 3, and
+violations where a few tasks have ten each.
 
 | section | tier | drawn | tasks | % |
 |---|---|---|---|---|

@@ -95,9 +95,10 @@ class Labelled(Struct, frozen=True):
         place = {task: number for number, task in enumerate(tasks.task.tolist())}
         counts = np.zeros((len(_KINDS), len(place)))
         for run in self.runs:
-            if (run.condition is None or over(run.condition)) and domain in {None, run.domain}:
-                if run.task in place:
-                    counts[_KINDS.index((run.passed, run.truly)), place[run.task]] += 1
+            at = None if run.task is None else place.get(run.task)
+            inside = (run.condition is None or over(run.condition)) and domain in {None, run.domain}
+            if inside and at is not None:
+                counts[_KINDS.index((run.passed, run.truly)), at] += 1
         return weighed(counts, tasks.y / tasks.scale, tasks.n.astype(np.float64), sums)
 
 

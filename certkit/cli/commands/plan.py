@@ -63,33 +63,37 @@ def plan(
     Example: certkit plan --tier 2 --expect r_op=.88 --domains 5
     """
     judged = workflow.load_profile(profile)
+    measured, pilot = (icc, 0) if like is None else workflow.measured_icc(like)
     wanted = design(
         reading or judged.reading,
         domains=domains,
-        icc=icc if like is None else workflow.measured_icc(like),
+        icc=measured,
         power=power,
         attempt=attempt,
         runs_per_task=runs_per_task,
         fault_mix=fault_mix,
     )
     made = room.plan(judged, tier, expectations(expect), wanted)
-    emit(made, _shown(made, judged))
+    emit(made, _shown(made, judged, pilot))
 
 
 _BAR: Final = 48
 _NAME: Final = 23
 
 
-def _shown(plan: Plan, profile: Profile) -> Iterator[str]:
-    """Print a plan: the answer, the rows, the schedule, what it leaves open, the curve."""
-    yield from _answer(plan, profile)
+def _shown(plan: Plan, profile: Profile, pilot: int) -> Iterator[str]:
+    """Print a plan: the answer, the rows, the schedule, what it leaves open, the curve.
+
+    The correlation was measured in `pilot` tasks, 0 where it was stated.
+    """
+    yield from _answer(plan, profile, pilot)
     yield from _rows(plan)
     yield from _schedule(plan)
     yield from _open(plan)
     yield from _curve(plan)
 
 
-def _answer(plan: Plan, profile: Profile) -> Iterator[str]:
+def _answer(plan: Plan, profile: Profile, pilot: int) -> Iterator[str]:
     design = plan.design
     attempt = f", attempt {design.attempt}" if design.attempt > 1 else ""
     yield from fold(
@@ -102,9 +106,12 @@ def _answer(plan: Plan, profile: Profile) -> Iterator[str]:
         f" ({plan.driver}) asks for most. All rows with an expectation are met together with"
         f" {_percent(plan.power_of_all)}."
     )
-    yield from fold(
-        f"Runs of one task are taken to correlate by {design.icc:g} (--icc, or --like BUNDLE to measure it)."
+    source = (
+        f", measured in {many(pilot, 'task')}; how far that is off is not in the plan."
+        if pilot
+        else " (--icc, or --like BUNDLE to measure it)."
     )
+    yield from fold(f"Runs of one task are taken to correlate by {design.icc:.2f}{source}")
     yield ""
 
 
@@ -149,15 +156,14 @@ def _schedule(plan: Plan) -> Iterator[str]:
 
 def _open(plan: Plan) -> Iterator[str]:
     """Print what the plan takes for granted, and the rows that it does not plan."""
-    notes = {}
+    notes = {"outcomes": "taken as free of error; a judge's need more tasks, and labels"}
     if any(row.metric == "adversarial_resistance" and row.power is not None for row in plan.criteria):
         notes["adversarial_resistance"] = "every attack is taken to land"
     for reason in dict.fromkeys(row.reason for row in plan.criteria if row.reason):
         ids = dict.fromkeys(row.id for row in plan.criteria if row.reason == reason)
         notes[", ".join(ids)] = reason
-    if notes:
-        yield ""
-        yield "Taken for granted, or not planned:"
+    yield ""
+    yield "Taken for granted, or not planned:"
     for names, text in notes.items():
         yield from fold(f"{names}: {text}", first="  ", rest="    ")
 
