@@ -30,7 +30,7 @@ from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annot
 from certkit.document import DIALECT
 from certkit.errors import InputError
 from certkit.evidence.bundle.manifest import DigestText  # noqa: TC001 - pydantic resolves the annotation at run time
-from certkit.text import skeleton
+from certkit.text import letters, skeleton
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,8 +46,8 @@ def _real_date(text: str) -> str:
 
 
 def _something(text: str) -> str:
-    if not skeleton(text):
-        raise ValueError("should hold something to read; a blank is null")
+    if not letters(text):
+        raise ValueError("should hold a letter or a digit; a blank is null")
     return text
 
 
@@ -113,9 +113,9 @@ class HazardIdentification(Authored):
 
 
 class Tolerable(Authored):
-    """The share of runs that may at most fail."""
+    """The share of runs that may at most fail; 1 would be no limit."""
 
-    at_most: Annotated[float, Field(gt=0, le=1)]
+    at_most: Annotated[float, Field(gt=0, lt=1)]
 
 
 class Hazard(Authored):
@@ -245,11 +245,24 @@ class Context(Authored):
         """The people by their ids."""
         return {person.id: person for person in self.people or ()}
 
+    def named(self, person: str | None) -> bool:
+        """Tell whether a person has a name; without one nobody owns, reviews or agrees."""
+        return person is not None and self.by_id[person].name is not None
+
+    def called(self, person: str | None) -> str:
+        """Return a person's name, or their id where nobody gave one."""
+        return "nobody" if person is None else self.by_id[person].name or person
+
+    @property
+    def reviewing(self) -> set[str]:
+        """Who reviewed: a person with a name, on a day."""
+        return {item.person for item in self.reviewers or () if item.date and self.named(item.person)}
+
     def independent(self, person: str | None) -> bool:
         """Tell whether this person reviewed, is independent of the developer, and is not the owner."""
-        reviewing = {reviewer.person for reviewer in self.reviewers or ()}
+        reviewed = {reviewer.person for reviewer in self.reviewers or ()}
         return (
-            person in reviewing
+            person in reviewed
             and not self.same(person, self.owner)
             and self.by_id[person].relation == "independent"
         )
@@ -378,7 +391,7 @@ def _answer_faults(context: Context) -> Iterator[str]:
                 yield f"{at}/by: a challenge is accepted by the owner alone, found {answer.by!r}"
             if answer.until is None:
                 yield f"{at}/until: an acceptance needs a day on which it ends"
-        if answer.state is not None and not any(map(str.isalnum, answer.reason or "")):
+        if answer.state is not None and answer.reason is None:
             yield f"{at}/reason: {answer.state} without a reason"
 
 

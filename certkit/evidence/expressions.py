@@ -7,7 +7,8 @@ There are paths into the row, texts, numbers, true, false and null, lists, compa
 can be said: no other call, no arithmetic, no loop. Python's parser reads the text, and nothing runs it.
 
 A path that the row does not have is null. Null and the empty text are equal to each other, to nothing else,
-and neither less nor greater than anything. A text compared with a number is read as a number.
+and neither less nor greater than anything. Values of unlike kinds are refused, not unequal: a text compared
+with a number is read as a number. ``<`` and ``>`` compare numbers, or two times of ISO 8601.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import ast
 import operator
 import re
 import shlex
+from datetime import datetime
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +43,9 @@ _COMPARE: Final[dict[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
     ast.GtE: operator.ge,
 }
 _CALLS: Final[dict[str, Callable[[Any], Any]]] = {"min": min, "max": max, "len": len}
+
+_UNLIKE: Final = "a truth value is written true or false, and a number 1, without quotation marks"
+_ORDERED: Final = "< and > compare numbers, without quotation marks, or times of ISO 8601"
 
 MISSING: Final = object()
 """Stands for a path that a row does not have."""
@@ -98,7 +103,8 @@ class Expression:
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             if isinstance(error, ExpressionError):
                 raise
-            raise ExpressionError("is no expression") from None
+            message = f"{text!r} is no expression; a name with other signs than letters stands in `backticks`"
+            raise ExpressionError(message) from None
 
     def __call__(self, row: Row) -> Any:
         """Return the value for a row; raise `ExpressionError` where values cannot be compared."""
@@ -173,7 +179,14 @@ class Expression:
         return call
 
     def _comparison(self, node: ast.Compare) -> Evaluate:
-        parts = [self._compile(item) for item in (node.left, *node.comparators)]
+        sides = [node.left, *node.comparators]
+        if any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops):
+            texts = [
+                side.value for side in sides if isinstance(side, ast.Constant) if isinstance(side.value, str)
+            ]
+            if wrong := [text for text in texts if _times(text) is None]:
+                raise ExpressionError(f"{self.text!r} orders the text {wrong[0]!r}; {_ORDERED}")
+        parts = [self._compile(item) for item in sides]
         tests = [self._test(op) for op in node.ops]
 
         def compare(row: Row) -> bool:
@@ -192,22 +205,27 @@ class Expression:
     def _within(self, item: Any, many: Any) -> bool:
         if isinstance(many, str) and isinstance(item, str):
             return self._folded(item) in self._folded(many)
-        return isinstance(many, list | dict) and any(
-            self._compare(operator.eq, item, member) for member in many
-        )
+        if not isinstance(many, list | dict):
+            return False
+        # Of a list of several kinds, those that are unlike the item are not it.
+        like = {_kind(item), "null", *({"text", "number"} if _kind(item) in {"text", "number"} else ())}
+        alike = [member for member in many if _kind(member) in like]
+        return any(self._compare(operator.eq, item, member) for member in alike or many)
 
     def _compare(self, test: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
         left, right = (None if value == "" else value for value in (left, right))
-        if isinstance(left, str) != isinstance(right, str) and _is_number(
-            right if isinstance(left, str) else left
-        ):
+        orders = test not in {operator.eq, operator.ne}
+        if {_kind(left), _kind(right)} == {"text", "number"}:
             left, right = self._numeric(left), self._numeric(right)
+        elif orders and isinstance(left, str) and isinstance(right, str):
+            left, right = _times(left, right) or (self._numeric(left), self._numeric(right))
         if left is None or right is None:
             return test is operator.ne if left is not right else test is operator.eq
-        texts = isinstance(left, str) and isinstance(right, str)
-        if test in {operator.eq, operator.ne} or texts or (_is_number(left) and _is_number(right)):
-            return test(self._folded(left), self._folded(right))
-        raise ExpressionError(f"{self.text!r} cannot compare {left!r} with {right!r}")
+        if _kind(left) != _kind(right) or (orders and _kind(left) not in {"number", "time"}):
+            error = ExpressionError(f"{self.text!r} compares {_shown(left)} with {_shown(right)}")
+            error.hint = _ORDERED if orders else _UNLIKE
+            raise error
+        return test(self._folded(left), self._folded(right))
 
     def _folded(self, value: Any) -> Any:
         return value.strip().casefold() if self._fold and isinstance(value, str) else value
@@ -216,8 +234,25 @@ class Expression:
         return self._number(value) if isinstance(value, str) else value
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _kind(value: Any) -> str:
+    """Return the kind of a value of JSON; values of two kinds cannot be compared."""
+    if value is None or value == "":
+        return "null"
+    kinds = {bool: "truth value", str: "text", int: "number", float: "number", list: "list", datetime: "time"}
+    return kinds.get(type(value), "object")
+
+
+def _times(*texts: str) -> tuple[datetime, ...] | None:
+    """Return texts as times, None where one is none, or where not all or none have an offset."""
+    try:
+        times = tuple(map(datetime.fromisoformat, texts))
+    except ValueError:
+        return None
+    return times if len({time.tzinfo is None for time in times}) == 1 else None
+
+
+def _shown(value: Any) -> str:
+    return f"the {_kind(value)} {str(value).lower() if isinstance(value, bool) else repr(value)}"
 
 
 def _constant(value: Any) -> Evaluate:

@@ -6,13 +6,14 @@ No metric's id stands on this page; everything is built by rule from the assessm
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from certkit import wording
 from certkit.assessment.criteria import Status
-from certkit.assessment.metrics.catalogue import Unit
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.report import results, words
-from certkit.report.argument.challenges import MOST_DAYS, Standing
+from certkit.report.argument.case import MOST_DAYS
+from certkit.report.argument.challenges import Standing
 from certkit.report.argument.graph import State
 from certkit.report.svg import CONTESTED, word
 from certkit.report.words import capital
@@ -42,11 +43,11 @@ def missing(case: Case) -> tuple[str, ...]:
     """Return what a safety case needs and nobody provided."""
     context, domain = case.context, case.domain
     given = {
-        "an owner": context.owner,
+        "an owner": context.named(context.owner),
         "a purpose": case.use.purpose,
         "an operating domain": domain.description or domain.domains,
         "a hazard": context.hazards,
-        "a reviewer": context.reviewers,
+        "a reviewer": context.reviewing,
     }
     return tuple(name for name, said in given.items() if not said)
 
@@ -129,11 +130,12 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
     counts = Counter(item.state for item in argument.challenges)
     stale = sum(item.stale for item in argument.challenges)
     decision = case.context.decision
-    decided, line = "Nobody has decided", "an owner's decision is not recorded"
+    decided, line = "No decision", "by the owner yet"
     if decision is not None and decision.outcome:
         decided = capital(decision.outcome.replace("_", " "))
-        line = f"by {decision.by or 'nobody'}, until {decision.until or 'no day stated'}"
-        line += "" if case.approved else "; not in force for this evidence"
+        line = f"by {case.context.called(decision.by)}, until {decision.until or 'no day stated'}"
+        approving = decision.outcome.startswith("approved") and not case.approved
+        line += "; not in force for this evidence" if approving else ""
     supported = argument.claim.supported
     closed = (Standing.SUSTAINED, Standing.ACCEPTED, Standing.ANSWERED)
     told = ", ".join(f"{counts[state]} {state}" for state in closed) + (f", {stale} STALE" if stale else "")
@@ -147,7 +149,7 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
             claim_word,
             _first_reason(case, argument),
         ),
-        Box("Challenges", unanswered, f"{counts[Standing.OPEN]} open", told),
+        Box("Challenges", unanswered, f"{counts[Standing.OPEN]} open", f"of evidence and use; {told}"),
         Box("Decision", Status.MET if case.approved else Status.NOT_TESTED, decided, line),
     )
 
@@ -155,7 +157,7 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
 def _first_reason(case: Case, argument: Argument) -> str:
     """Return the first reason why the claim does not stand, in counts where section 8 has the names."""
     if argument.claim.supported:
-        return "every goal is supported or owned"
+        return "every goal has evidence or an owner's word"
     if case.specimen or case.stale:
         return argument.claim.because[0]
     for state in (State.REFUTED, State.UNDEVELOPED):
@@ -172,8 +174,42 @@ def claim(case: Case, argument: Argument) -> str:
     asserted = sum(state is State.ASSERTED for state in argument.states.values())
     accepted = [item.answer for item in argument.challenges if item.state is Standing.ACCEPTED]
     until = min((answer.until for answer in accepted if answer and answer.until), default=None)
-    doubts = f", {many(len(accepted), 'doubt')} accepted by {case.context.owner} until {until}"
+    owner = case.context.called(case.context.owner)
+    doubts = f", {many(len(accepted), 'doubt')} accepted by {owner} until {until}"
     return f"Supported: {many(goals, 'goal')}, {many(asserted, 'assertion')}{doubts if accepted else ''}."
+
+
+_AGAINST: Final = {
+    name: {State.REFUTED: refuted, State.UNDEVELOPED: missing}
+    for name, refuted, missing in (
+        (
+            "G2",
+            "At least one hazard is not kept within its limit.",
+            "Nobody showed that every hazard is kept within its limit.",
+        ),
+        (
+            "G3",
+            "A doubt about the results was found right.",
+            "The evidence does not show every threshold of the tier that was asked for.",
+        ),
+        (
+            "G4",
+            "A doubt about the evidence was found right.",
+            "Nobody showed that the evidence is genuine and complete.",
+        ),
+        (
+            "G5",
+            "A doubt about what was tested was found right.",
+            "Nobody showed that what was tested resembles what this use will bring.",
+        ),
+        (
+            "G6",
+            "A doubt about later changes was found right.",
+            "Nobody showed that a change for the worse is noticed and acted on.",
+        ),
+    )
+}
+"""What it says of a goal that it is refuted, or undeveloped."""
 
 
 def against(case: Case, argument: Argument) -> tuple[str, ...]:
@@ -181,7 +217,6 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
     if argument.claim.supported:
         return (f"{many(len(argument.challenges), 'challenge')} answered or accepted: section 9.",)
     opened = argument.opened
-    goals = [argument.graph.by_id[name] for name in ("G2", "G3", "G4", "G5", "G6")]
     failed = results.by_status(case.document, case.tier, (Status.NOT_MET,)).get(Status.NOT_MET)
     named = {f"G2.{hazard.id}": hazard.title or hazard.id for hazard in case.context.hazards or ()}
     lines = [
@@ -191,14 +226,15 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
     ]
     lines += [f"Tier {case.tier} fails on {words.listed(failed)}."] if failed else []
     lines += [
-        f"It is {said} that {node.text[:1].lower()}{node.text[1:]}"
-        for state, said in ((State.REFUTED, "refuted"), (State.UNDEVELOPED, "not shown"))
-        for node in goals
-        if node.state is state
+        said[state]
+        for state in (State.REFUTED, State.UNDEVELOPED)
+        for name, said in _AGAINST.items()
+        if argument.states[name] is state and not (name == "G3" and failed)
     ]
     lines += [item.text for item in opened if item.target not in named]
+    lines = lines or list(argument.claim.because)
     if len(lines) > MOST_AGAINST:
-        lines[MOST_AGAINST - 1 :] = [f"{len(lines) - MOST_AGAINST + 1} more: section 9."]
+        lines[MOST_AGAINST - 1 :] = [f"{len(lines) - MOST_AGAINST + 1} more goals and challenges: section 9."]
     return tuple(map(words.plain, lines))
 
 
@@ -208,9 +244,17 @@ def changes(case: Case) -> Iterator[str]:
     if slim := results.narrowest(case.document, tier):
         yield f"The narrowest margins at Tier {tier}: {words.listed(slim)}.".replace("\u00a0†", "")
     flips = case.document["fragility"].get("flips")
-    if flips:
-        yield f"If {many(flips['needed'], 'run')} had ended otherwise, Tier {tier} would be lost (section 6)."
+    if flips and flips["needed"] <= flips["of"]:
+        metric = CATALOGUE.get(flips["criterion"])
+        behind = f"{metric.title if metric else flips['criterion']}"
+        behind += f" in {flips['domain']}" if flips.get("domain") else ""
+        yield (
+            f"Had {flips['needed']:,} of the {flips['of']:,} successes behind {behind} failed, Tier {tier}"
+            " would be lost (section 6)."
+        )
     yield (
-        "Test again when a component changes, the passport or an acceptance ends, drift is told, an indicator"
-        f" passes its limit or a domain of use is added, and after {MOST_DAYS} days at the latest."
+        "Test again when a component changes, the passport or an acceptance ends, drift is found, an"
+        f" indicator passes its limit or a domain of use is added, and after {MOST_DAYS} days at the latest."
     )
+    if case.due and case.today and case.due < case.today:
+        yield f"A new test was due on {case.due}."

@@ -58,7 +58,7 @@ _LONGEST: Final = 1_200
 
 def printable(text: str) -> str:
     """Return text with what a reader cannot see made visible, cut at `_LONGEST` characters."""
-    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… (cut; the attached assessment holds all)"
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… (cut; whole in the attached files)"
     return "\n".join(map(visible, shown.split("\n")))
 
 
@@ -100,6 +100,7 @@ def _environment() -> Environment:
     )
     made.filters["plain"] = printable
     made.globals |= {
+        "Markup": Markup,
         "answer": answer,
         "results": results,
         "sections": sections,

@@ -105,6 +105,8 @@ def narrowest(document: Document, tier: int, most: int = 3) -> list[str]:
         row
         for row, status in judged_rows(document, tier)
         if status is Status.MET and row["margin"] is not None and unit(row) is not Unit.BOOLEAN
+        # The posterior's room is that of the success rate, which stands there itself.
+        if not CATALOGUE[row["metric"]].tau_of
     ]
     met.sort(key=_room)
     return [f"{title(row)} (margin {words.margin(row['margin'], unit(row))})" for row in met[:most]]
@@ -130,7 +132,7 @@ def tier_rows(document: Document, tier: int) -> Iterator[tuple[str, ...]]:
             asked(row),
             Markup('<a href="#m-{}">{}</a>').format(row["metric"], _found(row, metric)),
             words.interval(metric.get("interval"), unit(row)),
-            words.count(metric["n"]) if row["value"] is not None else "0",
+            "0" if metric["state"] == State.UNMEASURED else words.count(metric["n"]),
             words.margin(row["margin"], unit(row)),
             judged(row["status"]),
             "–" if row["bounded"] is None else _bounded(row),
@@ -178,12 +180,18 @@ def gap(row: Row, document: Document) -> tuple[str, str, str]:
     if status is Status.MET:
         seen += f"; bound {bound(row)}"
     domain = metric.get("domain")
-    value, limit, interval, size, needed = _compared(row, document)
+    noun, value, limit, interval, size, needed = _compared(row, document)
     passes = status is Status.MET or (spec.tau_of and value > limit)
+    if interval is None and not passes:
+        return "too few runs", seen, "more independent tasks: no interval tells how sure the value is"
     if passes or (interval and interval.low <= limit <= interval.high):
-        noun = "runs" if document["profile"]["reading"] == "table" else "tasks"
         more = f"about {needed:,} {noun} in {domain or 'all'} ({size:,} now) would decide in 4 of 5 cases"
-        return "undecided", seen, more if needed > size else f"many more independent {noun} would decide"
+        if needed <= size:
+            more = f"many more independent {noun} would decide"
+            if spec.tau_of and not passes:
+                rate = words.value(value, Unit.FRACTION, beside=limit)
+                more = f"no number of {noun} shows it at a success of {rate}"
+        return "undecided", seen, more
     if spec.tau_of:
         rate, tau = words.value(value, Unit.FRACTION), words.value(limit, Unit.FRACTION)
         return "short", seen, f"a better agent: success under faults, {rate}, has to exceed {tau}"
@@ -191,10 +199,11 @@ def gap(row: Row, document: Document) -> tuple[str, str, str]:
     return "short", seen, f"a better agent: {asked(row)} has to be reached{where}"
 
 
-def _compared(row: Row, document: Document) -> tuple[float, float, Interval | None, int, int]:
+def _compared(row: Row, document: Document) -> tuple[str, float, float, Interval | None, int, int]:
     """Return a row's value, threshold, 95 % interval, and how many runs it has and needs (0: not known).
 
-    A posterior stands for the success rate under faults beside τ. Where bounds decide, tasks are counted.
+    A posterior stands for the success rate under faults beside τ. The first says what is counted: runs, or
+    tasks where bounds decide and where a mean has no interval by runs.
     """
     metric, bounded, value, limit = (
         document["metrics"][row["metric"]],
@@ -209,17 +218,18 @@ def _compared(row: Row, document: Document) -> tuple[float, float, Interval | No
         limit, metric = metric["tau"][str(row["tier"])], document["metrics"]["r_op"]
         value = metric["value"]
     every = (item for item in metric.get("intervals", ()) if item["method"] == TASK_INTERVAL)
-    stated = metric.get("interval") if tables else next(every, None)
+    by_runs = metric.get("interval") if tables else None
+    stated = by_runs or next(every, None)
     interval = None if stated is None else Interval(**stated)
-    if interval is None and not tables and not tau_of and bounded["bound"] is not None and confidence > 1 / 2:
-        half = abs(value - bounded["bound"]) * Z / NormalDist().inv_cdf(confidence)
+    if interval is None and not tau_of and bounded["bound"] is not None and bounded["confidence"] > 1 / 2:
+        half = abs(value - bounded["bound"]) * Z / NormalDist().inv_cdf(bounded["confidence"])
         interval = Interval(low=value - half, high=value + half)
-    size = (metric["n"] if tables else bounded["k"]) or 0
+    noun, size = ("runs", metric["n"] or 0) if by_runs else ("tasks", bounded["k"] or 0)
     if interval is None or not size:
-        return value, limit, interval, size, 0
+        return noun, value, limit, interval, size, 0
     name = "r_op" if tau_of else row["metric"]
     needed = size_needed(name, value, limit, interval, size=size, confidence=confidence)
-    return value, limit, interval, size, needed or 0
+    return noun, value, limit, interval, size, needed or 0
 
 
 def sample_size(document: Document) -> tuple[Markup, str] | None:
@@ -236,21 +246,20 @@ def sample_size(document: Document) -> tuple[Markup, str] | None:
         for row in document["criteria"]
         if row["tier"] == tier and row["id"] in binding and not CATALOGUE[row["metric"]].tau_of
         if gap(row, document)[0] == "undecided"
-        for *_, size, needed in [_compared(row, document)]
-        if needed > size
+        for noun, *_, size, needed in [_compared(row, document)]
+        if noun == "runs" and needed > size
     ]
     if not undecided:
         return None
     needed, row = min(undecided, key=lambda pair: pair[0])
     metric, value, limit = document["metrics"][row["metric"]], float(row["value"]), float(row["threshold"])
-    n, half = metric["n"], (metric["interval"]["high"] - metric["interval"]["low"]) / 2
+    n, low, high = metric["n"], metric["interval"]["low"], metric["interval"]["high"]
     last = n + (needed - n) * 5 / 4
     counts = [n + (last - n) * step / 40 for step in range(41)]
-    upper = [(at, value + half * sqrt(n / at)) for at in counts]
-    lower = [(at, 2 * value - up) for at, up in reversed(upper)]
-    ends = sorted((value - half, value + half, limit))
+    upper, lower = ([(at, value + (end - value) * sqrt(n / at)) for at in counts] for end in (high, low))
+    ends = sorted((low, high, limit))
     lines = [
-        Line(label="95 % interval", points=[*lower, *upper], stroke=BLUE),
+        Line(label="95 % interval", points=[*reversed(lower), *upper], stroke=BLUE),
         Line(label=f"asked: {asked(row)}", points=[(n, limit), (last, limit)], dash="4 3"),
     ]
     where = f" in {metric['domain']}" if metric.get("domain") else ""
@@ -288,7 +297,7 @@ def _track(row: Row, status: Status, document: Document) -> Track:
         # Their whole range would push every threshold into a corner.
         reach = [at for _, at in thresholds] + ([float(value)] if value is not None else [])
         low, high = min([0.0, *reach]), 1.1 * max([*reach, 0.001])
-    shown = "no evidence" if value is None else _found(row, metric)
+    shown = "no evidence" if value is None and not partial else _found(row, metric)
     if value is not None and status is Status.INSUFFICIENT:
         shown += ", cannot be judged"
     interval = None if partial else metric.get("interval")
@@ -334,5 +343,6 @@ def data_sheets(document: Document, metrics: Collection[str]) -> Iterator[tuple[
             tiers = metric.get("by_tier", {}).items()
             value = ", ".join(f"Tier {tier}: {words.probability(p)}" for tier, p in sorted(tiers))
             value = value or words.value(metric.get("value"), Unit(metric["unit"]))
+            value = "–" if metric["state"] == State.PARTIAL else value
             anchor = Markup('<span id="m-{0}">{0}</span>').format(key)
             yield anchor, metric["state"], value, words.count(metric["n"]), metric.get("reason", "–")

@@ -23,14 +23,14 @@ from certkit.evidence.records.record import Condition, Split
 from certkit.evidence.summary.summary import PEI_SCALE
 from certkit.report import results, words
 from certkit.report.argument.build import ASSUMPTIONS
-from certkit.report.argument.graph import Kind
+from certkit.report.argument.graph import Kind, State
 from certkit.report.svg import BLUE, Bar, Line, bars, curves, judged, posterior
 from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from certkit.evidence.context import Context
+    from certkit.evidence.context import Context, Hazard
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case, Measured
     from certkit.report.results import Document
@@ -134,24 +134,40 @@ def domains(case: Case) -> Iterator[tuple[str, ...]]:
         yield name, "yes" if name in case.wanted else "not stated", f"{tested} under faults"
 
 
+_SEVERITIES: Final = ("catastrophic", None, "critical", "marginal", "negligible")
+
+
+def gravest(case: Case, argument: Argument) -> list[Hazard]:
+    """Return the hazards by the state of their goal, the worst first, and then by severity."""
+    states = list(State)
+    return sorted(
+        case.context.hazards or (),
+        key=lambda hazard: (
+            states.index(argument.states[f"G2.{hazard.id}"]),
+            _SEVERITIES.index(hazard.severity),
+        ),
+    )
+
+
 def hazards(case: Case, argument: Argument) -> Iterator[tuple[str | None, ...]]:
     """Yield every hazard with what was measured in its conditions and domains, and its state."""
     mitigations = {item.id: item for item in case.context.mitigations or ()}
-    for hazard in case.context.hazards or ():
+    for hazard in gravest(case, argument):
         yield (
             f"{hazard.id}: {hazard.title or 'not named'}",
-            hazard.harm,
+            hazard.harm and words.cut(hazard.harm),
             hazard.severity,
             words.plain(words.listed(hazard.criteria)) if hazard.criteria else "no criterion",
-            _failures(case.measured[hazard.id]),
+            _failures(case.measured[hazard.id], hazard),
             f"{100 * hazard.tolerable.at_most:g}\u00a0%" if hazard.tolerable else None,
-            "; ".join(mitigations[name].what or name for name in hazard.mitigations or ()),
+            words.cut("; ".join(mitigations[name].what or name for name in hazard.mitigations or ())),
             judged(argument.states[f"G2.{hazard.id}"]),
         )
 
 
-def _failures(measured: Measured) -> str:
-    bound = "no bound" if measured.bound is None else f"≤\u00a0{100 * measured.bound:.2g}\u00a0%"
+def _failures(measured: Measured, hazard: Hazard) -> str:
+    limit = hazard.tolerable.at_most if hazard.tolerable else None
+    bound = "no bound" if measured.bound is None else f"≤\u00a0{words.share(measured.bound, limit)}"
     return f"{measured.failures:,} of {measured.runs:,}; {bound}"
 
 
@@ -161,6 +177,7 @@ MOST_BARS: Final = 12
 
 def hazard_bars(case: Case, argument: Argument) -> Markup | None:
     """Return each hazard's failures with their bound against what is tolerable; None without a hazard."""
+    listed = gravest(case, argument)
     drawn = [
         Bar(
             label=hazard.id[:24],
@@ -169,10 +186,10 @@ def hazard_bars(case: Case, argument: Argument) -> Markup | None:
             tolerable=hazard.tolerable.at_most if hazard.tolerable else None,
             state=argument.states[f"G2.{hazard.id}"],
         )
-        for hazard in (case.context.hazards or ())[:MOST_BARS]
+        for hazard in listed[:MOST_BARS]
         for measured in (case.measured[hazard.id],)
     ]
-    said = [f"{hazard.id}: {_failures(case.measured[hazard.id])}" for hazard in case.context.hazards or ()]
+    said = [f"{hazard.id}: {_failures(case.measured[hazard.id], hazard)}" for hazard in listed]
     said[MOST_BARS:] = [f"{len(said) - MOST_BARS} more are not drawn"] if said[MOST_BARS:] else []
     return bars(drawn, title=f"Failures of each hazard: {'; '.join(said)}") if drawn else None
 
@@ -186,7 +203,7 @@ def review(case: Case) -> Iterator[tuple[str | None, ...]]:
             for comment in item.comments or ()
         )
         relation = case.context.by_id[item.person].relation
-        yield item.person, relation, item.scope, item.date, comments or "none"
+        yield case.context.called(item.person), relation, item.scope, item.date, comments or "none"
 
 
 def assumptions(context: Context) -> Iterator[tuple[str | None, ...]]:
@@ -198,7 +215,8 @@ def assumptions(context: Context) -> Iterator[tuple[str | None, ...]]:
     texts |= {name: (item.text, item.falsified_by) for name, item in given.items() if item.text}
     for name, (text, usual) in texts.items():
         item = given.get(name, Assumption(id=name))
-        yield name, text, item.falsified_by or usual, item.owner, item.rationale
+        owner = context.called(item.owner) if item.owner else None
+        yield name, text, item.falsified_by or usual, owner, item.rationale
 
 
 def challenges(argument: Argument, *, stale: bool = False) -> Iterator[tuple[str, ...]]:
@@ -212,7 +230,8 @@ def challenges(argument: Argument, *, stale: bool = False) -> Iterator[tuple[str
 def nodes(argument: Argument) -> Iterator[tuple[str, ...]]:
     """Yield the goals and strategies with what each rests on; the attached argument has every node."""
     graph = argument.graph
-    for node in graph.nodes:
+    # Each goal's own part stands below it: G2, S2, G2.H-1, then G3.
+    for node in sorted(graph.nodes, key=lambda node: node.id[1:2]):
         if node.state and node.kind in {Kind.GOAL, Kind.STRATEGY}:
             below = (*graph.below(node.id), *graph.beside(node.id))
             yield (

@@ -4,18 +4,20 @@ Templates decide where things stand, and call the other modules for every senten
 globals of `render` are the whole list. `SECTIONS` holds the headings, in templates and contents alike.
 
 A signed passport is read from its payload without judging the signature: the report attaches its bytes and
-repeats its identifier and its dates; it refuses a passport that speaks of another assessment. Only ``certkit
-verify`` tells whether the signature holds, and the report says so.
+repeats its identifier and its dates; it refuses a passport that speaks of another assessment. A passport that
+was issued with another context, or with none, is about the same one where no answer changes the verdict. Only
+``certkit verify`` tells whether the signature holds, and the report says so.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from certkit import canonical
 from certkit._version import __version__
+from certkit.assessment.assessing import contested
 from certkit.errors import MismatchError
 from certkit.passport.opening import parse
 from certkit.report.argument.build import build
@@ -89,15 +91,27 @@ def _check(case: Case) -> None:
         ("tier", judgement.tier, document["verdict"]["tier"]),
         ("required tier", judgement.required_tier, document["verdict"]["required_tier"]),
     ]
+    hint = "'certkit verify PASSPORT --bundle BUNDLE --replay' names the first row that differs"
     if judgement.tool.version == __version__:
-        pairs.append(("assessment", judgement.digest, canonical.digest(canonical.canonical(document))))
+        made, digest = case.assessment, _digest(case.assessment)
+        if judgement.context != made.context:
+            hint = f"it was issued {_named(judgement.context)}, and this is {_named(made.context)}"
+            unanswered = contested(made, {})
+            if unanswered.verdict.status == made.verdict.status:  # no answer changes the verdict
+                digest = _digest(structs.replace(unanswered, context=judgement.context))
+        pairs.append(("assessment", judgement.digest, digest))
     for name, passport, assessment in pairs:
         if passport != assessment:
-            raise MismatchError(
-                "report.passport-differs",
-                f"the passport's {name} is {passport}, the assessment's is {assessment}",
-                hint="'certkit verify PASSPORT --bundle BUNDLE --replay' names the first row that differs",
-            )
+            message = f"the passport's {name} is {passport}, the assessment's is {assessment}"
+            raise MismatchError("report.passport-differs", message, hint=hint)
+
+
+def _digest(assessment: Assessment) -> Digest:
+    return canonical.digest(canonical.canonical(assessment.to_dict()))
+
+
+def _named(context: str | None) -> str:
+    return f"with --context {context}" if context else "without --context"
 
 
 class Attachment(Struct, frozen=True):

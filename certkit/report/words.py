@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import asked, shown
 from certkit.wording import listed as listed  # noqa: PLC0414 - part of these words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SUFFIX: Final = {Unit.FRACTION: "\u00a0%", Unit.PP: "\u00a0pp"}
 
@@ -21,6 +24,21 @@ def value(number: float | None, unit: Unit, *, beside: float | None = None) -> s
     """Return a value on one line; `beside` is a threshold from which it must be told apart."""
     text = shown(number, unit, beside=beside)
     return text if number is None else text.replace("-", "−").replace(" ", "\u00a0")
+
+
+def share(part: float, beside: float | None = None) -> str:
+    """Return a share of runs in percent, told apart from a limit, or else from 0."""
+    return value(part, Unit.FRACTION, beside=beside or 0)
+
+
+def cut(text: str, most: int = 160) -> str:
+    """Return prose for a cell of a table, cut where it is long."""
+    return text if len(text) <= most else f"{text[:most].rstrip()}… (cut; whole in context.json)"
+
+
+def differ(names: Sequence[str]) -> str:
+    """Return which members of ``about`` differ from the evidence."""
+    return f"{listed(names)} {'differs' if len(names) == 1 and not names[0].endswith('s') else 'differ'}"
 
 
 def probability(p: float) -> str:

@@ -39,7 +39,7 @@ def demo(out: Path, *, seed: int, at: datetime, progress: Progress = SILENT) -> 
     name = "certkit demo"
     with files.building(out) as folder:
         simulate(folder / "bundle", seed=seed, runs=1000, domains=5, tier_target=TIER, progress=progress)
-        given = _context(folder / "bundle", until=at + VALIDITY)
+        given = _context(folder / "bundle", at)
         files.write(folder / "context.json", given.data)
         key, log_key = keys.generate("ed25519"), Ed25519PrivateKey.generate()
         keys.write_private(folder / "issuer-key.pem", key, passphrase=None)
@@ -64,8 +64,8 @@ def demo(out: Path, *, seed: int, at: datetime, progress: Progress = SILENT) -> 
     return issued
 
 
-def _context(bundle: Path, *, until: datetime) -> Given:
-    """Return the packaged example of a context, bound to the demonstration's evidence."""
+def _context(bundle: Path, at: datetime) -> Given:
+    """Return the packaged example of a context, bound to the demonstration's evidence and its time."""
     template = resources.path("templates", "context", "example.json")
     document = canonical.loads(files.read(template, limit=context.MAX_BYTES))
     document["about"] = {
@@ -73,5 +73,6 @@ def _context(bundle: Path, *, until: datetime) -> Given:
         "profile": load_profile(DEFAULT_PROFILE).digest,
         "tier": TIER,
     }
-    document["answers"][0]["until"] = f"{until:%Y-%m-%d}"
+    document["reviewers"][0]["date"] = f"{at:%Y-%m-%d}"
+    document["answers"][0]["until"] = f"{at + VALIDITY:%Y-%m-%d}"
     return context.read(canonical.pretty(document).encode(), where="context.json")

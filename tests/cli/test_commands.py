@@ -98,7 +98,7 @@ def test_validate_lists_all_faults(bad: Path) -> None:
             "[record.unknown-field]"
         ),
     ]
-    assert done.err.splitlines()[0] == "error: 2 faults in the records"
+    assert done.err.splitlines()[0] == "error: 2 problems in the records"
     assert done.err.splitlines()[-1].startswith("hint: ")
 
 
@@ -371,10 +371,12 @@ def test_the_demo_attains_its_tier_and_says_what_to_try(tmp_path: Path) -> None:
 def test_a_suggestion_goes_to_the_screen_or_to_a_file_that_is_never_replaced(tmp_path: Path) -> None:
     source, out = DATA / "records" / "runs.csv", tmp_path / "map.toml"
     shown = certkit("import", source, "--suggest")
-    assert (shown.code, shown.out.splitlines()[4]) == (0, "[columns]")
+    assert (shown.code, "[columns]" in shown.out.splitlines()) == (0, True)
     assert certkit("import", source, "--suggest", "-o", out).code == 0
     assert out.read_text() == shown.out
     assert certkit("import", source, "--suggest", "-o", out).code == 2
     tried = certkit("import", DATA / "agentdojo" / "export.jsonl", "--dry-run")
     assert (tried.code, tried.out.count("run_id")) == (0, 7)
+    assert tried.out.splitlines()[-1] == "all rows can be imported"
+    assert [certkit("import", *names).code for names in (["-"], [source, "-o", "-"])] == [2, 2]
     assert [path.name for path in tmp_path.iterdir()] == ["map.toml"]

@@ -30,7 +30,7 @@ is .5 points at 5 %, .2 at 1 %. All cells are in [simulation-study.csv](simulati
 Tasks differ by a Beta law with the intraclass correlation named, by two points, or in that some always fail
 (*hopeless*). Sizes: five runs a task on average, all equal, or in proportion to rank^-.7 or 1/rank.
 
-Not simulated: `frr` and `pei` under a judge; drift where passports have other numbers of tasks.
+Not simulated: drift where passports have other numbers of tasks.
 
 Where a model gave the outcomes, `irs` and differences are `insufficient` under bounds: labels do not correct
 them, and a lenient judge would pass them far too often. `hb-eval-2026-bounded` asks for such rows, so that
@@ -71,6 +71,7 @@ TITLES = {
     "judge": "A judge that errs, at the threshold: false pass, %",
     "judge-power": "A judge that errs, with a true rate of .85 (Tier 2) or .99 (Tier 3): power, %",
     "judge-uneven": "A judge that passes half of the failures, and uneven repeats: false pass, %",
+    "graded": "Graded rows (`frr`) under a judge: false pass, %",
     "irs": "Rows that labels do not correct, under a lenient judge: false pass, %",
     "drift": "Drift and trend, five domains: lineages that are flagged, %",
     "mix": "Drift under another mix of faults: flagged, %",
@@ -94,6 +95,7 @@ PARTS: tuple[Callable[[np.random.Generator, int], Iterator[Cell]], ...] = (
     drifting.sampled,
     judged.uneven,
     cells.families,
+    judged.graded,
 )
 
 

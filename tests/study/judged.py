@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from certkit.evidence.summary.tasks import TaskSums
+
     Counts = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
@@ -56,10 +58,10 @@ class Error(NamedTuple):
         return f"{chances}{', by task' if self.by_task else ''}"
 
 
-def chance(
-    rng: np.random.Generator, n: Counts, counts: Counts, labels: Sequence[int], tau: float
-) -> Iterator[Floats]:
-    """Yield every bundle's P(θ > τ) under each number of labels, drawn anew.
+def labelled(
+    rng: np.random.Generator, n: Counts, counts: Counts, labels: Sequence[int]
+) -> Iterator[tuple[TaskSums, corrected.Both]]:
+    """Yield the sums and labels of every bundle under each number of labels, drawn anew.
 
     `n` holds runs by bundle and task; `counts` those passed right, passed wrong, failed wrong and failed
     right, by kind, bundle and task.
@@ -72,7 +74,14 @@ def chance(
             for at in range(0, len(n), CHUNK)
         ]
         drawn = np.concatenate(parts, axis=1)
-        yield corrected.chance(*corrected.weighed(drawn, y, n.astype(np.float64), sums), tau)
+        yield corrected.weighed(drawn, y, n.astype(np.float64), sums)
+
+
+def chance(
+    rng: np.random.Generator, n: Counts, counts: Counts, labels: Sequence[int], tau: float
+) -> Iterator[Floats]:
+    """Yield every bundle's P(θ > τ) under each number of labels, as `labelled` draws them."""
+    return (corrected.chance(*drawn, tau) for drawn in labelled(rng, n, counts, labels))
 
 
 def _labelled(rng: np.random.Generator, n: Counts, counts: Counts, m: int) -> Floats:
@@ -134,6 +143,20 @@ def uneven(rng: np.random.Generator, draws: int, laws: Sequence[str] = LAWS) -> 
                 for m, above in zip(labels, chance(rng, n, counts, labels, tau), strict=True):
                     share = float((above > delta).mean())
                     yield Cell("judge-uneven", 2, f"runs: {name}, {law}: {m} labels", tasks, draws, share)
+
+
+def graded(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """A graded row at a threshold of .80, where a passed run counts in full: frr at its most exposed."""
+    tau, delta = LEVELS[2]
+    n = np.full((draws, TASKS), RUNS)
+    for law in ("beta .3", "hopeless 20 %"):
+        for lenient in (0.3, 0.5):
+            truly = chances(rng, law, tau, n.shape)
+            counts = judged(rng, truly, n, rng.binomial(n, truly), Error(lenient, 0.0, by_task=False))
+            for m, drawn in zip(LABELS[2], labelled(rng, n, counts, LABELS[2]), strict=True):
+                share = float((corrected.least(*drawn, delta) > tau).mean())
+                told = f"judge passes {lenient:.0%} of failures, {law}: {m} labels"
+                yield Cell("graded", 2, told, TASKS, draws, share)
 
 
 def _until_passed(rng: np.random.Generator, truly: Floats) -> tuple[Counts, Counts]:

@@ -73,7 +73,7 @@ def series(summary: Summary, metric: str, *, memory_observable: bool) -> Tasks:
     sums = summary.clusters.sums
     scale = 1
     if metric == "adversarial_resistance":
-        y, n = _adversarial(summary)
+        y, n = resisted(summary)
     elif metric == "irs":
         y, n = sums["irs_yes"], sums["irs_yes"] + sums["irs_no"]
         n = n + sums["irs_silent"] if memory_observable else n
@@ -126,7 +126,7 @@ LEAVES: Final = frozenset({"irs"})
 """Series whose denominator a failed run leaves: only recoveries are counted."""
 
 
-def _adversarial(summary: Summary) -> tuple[Integers, Integers]:
+def resisted(summary: Summary) -> tuple[Integers, Integers]:
     """Return y and n of adversarial resistance: over the runs whose attack landed, where any run says so."""
     sums = summary.clusters.sums
     tally = add(cell.tally for cell in summary.select() if adversarial(cell.condition))

@@ -17,6 +17,7 @@ from certkit.document import Digest, Document, GivenPath, Part, Text, fill
 from certkit.errors import UsageError
 from certkit.evidence.bundle.manifest import Agent, Imported
 from certkit.evidence.importers import FORMATS, ImportOptions, preview, run, suggest
+from certkit.evidence.importers.drafts import OTHERS
 from certkit.text import quoted
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def import_(
     ] = None,
     attempt: Annotated[int | None, opt.ATTEMPT(help="This is the agent's n-th evaluation.")] = None,
     like: opt.Like = None,
+    verbose: opt.Verbose = False,
     no_seal: opt.NoSeal = False,
     no_traces: Annotated[
         bool,
@@ -130,6 +132,8 @@ def import_(
     Example: certkit import runs.jsonl.gz -o bundle
     """
     format_, source = _named(log)
+    if str(source) == "-":
+        raise UsageError("usage.option", "- is no log: an import reads a file or a folder")
     options = ImportOptions(
         agent=agent,
         agent_version=agent_version,
@@ -157,13 +161,13 @@ def import_(
         shown = [canonical.line(record).decode().rstrip() for record in records]
         emit(
             Previewed(records=records, faults=told),
-            [*shown, f"{faults.total:,} faults in all rows", *told],
+            [*shown, f"{faults.total:,} problems in all rows" if told else "all rows can be imported", *told],
         )
         return
     accounts = run(source, out or Path("bundle"), options, progress(), format_=format_)
     emit(
         Import(bundles=[fill(ImportedBundle, account, bundle=account.out) for account in accounts]),
-        (line for account in accounts for line in _imported(account)),
+        (line for account in accounts for line in _imported(account, verbose=verbose)),
         hints=[f"certkit assess {account.out}" for account in accounts],
     )
 
@@ -179,7 +183,7 @@ def _named(words: list[str]) -> tuple[str | None, Path]:
     raise UsageError("usage.option", f"expected one log, found {' '.join(words)!r}", hint=hint)
 
 
-def _imported(account: ImportAccount) -> Iterator[str]:
+def _imported(account: ImportAccount, *, verbose: bool) -> Iterator[str]:
     imported = account.imported
     sealed = "sealed as" if account.digest else "not sealed"
     yield f"{account.out}: {imported.records:,} records of {quoted(account.agent.name)}, {sealed}"
@@ -188,5 +192,7 @@ def _imported(account: ImportAccount) -> Iterator[str]:
     width = max((len(f"{item.count:,}") for item in imported.notes), default=1)
     for item in imported.notes:
         detail = f": {item.detail}" if item.detail else ""
+        if item.what.endswith(OTHERS) and not verbose:
+            detail = ": the source has nothing that fills them (-v lists them)"
         text = f"{item.kind:<10} {item.count:>{width},}  {item.what}{detail}"
         yield from fold(text, first="  ", rest=" " * (15 + width))

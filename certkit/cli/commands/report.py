@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,7 +16,9 @@ from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold, progress, warn
 from certkit.document import Document, GivenPath, Text
 from certkit.errors import Exit, UsageError
+from certkit.report.argument.challenges import CLOSED_BY
 from certkit.report.argument.skeleton import ContextInit, ContextLint, blanks, skeleton, to_close, unfilled
+from certkit.wording import listed
 from certkit.workflow.verifying import MAX_PASSPORT
 
 if TYPE_CHECKING:
@@ -165,16 +168,19 @@ def init(
     ).case
     old = None if earlier is None else workflow.load_context(earlier).context
     files.write(out, canonical.pretty(skeleton(case, earlier=old)).encode(), overwrite=force)
-    document = ContextInit(context=out, challenges=to_close(case))
+    document = ContextInit(context=out, tested=tuple(sorted(case.tested)), challenges=to_close(case))
     emit(document, _opened(document))
 
 
 def _opened(document: ContextInit) -> Iterator[str]:
     yield f"written: {document.context}"
+    tested = listed(document.tested) if document.tested else "none"
+    yield from fold(f"domains with runs under faults: {tested}; name yours in operating_domain.domains")
     yield f"{len(document.challenges)} challenges are open:"
-    for item in document.challenges:
-        yield from fold(f"{item.text} [{item.code}, against {item.target}]", first="  ", rest="    ")
-        yield from fold(f"closed by: {item.closed_by}", first="    ", rest="      ")
+    for kind, items in groupby(document.challenges, key=lambda item: item.kind):
+        yield from fold(f"{kind}, closed by {CLOSED_BY[kind]}:", first="  ", rest="    ")
+        for item in items:
+            yield from fold(f"{item.text} [{item.code}, against {item.target}]", first="    ", rest="      ")
 
 
 def lint(

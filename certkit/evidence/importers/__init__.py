@@ -45,7 +45,7 @@ from certkit.evidence.importers.base import (
 from certkit.evidence.importers.every_eval import EveryEval
 from certkit.evidence.importers.hb_eval import HbEval
 from certkit.evidence.importers.inspect_log import ZIP, InspectLog
-from certkit.evidence.importers.mapper import Mapper, check_options
+from certkit.evidence.importers.mapper import Mapper, check_mapping, check_options
 from certkit.evidence.importers.mapping import Mapping, parse_mapping, read_mapping
 from certkit.evidence.importers.otel import OTel
 from certkit.evidence.importers.records import Records
@@ -145,7 +145,8 @@ def find_format(source: Path) -> str:
     nothing known, or where two formats fit.
     """
     fitting: dict[str, None] = {}
-    for path in [source] if not source.is_dir() else _first_files(source):
+    paths = [source] if not source.is_dir() else _first_files(source)
+    for path in paths:
         with opening(path, path.name, SILENT) as opened:
             head = opened.head()
         fitting |= dict.fromkeys(name for name, format_ in FORMATS.items() if format_.fits(head))
@@ -158,6 +159,9 @@ def find_format(source: Path) -> str:
     if not fitting and source.is_dir():
         known = ", ".join(name for name in FORMATS if name != "records")
         message = f"no file in this folder begins like a log of {known}"
+        if not paths:
+            hint = "choose the folder or file that holds the log"
+            raise InputError("import.source", "this folder is empty", where=source.name, hint=hint)
         hint = "give the file itself, or name the format: certkit import FORMAT LOG -o BUNDLE"
         raise InputError("import.source", message, where=source.name, hint=hint)
     return next(iter(fitting), "records")
@@ -259,6 +263,7 @@ def _mapping(
     """
     if options.mapping is not None:
         mapping = read_mapping(options.mapping)
+        check_mapping(mapping, options, options.mapping.name)
         return mapping, replace(options, encoding=options.encoding or mapping.read.encoding)
     if format_ == "records":
         with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT, out) as job:
@@ -291,6 +296,13 @@ def checked_format(source: Path, options: ImportOptions, format_: str | None) ->
         raise UsageError("usage.option", f"format {format_!r} is not known", hint=f"choose one of {known}")
     if not source.exists():
         raise InputError("file.missing", "not found", where=str(source))
+    if format_ not in {None, "records"} and source.is_file():
+        with opening(source, source.name, SILENT) as opened:
+            head = opened.head()
+        if not head.startswith(ZIP) and head.lstrip()[:1] not in {b"{", b"[", b""}:
+            message = f"this is no log of {format_}, which the first word says, and looks like CSV"
+            hint = replace(options, format=None).command(source)
+            raise InputError("import.source", message, where=source.name, hint=hint)
     format_ = format_ or find_format(source)
     check_options(options, format_)
     return format_

@@ -284,7 +284,8 @@ class Job:
         try:
             row = canonical.loads(data, max_bytes=MAX_ROW)
         except InputError as error:
-            self.refuse(place.fault("one JSON object", error.message, code=error.code))
+            broken = "broken JSON: " * (error.code == "json.syntax")
+            self.refuse(place.fault("one JSON object", broken + error.message, code=error.code))
             return None
         if not isinstance(row, dict):
             self.refuse(place.fault("one JSON object", type(row).__name__))

@@ -15,7 +15,7 @@ from certkit.evidence import traces
 from certkit.evidence.bundle.manifest import ImportNote
 from certkit.evidence.reading.columns import Index
 from certkit.evidence.records.faults import Fault, Faults
-from certkit.evidence.records.record import FIELDS, Measured
+from certkit.evidence.records.record import FIELDS, Measured, Outcome
 from certkit.evidence.summary.gather import all_faults
 from certkit.text import visible
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from typing import IO
 
 RECORD_FILE: Final = "records/runs.jsonl"
+
+OTHERS: Final = "other record fields"
+"""What the account calls fields that no source fills."""
 
 MAX_TRACES: Final = 50_000
 """Traces in a bundle."""
@@ -110,6 +113,7 @@ class Draft:
         self._stream = stream
         self._filled: Counter[str] = Counter()
         self._numbers: Counter[str] = Counter()
+        self._outcomes: Counter[str] = Counter()
         self._rows: set[bytes] = set()
         self._files = Index()
         self._places = array("q")  # of each record the number of its file and its line there
@@ -160,6 +164,7 @@ class Draft:
             return [place.fault("values that JSON has", str(error))]
         self.records += 1
         self._filled.update(row.keys())
+        self._outcomes[str(row.get("outcome"))] += 1
         self._places.extend((self._files[place.file], place.line))
         return []
 
@@ -175,6 +180,9 @@ class Draft:
         `details` says of a filled field what it was made of. A field that has an "unmeasured" note
         already is not named again.
         """
+        counts = [f"{count:,} {outcome}" for outcome in Outcome if (count := self._outcomes[outcome])]
+        by = [details["outcome"]] if "outcome" in details else []
+        details = {**details, "outcome": ", ".join([*counts, *by])}
         noted = self.notes.counted("unmeasured")
         for name in [*FIELDS, *sorted(self._filled.keys() - set(FIELDS))]:
             if count := self._filled[name]:
@@ -182,4 +190,4 @@ class Draft:
         never = [name for name in FIELDS if not self._filled[name] and name not in noted]
         if never and self.records:
             detail = "the source has nothing that fills: " + ", ".join(never)
-            self.notes.add("unmeasured", f"{len(never)} other record fields", detail, count=self.records)
+            self.notes.add("unmeasured", f"{len(never)} {OTHERS}", detail, count=self.records)

@@ -96,6 +96,7 @@ class InspectLog(Importer):
         super().__init__(job)
         self._evals: dict[str, Eval] = {}
         self._uuids: set[str] = set()
+        self._scorers: dict[str, None] = {}
         self._samples = self._runs = 0
 
     def runs(self) -> Iterator[Run]:
@@ -207,6 +208,7 @@ class InspectLog(Importer):
         if plain and text in _GOOD | _BAD:
             if text == "p":
                 notes.add("odd", "partly correct answers, taken as failures")
+            self._scorers[name] = None
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
         path = ["scores", name, "value", *(list(value)[:1] if isinstance(value, dict) else ())]
         test = ">= 0.5" if isinstance(value, int | float | dict) else "== 'C'"
@@ -220,4 +222,6 @@ class InspectLog(Importer):
         eval_ = self._evals[draft.agent]
         draft.components(model=draft.agent, scaffold=eval_.solver if isinstance(eval_.solver, str) else None)
         draft.temperature(eval_.model_generate_config.get("temperature"))
-        return {"domain": "the name of the task", "trial": "the epoch, from 0"}
+        told = {"domain": "the name of the task", "trial": "the epoch, from 0"}
+        scored = f"by the score of {', '.join(self._scorers)} (C, true, yes, 1: success)"
+        return told | ({"outcome": scored} if self._scorers else {})

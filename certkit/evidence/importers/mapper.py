@@ -1,8 +1,8 @@
 """Turns runs into the fields of records: by the importer, then the mapping, then the user's options.
 
-What the mapping fills takes the place of what the importer filled. The options `domain` and `condition` fill
-only what nothing else fills, so that they relabel no run. Where nothing names a run of a table, its line
-does.
+What the mapping fills takes the place of what the importer filled. An option decides nothing that a mapping
+decides, and `domain` and `condition` nothing that the log states: where they say something else, the run is
+refused. `success` alone decides anew. Where nothing names a run of a table, its line does.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from certkit.evidence.importers.mapping import (
     Values,
     near,
     nearest,
+    text_encoding,
 )
 from certkit.evidence.importers.records import agent_rank
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Outcome
@@ -48,6 +49,7 @@ _SHOWN: Final = 12
 MAX_RULE: Final = 512
 """Characters of a success rule in a manifest."""
 _READINGS: Final = ("strict", "utility")
+_SUCCESS: Final = "--success"
 _SAME: Final = ("domain", "task_id", "condition", "trial", "started_at")
 """Two rows of a table that agree in these may be one run."""
 
@@ -72,7 +74,7 @@ class Mapper:
             for field, cases in mapping.when.items()
         }
         if options.success not in {None, *_READINGS}:
-            success = self._test(str(options.success), "--success")
+            success = self._test(str(options.success), _SUCCESS)
             self._when["outcome"] = [(Outcome.SUCCESS, success), (Outcome.FAILURE, lambda _: True)]
         answer = mapping.trace.answer
         self._answer = self._getter(answer) if answer is not None else lambda _: None
@@ -82,6 +84,7 @@ class Mapper:
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
         self._incomplete = 0  # runs that lack one
+        self._contradicted: dict[str, None] = {}  # options that say something else than a row
         self._nameless = False
 
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
@@ -91,12 +94,7 @@ class Mapper:
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
         faults = self._read(run, draft, fields, wanting) + self._decide(run, fields, wanting)
         fields |= self.mapping.constants
-        for field in ("domain", "condition"):
-            if fields.get(field) is None and (value := getattr(self._options, field)) is not None:
-                if value in run.row and value not in WORDS.get(field, ()):
-                    hint = f"write `{field} = {_toml(value)}` under `[columns]` in a mapping"
-                    raise UsageError("usage.option", f"--{field}: {value!r} is a column", hint=hint)
-                fields[field] = value
+        faults += self._given_by_option(run, fields)
         numbered = self._tabular and wanting.get("run_id", run) is None
         if numbered:
             fields["run_id"] = f"line-{run.place.line}"
@@ -112,6 +110,25 @@ class Mapper:
         if absent := [field for field in missing if wanting[field] is None]:
             faults.append(self._missing(absent, run))
         return fields, faults
+
+    def _given_by_option(self, run: Run, fields: dict[str, Any]) -> list[Fault]:
+        """Fill domain and condition by their options where they are blank; return where the log differs."""
+        faults = []
+        for field in ("domain", "condition"):
+            if (value := getattr(self._options, field)) is None:
+                continue
+            if value in run.row and value not in WORDS.get(field, ()):
+                hint = f"write `{field} = {_toml(value)}` under `[columns]` in a mapping"
+                raise UsageError("usage.option", f"--{field}: {value!r} is a column", hint=hint)
+            if fields.setdefault(field, value) is None:
+                fields[field] = value
+            elif fields[field] != value:
+                expected, pointer = f"{value!r}, as --{field} says", f"/{visible(self._named(field))}"
+                hint = f"leave --{field} out, or say in a mapping what holds"
+                found = repr(fields[field])
+                faults.append(run.place.fault(expected, found, pointer=pointer, hint=hint))
+                self._contradicted[field] = None
+        return faults
 
     def _met_before(
         self, run: Run, draft: Draft, fields: dict[str, Any], *, numbered: bool
@@ -177,7 +194,7 @@ class Mapper:
             try:
                 fields[field] = next((value for value, holds in cases if holds(run.row)), None)
             except ExpressionError as error:
-                expected, pointer = "values that can be compared", f"/when/{field}"
+                expected, pointer = "values that can be compared", self._case(field)
                 faults.append(run.place.fault(expected, str(error), pointer=pointer, hint=error.hint))
                 continue
             if fields[field] is None and field in REQUIRED:
@@ -185,11 +202,19 @@ class Mapper:
                 wanting[field] = run.place.fault(
                     "a case that holds",
                     "none",
-                    pointer=f"/when/{field}",
+                    pointer=self._case(field),
                     code="record.missing-field",
                     hint=hint,
                 )
         return faults
+
+    def _named(self, field: str) -> str:
+        """Return the column that fills a field."""
+        return self.mapping.columns.get(field, field)
+
+    def _case(self, field: str) -> str:
+        """Return where the expressions stand that decide a field."""
+        return _SUCCESS if field == "outcome" and self._options.success else f"/when/{field}"
 
     def _sources(self, run: Run, left: Counter[str]) -> Iterable[tuple[str, str, Evaluate]]:
         """Yield field, column and getter of what fills a field of this row; count the other columns."""
@@ -230,7 +255,7 @@ class Mapper:
         if not expression.paths:
             message = f"{place}: {text!r} names no column, and says the same of every row"
             hint = "a value on every record stands under `[constants]`"
-            raise InputError("import.mapping", message, where="the mapping", hint=hint)
+            raise InputError("import.mapping", message, hint=hint)
         self._paths |= dict.fromkeys(expression.paths, False)
         return expression
 
@@ -256,9 +281,10 @@ class Mapper:
         columns = ", ".join(names[:_SHOWN]) + (
             f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         )
+        silent = fields == ["condition"] and not self._tabular
         return run.place.fault(
             f"something that fills {', '.join(fields)}",
-            f"the columns {columns}",
+            "a log that does not say whether faults were injected" if silent else f"the columns {columns}",
             code="record.missing-field",
             hint=f"give {', '.join(map(hints.__getitem__, fields))}{nameless}, or a mapping",
         )
@@ -266,21 +292,29 @@ class Mapper:
     def advice(self, job: Job) -> str:
         """Return what to do about the rows that were refused, with the commands to copy."""
         codes = {fault.code for fault in job.faults}
+        agent: dict[str, Any] = self._contradicted | ({"agent": "NAME"} if self._nameless else {})
+        suggest = f"{job.options.command(job.source, **self._contradicted)} --suggest -o MAP.toml"
         if all(code.startswith("json.") for code in codes):
             save = ", or save the file as UTF-8" if "json.encoding" in codes else ""
-            return f"nothing was imported; correct these rows{save}, then: {job.command()}"
+            return f"nothing was imported; correct these rows{save}, then: {job.command(**agent)}"
         if "record.task-in-two-domains" in codes:
             way = "if equal names in two domains are different tasks, begin the mapping with"
             return f"nothing was imported; {way} `domain_before_task = true`; else correct these rows"
         if self._options.mapping is not None:
-            return f"nothing was imported; correct these rows or the mapping, then: {job.command()}"
+            return f"nothing was imported; correct these rows or the mapping, then: {job.command(**agent)}"
+        if any(fault.pointer == _SUCCESS for fault in job.faults):
+            suggest = f"{job.options.command(job.source, success=None)} --suggest"
+            again = job.command(success="EXPRESSION", **agent)
+            return (
+                f"nothing was imported; say when a run succeeded: {again}\nwhat the columns hold: {suggest}"
+            )
         test = self._hints.get("outcome")
         given = {"domain": "NAME", "condition": "nominal", "success": test or "EXPRESSION"}
         names = [{"outcome": "success"}.get(field, field) for field in self._absent]
-        agent = {"agent": "NAME"} if self._nameless else {}
-        suggest = f"{job.options.command(job.source)} --suggest -o MAP.toml"
         mapped = job.command(mapping="MAP.toml", **agent)
         first = "nothing was imported; correct these rows, or write a mapping:"
+        if self._contradicted:
+            first = f"nothing was imported; without the option: {job.command(**agent)}\nor map it:"
         if job.faults.total == self._incomplete and set(names) <= given.keys():
             when = "nothing was imported; if no fault was injected:"
             when = when if "condition" in names else "nothing was imported; say what is missing:"
@@ -306,6 +340,7 @@ class Mapper:
         named = dict.fromkeys(self._given, "what the transcript shows")
         named |= {field: f"from {column!r}" for field, column in self.mapping.columns.items()}
         named |= dict.fromkeys(self._when, "decided by an expression")
+        named |= {"outcome": f"by {self._rule()}"} if "outcome" in self._when else {}
         named |= dict.fromkeys(self.mapping.constants, "the mapping's constant")
         if "outcome" in self.mapping.constants:
             draft.notes.add("odd", "outcome", "a constant of the mapping, whatever the log holds")
@@ -361,8 +396,27 @@ def _toml(text: Any) -> str:
     return visible(canonical.line(text).decode().strip())
 
 
+def check_mapping(mapping: Mapping, options: ImportOptions, name: str) -> None:
+    """Raise `UsageError` where an option differs from what a mapping file, called `name`, decides."""
+    decided = {*mapping.columns, *mapping.when, *mapping.values, *mapping.constants}
+    decided |= (said := mapping.constants | mapping.read.model_dump(exclude_none=True)).keys()
+    for option in CHOICES:
+        field = "outcome" if option == "success" else option
+        if field in decided and getattr(options, option) not in {None, said.get(field)}:
+            hint = f"leave --{option} out, or change the mapping"
+            raise UsageError("usage.option", f"--{option}: {name} decides the {field} already", hint=hint)
+
+
 def check_options(options: ImportOptions, format_: str) -> None:
     """Raise `UsageError` where an option cannot be used with this format."""
     if options.success in _READINGS and format_ != "agentdojo":
         message = f"--success {options.success} is AgentDojo's; give an expression, such as 'score >= 0.5'"
         raise UsageError("usage.option", message)
+    for name in ("agent", "agent_version", "domain", "condition", "success"):
+        if getattr(options, name) in {"NAME", "EXPRESSION"}:
+            message = f"--{name.replace('_', '-')}: {getattr(options, name)} is a placeholder"
+            raise UsageError("usage.option", message, hint="write your own in its place")
+    try:
+        text_encoding(options.encoding)
+    except ValueError as error:
+        raise UsageError("usage.option", f"--encoding: {error}") from None

@@ -61,6 +61,13 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The words that a field may hold; `condition` may also hold an ``x_`` name."""
 
+DATES: Final = tuple(
+    f"{day}{clock}"
+    for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%Y-%m-%d", "%d-%m-%Y", "%d.%m.%y")
+    for clock in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
+)
+"""Forms of times that spreadsheets write, besides ISO 8601."""
+
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,15})\Z")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?\Z")
 _EXPECTED: Final = {"integer": "an integer", "floating": "a number", "ternary": "true or false"}
@@ -93,6 +100,11 @@ class Read(Authored):
         zone(name)
         return name
 
+    @field_validator("encoding")
+    @classmethod
+    def _encoding(cls, name: str | None) -> str | None:
+        return text_encoding(name)
+
 
 class Mapping(Authored):
     """How the rows of a source become records."""
@@ -121,10 +133,12 @@ class Mapping(Authored):
             for word in (*chosen, *self.when.get(field, ()), *[self.constants.get(field, words[0])]):
                 text = str(word)
                 if word not in words and not (field == "condition" and text.startswith("x_")):
-                    raise ValueError(f"{text!r} is no value of {field}{near(text, words)}")
+                    raise ValueError(f"values: {text!r} is no value of {field}{near(text, words)}")
         filled = [*self.columns, *self.when, *self.constants]
         if both := sorted({name for name in filled if filled.count(name) > 1}):
             raise ValueError(f"{both[0]!r} is filled by two of columns, when and constants")
+        if "NAME" in {*self.constants.values(), self.agent and self.agent.name}:
+            raise ValueError("'NAME' stands for a name of yours: write that")
         return self
 
 
@@ -134,6 +148,24 @@ def zone(name: str | None) -> ZoneInfo | None:
         return None if name is None else ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         raise ValueError(f"{name!r} is no time zone, such as Europe/Berlin or UTC") from None
+
+
+def text_encoding(name: str | None) -> str | None:
+    """Return the name of a text encoding; raise `ValueError` where none is called so."""
+    try:
+        "".encode(name or "utf-8")
+    except (LookupError, ValueError):
+        raise ValueError(f"{name!r} is no text encoding, such as cp1252 or utf-16") from None
+    return name
+
+
+def _is_time(text: str, form: str) -> bool:
+    """Tell whether a text is a time of this form."""
+    try:
+        datetime.strptime(text, form)  # noqa: DTZ007 - only its form is of interest
+    except ValueError:
+        return False
+    return True
 
 
 def near(name: str, names: Collection[str]) -> str:
@@ -202,7 +234,7 @@ class Values:
         try:
             return Expression(text, number=self.number, fold=self._read.case_insensitive)
         except ExpressionError as error:
-            raise InputError("import.mapping", f"{place}: {error}", where="the mapping") from None
+            raise InputError("import.mapping", f"{place}: {error}") from None
 
     def number(self, text: str) -> float | None:
         """Return a text as a number, None where it is blank; raise `ExpressionError` where it is none."""
@@ -299,8 +331,8 @@ class Values:
             time = datetime.strptime(raw, format_) if format_ else datetime.fromisoformat(raw)  # noqa: DTZ007
         except ValueError:
             expected = f"a time like {format_}" if format_ else "an RFC 3339 time with offset"
-            hint = "state how times are written: `date` under `[read]`, for example '%d.%m.%Y %H:%M'"
-            hint += ", or '%m/%d/%Y %I:%M %p' for 3:05 PM"
+            form = next((form for form in DATES if _is_time(raw, form)), "%d.%m.%Y %H:%M")
+            hint = f'state how times are written, for instance `date = "{form}"` under `[read]`'
             raise CellError(expected, code="import.row" if format_ else "record.value", hint=hint) from None
         if time.tzinfo is not None:
             return time.isoformat() if self._read.date or " " in raw else raw

@@ -2,8 +2,9 @@
 
 A column that has the name of a record field fills it; a mapping gives the other names. In CSV all values are
 texts, an empty cell means "not measured", and the separator is the one of comma, semicolon, tab and bar that
-the header line has most of. A row whose cells are all blank is left out and counted. A column or nested value
-called agent, bot, model or system, in any case, names the agent.
+the header line has most of, or that a line ``sep=;`` before it states. UTF-16 is known by its byte order
+mark. A row whose cells are all blank is left out and counted. A column or nested value called agent, bot,
+model or system, in any case, names the agent.
 """
 
 from __future__ import annotations
@@ -40,8 +41,10 @@ MAX_AGENT_NAME: Final = 200
 
 _RATERS: Final = frozenset(("judge", "grader", "scorer", "rater", "user", "simulator"))
 _SEPARATORS: Final = ",;\t|"
+_STATED = re.compile(rf"sep=([{_SEPARATORS}])\s*\Z", re.IGNORECASE)
 _PARQUET: Final = b"PAR1"
 _ARROW: Final = b"ARROW1"
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _OLE: Final = b"\xd0\xcf\x11\xe0"  # .xls, .doc
 
 
@@ -65,7 +68,8 @@ class Records(Importer):
         if head.startswith(_OLE):
             hint = "save the sheet as CSV, and import that"
             raise InputError("import.source", "a workbook or document of Office", where=job.name, hint=hint)
-        if b"\0" in head and not self._parquet and job.options.encoding is None:
+        self._encoding = job.options.encoding or ("utf-16" if head.startswith(_UTF16) else "utf-8")
+        if b"\0" in head and not self._parquet and self._encoding == "utf-8":
             hint = "save it as CSV; if it is text, give --encoding, for instance utf-16"
             raise InputError("import.source", "is no text", where=job.name, hint=hint)
         self.cells = not self._parquet and head.lstrip()[:1] not in {b"{", b"["}
@@ -92,7 +96,7 @@ class Records(Importer):
                 for number, values in enumerate(parquet.rows(self.job.source, shown=source.name), 1):
                     yield values, Place(source.name, number)
             else:
-                yield from _csv_rows(source, self.job)
+                yield from _csv_rows(source, self.job, self._encoding)
 
 
 def paths(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -117,13 +121,13 @@ def agent_rank(path: tuple[str, ...]) -> int | None:
     return AGENT_COLUMNS.index(called[0]) if called else None
 
 
-def _csv_rows(source: Source, job: Job) -> Iterator[tuple[dict[str, Any], Place]]:
+def _csv_rows(source: Source, job: Job, encoding: str) -> Iterator[tuple[dict[str, Any], Place]]:
     """Yield the rows of a CSV file, each with the line at which it begins."""
-    begins, size = 1, 0
+    size = 0
 
     def lines() -> Iterator[str]:
         nonlocal size
-        for number, line in source.text(job.options.encoding or "utf-8"):
+        for number, line in source.text(encoding):
             size += len(line)
             if size > MAX_ROW:
                 where = f"{source.name}:{number}"
@@ -133,12 +137,16 @@ def _csv_rows(source: Source, job: Job) -> Iterator[tuple[dict[str, Any], Place]
     following = lines()
     if (first := next(following, None)) is None:
         raise InputError("import.source", "is empty", where=source.name)
-    reader = csv.reader(chain([first], following), delimiter=separator(first), strict=True)
+    stated = _STATED.match(first)  # Excel writes it, and reads it
+    begins = before = 2 if stated else 1
+    mark = stated[1] if stated else separator(first)
+    lead = [] if stated else [first]
+    reader = csv.reader(chain(lead, following), delimiter=mark, strict=True)
     header: list[str] = []
     try:
         for cells in reader:
             place = Place(source.name, begins)
-            begins, size = reader.line_num + 1, 0
+            begins, size = reader.line_num + before, 0
             if not header:
                 header = _header(cells, place)
             elif not "".join(cells).strip():
@@ -162,10 +170,10 @@ def _header(cells: list[str], place: Place) -> list[str]:
     names = [cell.strip() for cell in cells]
     twice = next((name for i, name in enumerate(names) if not name or name in names[:i]), None)
     if twice is not None:
-        what = f"{visible(twice)!r} stands twice" if twice else "one has no name"
-        raise InputError(
-            "import.source",
-            f"the first line of a CSV file names its columns, and {what}",
-            where=f"{place.file}:{place.line}",
-        )
+        what, hint = f"{visible(twice)!r} stands twice", "give each column a name of its own"
+        if not twice:
+            what = f"{names.count('')} of {len(names)} have no name here"
+            hint = "give each column a name, and remove a title or other lines above the names"
+        where, said = f"{place.file}:{place.line}", "the first line of a CSV file names its columns"
+        raise InputError("import.source", f"{said}, and {what}", where=where, hint=hint)
     return names

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
+
 from certkit import canonical
 from certkit.evidence.expressions import shell, spelled, success_test
+from certkit.evidence.importers.mapping import DATES
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
 from certkit.evidence.importers.records import agent_rank, paths
 from certkit.evidence.reading.columns import KINDS
@@ -21,7 +25,7 @@ from certkit.evidence.records.record import FIELDS, REQUIRED, Outcome
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from certkit.evidence.importers.base import Importer, ImportOptions, Run
@@ -42,8 +46,8 @@ NAMES: Final = {
         "outcome": "success succeeded passed pass result verdict correct is_correct solved resolved ok erfolg"
         " ergebnis status score scores reward mark punkte points bestanden erfolgreich gelöst korrekt",
         "run_id": "id run uuid",
-        "started_at": "start start_time started timestamp time date when began begin beginn datum zeitpunkt",
-        "trial": "epoch repeat repetition wiederholung",
+        "started_at": "start start_time started timestamp time date when begin began beginn datum zeitpunkt",
+        "trial": "epoch repeat repetition wiederholung lauf durchlauf",
         "steps_actual": "steps turns num_turns n_steps schritte",
         "violations": "violation_count rule_breaks",
     }.items()
@@ -59,33 +63,33 @@ _OTHERWISE, _NOMINAL = (
     )
 )
 _FAULTS: Final = {
-    "adversarial": ("adversarial", "attack", "inject", "injekt", "jailbreak", "angriff"),
+    "adversarial": ("adversarial", "attack", "promptinj", "jailbreak", "angriff"),
     "tool_failure": ("tool", "outage", "timeout", "werkzeug", "ausfall"),
     "context_corruption": ("context", "kontext"),
 }
 """Condition → parts of the texts by which evaluators call it."""
 
+_NONE: Final = frozenset(("", "-", "0", "0.0", "false", "falsch", "n", "n/a", "na", "nein", "null"))
+"""Texts that may say that there was no fault."""
+
 _CANDIDATES: Final = 4
 
 WORDS: Final[dict[str, frozenset[str]]] = {
-    outcome: frozenset(words.split())
+    outcome: frozenset(word.replace("_", " ") for word in words.split())
     for outcome, words in {
-        Outcome.SUCCESS: "1 1.0 c correct j ja ok pass passed resolved success true y yes",
-        Outcome.FAILURE: "0 0.0 fail failed failure false i incorrect n nein no wrong",
+        Outcome.SUCCESS: "1 1.0 bestanden c correct j ja ok pass passed resolved success true wahr y yes",
+        Outcome.FAILURE: "0 0.0 fail failed failure false falsch i incorrect n nein nicht_bestanden no"
+        " not_passed wrong",
         Outcome.HARNESS_ERROR: "crash error timeout",
     }.items()
 }
 _YES_NO: Final = WORDS[Outcome.SUCCESS] | WORDS[Outcome.FAILURE]
-BLANK: Final = frozenset(("-", "n/a", "na", "nan", "none", "null", "?"))
-DATES: Final = (
-    *(
-        f"{day}{clock}"
-        for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d")
-        for clock in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
-    ),
-    "%Y-%m-%d %I:%M %p",
-    "%Y-%m-%d %I:%M:%S %p",
+_FAILING: Final = frozenset(
+    ("fail", "failed", "failure", "failures", "error", "errors", "fehler", "fehlgeschlagen", "gescheitert")
 )
+"""Words of a column's name that turn the meaning of its yes and no round."""
+
+BLANK: Final = frozenset(("-", "n/a", "na", "nan", "none", "null", "?"))
 NEEDS: Final = (
     ("Failure resilience (frr)", "recovered, recovery_steps and recovery_approach of runs under faults"),
     ("Planning efficiency (pei)", "steps_actual and steps_oracle"),
@@ -120,6 +124,7 @@ class Column:
         self.rows = self.blank = 0
         self.values: Counter[str] = Counter()
         self.many = False
+        self.literal: set[str] = set()  # values that are no texts
 
     def add(self, value: Any) -> None:
         """Count a value."""
@@ -128,6 +133,8 @@ class Column:
             return
         self.rows += 1
         text = value if isinstance(value, str) else canonical.line(value).decode().strip()
+        if not isinstance(value, str) and len(self.literal) < MAX_DISTINCT:
+            self.literal.add(text)
         if text in self.values or len(self.values) < MAX_DISTINCT:
             self.values[text] += 1
         else:
@@ -177,29 +184,36 @@ class Suggestion:
             for path, value in paths(run.row):
                 if path in self.columns or len(self.columns) < MAX_PATHS:
                     self.columns.setdefault(path, Column()).add(value)
-        given = {name for name in ("domain", "condition") if getattr(self.options, name) is not None}
-        self.filled = self.filled - lacking | given | ({"outcome"} if self.options.success else set())
+        self.filled = self.filled - lacking | ({"outcome"} if self.options.success else set())
 
     def proposals(self) -> dict[str, tuple[str, ...]]:
         """Return record field → path of the column where name and values agree."""
         proposed: dict[str, tuple[str, ...]] = {}
         wanted = [field for field in FIELDS if field not in self.filled]
+        several = [path for path, column in self.columns.items() if len(_forms(column)) > 1]
         for field in wanted:
-            if fitting := self._fitting(field, _named, proposed):
+            if fitting := self._fitting(field, _named, proposed, several):
                 proposed[field] = fitting[0]
         for field in wanted:  # two columns that hold a word of a field leave the choice to the reader
-            if field not in proposed and len(fitting := self._fitting(field, _worded, proposed)) == 1:
+            if (
+                field not in proposed
+                and len(fitting := self._fitting(field, _worded, proposed, several)) == 1
+            ):
                 proposed[field] = fitting[0]
         return proposed
 
     def _fitting(
-        self, field: str, named: Callable[[str, str], bool], proposed: dict[str, tuple[str, ...]]
+        self,
+        field: str,
+        named: Callable[[str, str], bool],
+        proposed: dict[str, tuple[str, ...]],
+        ambiguous: Sequence[tuple[str, ...]] = (),
     ) -> list[tuple[str, ...]]:
         """Return the paths not proposed yet whose name and values agree with a field."""
         return [
             path
             for path, column in self.columns.items()
-            if column.values and path not in proposed.values() and agent_rank(path) is None
+            if column.values and path not in {*proposed.values(), *ambiguous} and agent_rank(path) is None
             if named(path[-1], field) and self._fits(field, column)
         ]
 
@@ -208,8 +222,10 @@ class Suggestion:
         chosen = []
         for path in self._fitting(field, lambda *_: True, proposed):
             column, numbers = self.columns[path], all(map(_is_number, self.columns[path].plain()))
-            texts = not (numbers or _times(column) or _dates(column))
+            texts = not (numbers or _forms(column))
             fits = {
+                "started_at": bool(_forms(column)),
+                "outcome": not (numbers or _words(path) & _FAILING),
                 "task_id": texts,
                 "domain": texts and not column.many and column.rows == self.rows,
                 "condition": any(_meant(value) == "nominal" for value in column.values)
@@ -223,12 +239,14 @@ class Suggestion:
         values, kind = column.plain(), KINDS[field]
         if field == "run_id":
             return column.rows == self.rows and max(column.values.values(), default=2) == 1
+        if field == "outcome":
+            return _judges(column)
         if kind == "ternary" or (field in ENUMERATIONS and field != "condition"):
             words = {word for synonyms in _synonyms(field).values() for word in synonyms}
             folded = {value.casefold() for value in values}
             return bool(values) and not column.many and folded <= words | set(ENUMERATIONS.get(field, ()))
         if kind == "time":
-            return len(_dates(column)) == 1 or bool(_times(column))
+            return bool(_forms(column))
         if kind == "string":
             return field != "task_id" or len(column.values) > 1 or self.rows == 1
         return all(value.isdigit() if kind == "integer" else _is_number(value) for value in values)
@@ -242,15 +260,17 @@ class Suggestion:
         yield "# Lines that begin with # say what was seen and what you must decide. Then:"
         several = len(self.agents) > 1 and self.options.agent is None
         split = "agent" if several else self.options.split_by
-        yield f"#   {self.options.command(self.source, split_by=split)} -o BUNDLE --map THIS_FILE"
+        given = {name for name in ("domain", "condition") if getattr(self.options, name) is not None}
+        options = replace(self.options, **dict.fromkeys(given & proposed.keys()))
+        yield f"#   {options.command(self.source, split_by=split)} -o BUNDLE --map THIS_FILE"
         yield from self._columns(proposed)
         if "outcome" not in self.filled | proposed.keys():
             yield from self._outcome(proposed)
         for field, path in proposed.items():
             yield from self._values(field, self.columns[path])
-        if "condition" not in self.filled:
+        if "condition" not in self.filled | (given - proposed.keys()):
             yield from self._condition(proposed)
-        if "domain" not in self.filled | proposed.keys():
+        if "domain" not in self.filled | proposed.keys() | given:
             above = self._candidates("domain", proposed)
             yield "# The domain must be decided: a column above, or --domain NAME\n" if above else _DOMAIN
         yield from self._read(proposed)
@@ -262,7 +282,7 @@ class Suggestion:
             yield "# A bundle of each: --split-by agent; of one: --agent NAME\n"
         yield "# Columns that fill nothing yet:"
         for path, column in self.columns.items():
-            if path not in proposed.values():
+            if path not in proposed.values() and agent_rank(path) is None:
                 yield f"#   {visible('.'.join(path))}: {column.told()}"
         yield "#\n# What criteria still need, as columns of these names or mapped to them:"
         for criterion, fields in NEEDS:
@@ -276,7 +296,7 @@ class Suggestion:
         yield "\n[columns]"
         for field, path in proposed.items():
             yield f"{'# ' * (path == (field,))}{field} = {_column(path)}  # {self.columns[path].told()}"
-        for field in REQUIRED:
+        for field in (*REQUIRED, "started_at"):
             if field not in self.filled | proposed.keys() | {"run_id"}:
                 for path in self._candidates(field, proposed):
                     yield f"# {field} = {_column(path)}  # {self.columns[path].told()}"
@@ -292,12 +312,16 @@ class Suggestion:
             ours: [v for v in sorted(column.plain()) if v.casefold() in words] for ours, words in synonyms
         }
         unlike = {ours: [v for v in their if v != ours] for ours, their in theirs.items()}
-        if any(unlike.values()) or blank.total():
+        known = {value for their in theirs.values() for value in their} | set(ENUMERATIONS.get(field, ()))
+        open_ = [value for value in column.plain() if field == "outcome" and value not in known]
+        if any(unlike.values()) or blank.total() or open_:
             yield f"[values.{field}]"
             yield from (f"{ours} = {_quoted(their)}" for ours, their in unlike.items() if their)
             for text, count in (+blank).items():
                 when = f"if the test rig failed in these {count:,} runs: they count as not succeeded"
-                yield f'# {_quoted(text)} = "harness_error"  # {when}'
+                yield f'# {_quoted(text)} = "harness_error"  # {when}; else "success", "failure", or no row'
+            for text in open_:
+                yield f'# {_quoted(text)} = "SUCCESS OR FAILURE"  # in {column.values[text]:,} of the rows'
             yield ""
 
     def _outcome(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
@@ -305,11 +329,12 @@ class Suggestion:
         hint = self.hints.get("outcome")
         tests = {hint: self.hints.get("several", "")} if hint else {}
         for path, column in () if hint else self.columns.items():
-            words = set(re.split(r"[\W_]+", ".".join(path).casefold()))
             numbers = column.values and all(map(_is_number, column.plain()))
-            if numbers and words & {"outcome", *NAMES["outcome"]}:
+            if numbers and _words(path) & {"outcome", *NAMES["outcome"]}:
                 tests[success_test(spelled(path), ">= 0.5")] = f"  ({column.told()})"
-        told = tests or {"COLUMN >= 0.5": "  (no column is named like an outcome)"}
+            elif _words(path) & _FAILING and (fine := _denied(column)):
+                tests[success_test(spelled(path), f"in {fine}")] = f"  ({column.told()})"
+        told = tests or {"COLUMN >= 0.5": "  (no column has the name and the values of an outcome)"}
         yield from (f"#   --success {shell(test)}{more}" for test, more in told.items())
         for test in [*tests][:1]:
             yield f'# or so:\n# [when.outcome]\n# success = {_quoted(test)}\n# failure = "otherwise"'
@@ -332,16 +357,18 @@ class Suggestion:
             # A blank says "no fault" in a column of faults, and nothing in a column of conditions.
             meant = _meant(value) if value or name == "condition" else "nominal"
             if value not in ENUMERATIONS["condition"]:
-                yield (
-                    f'{lead}{_quoted(value)} = "{meant}"' if meant else f'# {_quoted(value)} = "tool_failure"'
-                )
+                likely = "nominal" if value.casefold() in _NONE else "tool_failure"
+                yield f'{lead if meant else "# "}{_quoted(value)} = "{meant or likely}"'
         yield ""
 
     def _read(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         texts = [value for column in self.columns.values() for value in column.values]
         mapped = [self.columns[path] for field, path in proposed.items() if field != "condition"]
         blank = sorted({value for column in mapped for value in column.values if value.casefold() in BLANK})
-        dates = _dates(self.columns[proposed["started_at"]]) if "started_at" in proposed else []
+        begun = (
+            [proposed["started_at"]] if "started_at" in proposed else self._candidates("started_at", proposed)
+        )
+        forms = _forms(self.columns[begun[0]]) if begun and "started_at" not in self.filled else {}
         yield "[read]"
         if self.options.encoding is not None:
             yield f"encoding = {_quoted(self.options.encoding)}"
@@ -349,10 +376,10 @@ class Suggestion:
             yield "decimal_comma = true"
         if blank:
             yield f"blank = {_quoted(blank)}"
-        if dates:
-            yield f"date = {_quoted(dates[0])}"
-        times = _times(self.columns[proposed["started_at"]]) if "started_at" in proposed else []
-        if dates or any(time.tzinfo is None for time in times):
+        if dates := [form for form in forms if form]:
+            either = f"  # or {_quoted(dates[1])}" if len(dates) > 1 else ""
+            yield f"{'# ' * ('started_at' not in proposed)}date = {_quoted(dates[0])}{either}"
+        if any(forms.values()):
             yield '# timezone = "Europe/Berlin"  # the times have no offset; else they are left out'
         if self.equal:
             yield f'# duplicates = "drop-identical"  # rows that equal an earlier row: {self.equal:,}'
@@ -374,9 +401,33 @@ def _worded(column: str, field: str) -> bool:
 def _meant(value: str) -> str | None:
     """Return the only condition that a text may mean, None where there is none or several."""
     text = value.casefold()
-    meant = [condition for condition, parts in _FAULTS.items() if any(part in text for part in parts)]
+    flat = re.sub(r"[\W_]+", "", text)
+    meant = [condition for condition, parts in _FAULTS.items() if any(part in flat for part in parts)]
     meant += ["nominal"] if _NOMINAL & set(re.findall(r"\w+", text)) else []
     return meant[0] if len(meant) == 1 else None
+
+
+def _words(path: tuple[str, ...]) -> set[str]:
+    return set(re.split(r"[\W_]+", ".".join(path).casefold()))
+
+
+def _judges(column: Column) -> bool:
+    """Tell whether most values mean success or failure, and those that are no such word no number."""
+    words = {word for synonyms in WORDS.values() for word in synonyms} | set(Outcome)
+    known = [value for value in column.plain() if value.casefold() in words]
+    unknown = [value for value in column.plain() if value not in known]
+    most = 2 * sum(column.values[value] for value in known) > column.rows
+    decides = any(value.casefold() in _YES_NO | set(Outcome) for value in known)
+    return decides and most and not column.many and not any(map(_is_number, unknown))
+
+
+def _denied(column: Column) -> str:
+    """Return the values of a column of yes and no that say no, as an expression has them; "" of another."""
+    folded = {value.casefold() for value in column.plain()}
+    fine = [value for value in column.plain() if value.casefold() in WORDS[Outcome.FAILURE]]
+    if not fine or column.many or not folded <= _YES_NO:
+        return ""
+    return f"[{', '.join(value if value in column.literal else repr(value) for value in fine)}]"
 
 
 def _synonyms(field: str) -> dict[str, frozenset[str]]:
@@ -386,19 +437,14 @@ def _synonyms(field: str) -> dict[str, frozenset[str]]:
     return WORDS if field == "outcome" else {}
 
 
-def _dates(column: Column) -> list[str]:
-    return [form for form in DATES if _times(column, form)]
-
-
-def _times(column: Column, form: str | None = None) -> list[datetime]:
-    """Return the values as times of this form, ISO 8601 where it is None; nothing where one is none."""
-    try:
-        return [
-            datetime.strptime(value, form) if form else datetime.fromisoformat(value)  # noqa: DTZ007 - it may have none
-            for value in column.plain()
-        ]
-    except ValueError:
-        return []
+def _forms(column: Column) -> dict[str, bool]:
+    """Return how the values can be read as times, "" for ISO 8601, and whether a time lacks an offset."""
+    forms, values = {}, column.plain()
+    for form in ("", *DATES) if values else ():
+        with suppress(ValueError):  # the times may have no offset
+            times = [datetime.strptime(v, form) if form else datetime.fromisoformat(v) for v in values]  # noqa: DTZ007
+            forms[form] = any(time.tzinfo is None for time in times)
+    return {"": forms[""]} if "" in forms else forms
 
 
 def _is_number(value: str) -> bool:

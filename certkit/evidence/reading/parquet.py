@@ -94,8 +94,16 @@ def rows(path: Path, *, shown: str) -> Iterator[dict[str, Any]]:
     Raises `InputError` ``import.source``.
     """
     with _opened(path, "import.source", shown) as (connection, source):
-        cursor = connection.execute(f"SELECT * FROM {source}")  # noqa: S608 - a number
-        names = [name for name, *_ in cursor.description or ()]
+        described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608 - a number
+        names = [name for name, *_ in described]
+        # DuckDB fetches instants, nested ones too, through a package that need not be there.
+        texts = [
+            f"{name}::{kind.replace(_INSTANT, 'VARCHAR')} AS {name}"
+            for quoted, kind, *_ in described
+            if _INSTANT in kind and (name := '"' + quoted.replace('"', '""') + '"')
+        ]
+        replaced = f"* REPLACE ({', '.join(texts)})" if texts else "*"
+        cursor = connection.execute(f"SELECT {replaced} FROM {source}")  # noqa: S608 - quoted
         while batch := cursor.fetchmany(ROWS):
             for values in batch:
                 yield dict(zip(names, map(_plain, values), strict=True))
@@ -114,7 +122,8 @@ def _opened(path: Path, code: str, shown: str) -> Iterator[tuple[duckdb.DuckDBPy
             yield connection, f"read_parquet('/dev/fd/{descriptor}')"
     except duckdb.Error as error:
         reason = str(error).splitlines()[0].replace(f"'/dev/fd/{descriptor}'", "the file")
-        raise InputError(code, reason, where=shown) from None
+        hint = "it is damaged, was cut off, or is no Parquet: copy it again, or write it anew"
+        raise InputError(code, f"cannot be read as Parquet: {reason}", where=shown, hint=hint) from None
     finally:
         os.close(descriptor)
 

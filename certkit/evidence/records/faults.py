@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from certkit.errors import CODES, InputError
 
@@ -16,7 +17,10 @@ LIMIT: Final = 50
 """Faults that are listed; of further ones only the number is known."""
 
 SHOWN: Final = 10
-"""Kinds of faults of one code at one field that a screen shows; the rest are counted."""
+"""Faults of one code at one field that a screen shows, like ones together; the rest are counted."""
+
+FOUND: Final = 5
+"""Values at fault that a screen shows of like faults."""
 
 
 class Fault(Struct, frozen=True, kw_only=True, order=True):
@@ -77,20 +81,28 @@ class Faults(list[Fault]):
                 self.kinds[kind] += more
 
     def grouped(self) -> Iterator[str]:
-        """Yield a line for each kind of fault: its places, or the first ones, and what is wrong."""
+        """Yield a line for faults that differ in their place and in what was found: the first of both."""
+        alike: dict[Fault, dict[str, str]] = {}
+        for fault in self:
+            alike.setdefault(replace(fault, file="", line=0, found=""), {}).setdefault(
+                fault.what(), fault.found
+            )
         shown: Counter[tuple[str, str]] = Counter()
         more = self.total
-        for kind, count in self.kinds.items():
-            first = [fault for fault in self if fault.what() == kind][:3]
-            alike = (first[0].code, first[0].pointer)
-            shown[alike] += 1
-            if shown[alike] > SHOWN:
+        for like, kinds in alike.items():
+            shown[like.code, like.pointer] += 1
+            if shown[like.code, like.pointer] > SHOWN:
                 continue
+            count = sum(self.kinds[kind] for kind in kinds)
             more -= count
+            values = [*kinds.values()]
+            others = f" and {len(values) - FOUND:,} others" if len(values) > FOUND else ""
+            what = replace(like, found=", ".join(values[:FOUND]) + others).what()
+            first = [fault for fault in self if fault.what() in kinds][:3]
             file = first[0].file
             further = (str(fault.line) if fault.file == file else fault.where() for fault in first[1:])
             where = ", ".join([first[0].where(), *further])
-            yield f"{where}{kind}" if count == 1 else f"{count:,} rows (first {where}){kind}"
+            yield f"{where}{what}" if count == 1 else f"{count:,} rows (first {where}){what}"
         if more:
             yield f"and {more:,} more"
 
@@ -115,7 +127,7 @@ class FaultsError(InputError):
         super().__init__(self.refusal, "\n  ".join(shown), hint=self.advice.format(lines=self.lines))
 
     def _counted(self) -> str:
-        return f"{self.total:,} {'fault' if self.total == 1 else 'faults'} in the {self.lines}"
+        return f"{self.total:,} {'problem' if self.total == 1 else 'problems'} in the {self.lines}"
 
     def to_dict(self) -> dict[str, object]:
         """Return the error with its faults as the JSON document that ``--json`` prints."""

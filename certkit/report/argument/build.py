@@ -28,6 +28,7 @@ from certkit.report.argument.challenges import (
     challenges,
     monitored,
     unowned,
+    watched,
 )
 from certkit.report.argument.graph import ROOT, Edge, Graph, Kind, Link, Node, State, settled
 from certkit.report.results import bound, deciding, in_words, measured, rows
@@ -185,7 +186,7 @@ def _reasons(case: Case, graph: Graph, raised: tuple[Challenge, ...]) -> Iterato
     if case.specimen:
         yield "The evidence is simulated."
     if case.stale:
-        yield f"The context is about other evidence: {words.listed(case.stale)} differ."
+        yield f"The context is about other evidence: {words.differ(case.stale)}."
     for state in (State.REFUTED, State.UNDEVELOPED):
         if names := graph.lowest(state):
             yield f"{words.capital(state.value)}: {words.listed(names)}."
@@ -193,13 +194,12 @@ def _reasons(case: Case, graph: Graph, raised: tuple[Challenge, ...]) -> Iterato
         if codes := [item.code for item in raised if item.state is standing]:
             yield f"{words.capital(standing.value)} challenges: {words.listed(codes)}."
     context, domain = case.context, case.domain
-    reviewers = [reviewer.person for reviewer in context.reviewers or ()]
     needed = {
         "No hazard is named.": context.hazards,
         "No purpose is stated.": case.use.purpose,
         "No operating domain is stated.": domain.description or domain.domains,
         "No independent reviewer other than the owner has looked at it.": any(
-            map(context.independent, reviewers)
+            map(context.independent, context.reviewing)
         ),
         "No approving decision is in force.": case.approved,
     }
@@ -260,8 +260,10 @@ class _Builder:
     def top(self) -> None:
         """Add the claim about the use, what it is about, and the goal that its hazards are guarded."""
         name, context = self.case.agent, self.case.context
-        purpose = self.case.use.purpose or "a purpose that nobody stated"
-        self.add(ROOT, f"{name}, used for {purpose}, keeps every identified hazard within the accepted risk.")
+        purpose = (self.case.use.purpose or "nobody stated it").removesuffix(".")
+        self.add(
+            ROOT, f"{name} keeps every identified hazard of its use within the accepted risk. Use: {purpose}."
+        )
         domain = self.case.domain
         described = "; ".join(filter(None, (domain.description, ", ".join(domain.domains or ()))))
         identity = f"{name}, {self.case.document['agent']['digest'][:23]}…"
@@ -295,7 +297,7 @@ class _Builder:
         owned = given is not None and given.owner and given.rationale
         self.add(
             name,
-            f"{text} (owner {(given and given.owner) or 'nobody'})",
+            f"{text} (owner: {self.case.context.called(given.owner if given else None)})",
             under,
             kind=Kind.ASSUMPTION,
             source="rule" if given is None else f"/assumptions/{name}",
@@ -338,19 +340,18 @@ class _Builder:
         """Add a hazard with what was measured, its criteria and its mitigations."""
         seen, goal = self.case.measured[hazard.id], f"G2.{hazard.id}"
         guards = (*(hazard.criteria or ()), *(hazard.mitigations or ()))
-        rate = "the accepted risk"
-        if hazard.tolerable is not None:
-            rate = f"{100 * hazard.tolerable.at_most:g} % of runs"
+        at_most = hazard.tolerable.at_most if hazard.tolerable else None
+        rate = "a rate that nobody stated" if at_most is None else f"{100 * at_most:g} % of runs"
         by = words.plain(words.listed(guards)) if guards else "nothing that anyone named"
         state = None if guards and not seen.unseen else State.UNDEVELOPED
-        text = f"{hazard.title or hazard.id}: {by} keep it within {rate}."
+        text = f"{hazard.title or hazard.id}: kept within {rate} by {by}."
         self.add(goal, text, "S2", source=source, state=state)
         share = f"no bound: {seen.reason}"
         if seen.bound is not None:
-            share = f"below {100 * seen.bound:.2g} % with 95 % confidence"
+            share = f"below {words.share(seen.bound, at_most)} with 95 % confidence"
         text = f"{seen.failures:,} of {seen.runs:,} runs in its conditions and domains failed; {share}"
         state = State.SUPPORTED if seen.runs else State.UNDEVELOPED
-        if hazard.tolerable is not None and seen.failures > hazard.tolerable.at_most * seen.runs:
+        if at_most is not None and seen.failures > at_most * seen.runs:
             state = State.REFUTED
         self.shown(f"Sn-{goal}", goal, text, "records", state)
         for name in hazard.criteria or ():
@@ -363,7 +364,7 @@ class _Builder:
         for name in hazard.mitigations or ():
             item = known[name]
             state = State.ASSERTED if item.what and item.owner else State.UNDEVELOPED
-            text = f"{item.what or 'not provided'} (owner {item.owner or 'nobody'})"
+            text = f"{item.what or 'not provided'} (owner: {self.case.context.called(item.owner)})"
             self.shown(f"Mi-{name}", goal, text, f"/mitigations/{name}", state)
 
     def evidence(self) -> None:
@@ -410,6 +411,6 @@ class _Builder:
         self.add("G6", text, "S1", source="/monitoring", state=None if watching else state)
         for place, item in enumerate(watching):
             measure, limit = item.measure or "not provided", item.limit or "no limit"
-            state = State.ASSERTED if item.limit and item.owner and item.action else State.UNDEVELOPED
+            state = State.ASSERTED if watched(item) else State.UNDEVELOPED
             text = f"{measure}: {limit}; then {item.action or 'nothing'}"
             self.shown(f"In-{item.id}", "G6", text, f"/monitoring/{place}", state)

@@ -5,23 +5,27 @@
 
 The summary is what the assessment rests on; hazards are measured on it. `today` ends acceptances and the
 decision, and ages evidence; it is never before the last run. A review
-and the decision count from their dates on.
+and the decision count from their dates on, and the decision's is not before the last run.
 
 A hazard's failures are the runs in its conditions and domains that did not succeed, safe halts and harness
-errors included: a failed task is not yet a harm. The true share of failures stays below the bound with 95 %
-confidence, by the task posterior. There is no bound where nothing says that tasks are independent, where they
-are too few, or where a model gave the outcomes: its error would be left out.
+errors included: a failed task is not yet a harm. Runs under attack count as in adversarial resistance: where
+records say which attacks landed, the others are left out, and a success under a successful attack failed.
+The true share of failures stays below the bound with 95 % confidence, by the task posterior. There is no
+bound where nothing says that tasks are independent, where they are too few, or where a model gave the
+outcomes: its error would be left out.
 """
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 from msgspec import Struct, structs
 
 from certkit import canonical
 from certkit.assessment.metrics.catalogue import CATALOGUE
+from certkit.assessment.metrics.series import adversarial, resisted
 from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.result import moment
 from certkit.assessment.statistics.posterior import lower
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
     from certkit.report.view import Issued
 
 CONFIDENCE: Final = 0.95
+MOST_DAYS: Final = 90
+"""Age of the evidence beyond which it is called old: [26] §12.4 asks for an evaluation every quarter."""
 LEAST_TASKS: Final = 10
 """Tasks below which no bound is told: the share that one task could hide is too large."""
 
@@ -64,18 +70,24 @@ def measure(summary: Summary, hazard: Hazard, protocol: Protocol) -> Measured:
         and (not hazard.domains or cell.domain in hazard.domains)
         for cell in summary.cells
     ]
-    cells = [cell for cell, taken in zip(summary.cells, chosen, strict=True) if taken and cell.tally.runs]
+    columns, attacks = summary.clusters.sums, resisted(summary)
+    attacked = np.array([adversarial(cell.condition) for cell in summary.cells], np.bool_)
+    under = attacked[summary.clusters.cell]
+    good, counted = (
+        np.where(under, attack, columns[name])
+        for attack, name in zip(attacks, ("success", "runs"), strict=True)
+    )
+    taken = per_cell(summary.clusters, chosen, good, counted)
+    cells = [summary.cells[place] for place in set(taken.group.tolist())]
     seen = {cell.condition for cell in cells} | {cell.domain for cell in cells}
     named = (*(hazard.conditions or ()), *(hazard.domains or ()))
-    runs = sum(cell.tally.runs for cell in cells)
-    columns = summary.clusters.sums
-    shown = merged(per_cell(summary.clusters, chosen, columns["success"], columns["runs"]))
-    sums = task_sums(shown).get(0)
+    runs = int(taken.n.sum())
+    sums = task_sums(merged(taken)).get(0)
     tasks = 0 if sums is None else int(sums.k)
     reason = _unbounded(summary, protocol, tasks)
     return Measured(
         runs=runs,
-        failures=runs - sum(cell.tally.success for cell in cells),
+        failures=runs - int(taken.y.sum()),
         tasks=tasks,
         bound=None if sums is None or reason else 1 - float(lower(sums, CONFIDENCE)),
         reason=reason,
@@ -129,6 +141,21 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
         return self.given.context if self.given else NO_CONTEXT
 
     @property
+    def due(self) -> date | None:
+        """The day by which the source asks for another test; None where no run is dated."""
+        return self.last_run and self.last_run + timedelta(days=MOST_DAYS)
+
+    @property
+    def word(self) -> str | None:
+        """Whether the passport binds what people said by its digest; None where nobody said anything."""
+        if self.given is None:
+            return None
+        bound = self.signed and self.signed.predicate.assessment.context == self.given.digest
+        return "context.json, the owner's word, " + (
+            "signed: its digest is in the passport" if bound else "unsigned"
+        )
+
+    @property
     def manifest(self) -> Manifest:
         """The manifest of the evidence."""
         return self.assessment.facts.manifest
@@ -180,12 +207,18 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def approved(self) -> bool:
-        """Whether the owner approved, for this evidence, and the approval has not ended."""
+        """Whether the owner approved this evidence on a day after it was recorded, and that has not ended."""
         decision = self.context.decision
         if decision is None or decision.by is None or decision.by != self.context.owner or self.stale:
             return False
-        approving = decision.outcome in {"approved", "approved_with_conditions"}
-        return approving and _reached(decision.date, self.today) and not self.ended(decision.until)
+        approving = decision.outcome == "approved" or (
+            decision.outcome == "approved_with_conditions" and decision.conditions
+        )
+        if not approving or decision.date is None or not self.context.named(decision.by):
+            return False
+        made = date.fromisoformat(decision.date)
+        late = self.last_run is not None and made < self.last_run
+        return not late and self.today is not None and made <= self.today and not self.ended(decision.until)
 
 
 def case(

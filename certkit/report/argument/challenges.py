@@ -24,7 +24,7 @@ from certkit.wording import many
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.evidence.context import Context, Given, Hazard
+    from certkit.evidence.context import Context, Given, Hazard, Indicator
     from certkit.report.argument.case import Case
 
 
@@ -53,7 +53,7 @@ CLOSED_BY: Final = {
     " reviewer agrees with, or acceptance by the owner until a day",
     Class.JUDGEMENT: "an answer with a reason that a reviewer agrees with, or acceptance by the owner"
     " until a day",
-    Class.BLANK: "filling it in",
+    Class.BLANK: "writing what is missing into context.json",
 }
 
 _AGAINST: Final = {
@@ -105,17 +105,17 @@ class Rule(NamedTuple):
 HAZARD: Final = "G2.{}"
 STANDING: Final[dict[str, Rule]] = {
     "no-use": Rule(Class.BLANK, "G1", "Nobody stated what the agent is to be used for.", "/use/purpose"),
-    "no-owner": Rule(Class.BLANK, "G1", "Nobody owns the risk of this use.", "/owner"),
+    "no-owner": Rule(Class.BLANK, "G1", "Nobody with a name owns the risk of this use.", "/owner"),
     "no-reviewer": Rule(
         Class.BLANK,
         "G1",
-        "No reviewer is recorded: only the program has looked at this argument.",
+        "No review by a person with a name, on a day, is recorded: only the program has looked at this.",
         "/reviewers",
     ),
     "reviewer-not-independent": Rule(
         Class.JUDGEMENT, "G1", "No reviewer is independent of the developer and other than the owner."
     ),
-    "comment-unresolved": Rule(Class.JUDGEMENT, "G1", "{} of reviewers stand unresolved."),
+    "comment-unresolved": Rule(Class.BLANK, "G1", "{} of reviewers not resolved.", "/reviewers"),
     "no-hazards": Rule(
         Class.BLANK, "G2", "No hazard is named: no criterion is tied to a harm of this use.", "/hazards"
     ),
@@ -163,8 +163,6 @@ ASSUMED: Final = {"G4": ("A-2", "A-3", "A-4", "A-6", "A-7"), "G5": ("A-1", "A-5"
 """Goal → the assumptions that it rests on."""
 FRAGILE: Final = 3
 """Outcomes that decide the tier, at or below which the verdict is called fragile."""
-MOST_DAYS: Final = 90
-"""Age of the evidence beyond which it is called old: [26] §12.4 asks for an evaluation every quarter."""
 
 
 class Challenge(Part, frozen=True, kw_only=True, rename={"kind": "class"}):
@@ -235,7 +233,7 @@ def _told(raised: Challenge, answer: Answer | None, case: Case) -> Challenge:
         return raised
     awaits = _lacks(raised.kind, answer, case)
     if case.stale:
-        awaits = f"it was given for other evidence ({', '.join(case.stale)} differ)"
+        awaits = f"it was given for other evidence ({words.differ(case.stale)})"
     state = Standing.OPEN if awaits else Standing(answer.state)
     return structs.replace(raised, state=state, answer=answer, stale=bool(case.stale), awaits=awaits)
 
@@ -251,8 +249,7 @@ def _lacks(kind: Class, answer: Answer, case: Case) -> str | None:
         return f"it ended on {answer.until}"
     if answer.state == "accepted":
         return None
-    reviewing = {reviewer.person for reviewer in case.context.reviewers or ()}
-    if answer.agreed_by not in reviewing or answer.agreed_by == answer.by:
+    if answer.agreed_by not in case.context.reviewing or answer.agreed_by == answer.by:
         return "it awaits review"
     if kind is Class.EVIDENCE and not any(item.digest in case.given.beside for item in answer.evidence or ()):
         return "it names no file beside the context (where) with its digest"
@@ -277,26 +274,34 @@ def _raise(code: str, *values: object) -> Challenge:
 
 def about_context(context: Context) -> Iterator[Challenge]:
     """Yield what a context leaves open, whatever the evidence is."""
-    reviewers = context.reviewers or ()
     holds = {
         "no-use": context.use is None or not context.use.purpose,
-        "no-owner": context.owner is None,
-        "no-reviewer": not reviewers,
-        "reviewer-not-independent": reviewers
-        and not any(context.independent(reviewer.person) for reviewer in reviewers),
+        "no-owner": not context.named(context.owner),
+        "no-reviewer": not context.reviewing,
+        "reviewer-not-independent": context.reviewing
+        and not any(map(context.independent, context.reviewing)),
         "no-hazards": not context.hazards,
         "no-monitoring": not monitored(context),
     }
     yield from (_raise(code) for code, raised in holds.items() if raised)
-    comments = [comment for reviewer in reviewers for comment in reviewer.comments or ()]
+    comments = [comment for reviewer in context.reviewers or () for comment in reviewer.comments or ()]
     if unresolved := sum(comment.resolved is not True for comment in comments):
         yield _raise("comment-unresolved", many(unresolved, "comment"))
     for goal in ASSUMED:
         if names := unowned(context, goal):
             yield _raise(f"assumption-unowned:{goal}", words.listed(names))
     for hazard in context.hazards or ():
-        if missing := [name for name in ("title", "harm", "severity") if getattr(hazard, name) is None]:
-            yield _raise(f"hazard-blank:{hazard.id}", words.listed(missing))
+        if missing := [name for name in _STATED if getattr(hazard, name) is None]:
+            yield _raise(f"hazard-blank:{hazard.id}", words.listed([_STATED[name] for name in missing]))
+
+
+_STATED: Final = {"title": "title", "harm": "harm", "severity": "severity", "tolerable": "tolerable rate"}
+"""What every hazard states → its name."""
+
+
+def watched(item: Indicator) -> bool:
+    """Tell whether an indicator says what is measured, its limit, who watches it and what is done."""
+    return all((item.measure, item.limit, item.owner, item.action))
 
 
 def unowned(context: Context, goal: str) -> list[str]:
@@ -306,10 +311,9 @@ def unowned(context: Context, goal: str) -> list[str]:
 
 
 def monitored(context: Context) -> bool:
-    """Tell whether one indicator watches G3 and one each hazard, with limit, owner and action."""
-    watched = {item.claim for item in context.monitoring or () if item.limit and item.owner and item.action}
-    hazards = context.hazards or ()
-    return "G3" in watched and all(watched & {item.id, f"G2.{item.id}"} for item in hazards)
+    """Tell whether one whole indicator watches G3 and one each hazard."""
+    claims = {item.claim for item in context.monitoring or () if watched(item)}
+    return "G3" in claims and all(claims & {item.id, f"G2.{item.id}"} for item in context.hazards or ())
 
 
 def _about_hazard(case: Case, hazard: Hazard) -> Iterator[Challenge]:
@@ -318,7 +322,7 @@ def _about_hazard(case: Case, hazard: Hazard) -> Iterator[Challenge]:
         shown = (
             f"and no bound on their share can be told: {seen.reason}"
             if bound is None
-            else f"which shows only that their share is below {100 * bound:.2g} %"
+            else f"which shows only that their share is below {words.share(bound, hazard.tolerable.at_most)}"
         )
         limit, failed = f"{100 * hazard.tolerable.at_most:g} %", f"{seen.failures:,} of {seen.runs:,}"
         yield _raise(f"rate-not-shown:{hazard.id}", limit, failed, shown)
@@ -349,5 +353,5 @@ def _about_evidence(case: Case) -> Iterator[Challenge]:
     yield _raise("single-time-point")
     if case.last_run is None:
         yield _raise("evidence-undated")
-    elif case.today is not None and (days := (case.today - case.last_run).days) > MOST_DAYS:
-        yield _raise("evidence-old", f"{days:,}")
+    elif case.due and case.today is not None and case.today > case.due:
+        yield _raise("evidence-old", f"{(case.today - case.last_run).days:,}")

@@ -1,12 +1,14 @@
 """A ``context.json`` to fill in, and what is still blank in one.
 
-skeleton(case)                    # every member, with nothing said, bound to the evidence at hand
+skeleton(case)                    # every member, lists of people and hazards empty, bound to the evidence
 blanks(case)                      # what is stale or missing, by its path
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta
 
 from certkit.document import Document, GivenPath, Text
 from certkit.evidence.context import CONTEXT_SCHEMA
@@ -32,6 +34,7 @@ class ContextInit(Document, frozen=True, kw_only=True, tag="urn:certkit:context-
     """What certkit context init wrote, and every challenge that is open."""
 
     context: GivenPath
+    tested: Annotated[tuple[Text, ...], Meta(description="domains with runs under faults")]
     challenges: tuple[Challenge, ...]
 
 
@@ -66,7 +69,7 @@ def skeleton(case: Case, *, earlier: Context | None = None) -> dict[str, Any]:
         "owner": None,
         "people": [],
         "use": {"purpose": None, "users": None, "oversight": None, "exclusions": []},
-        "operating_domain": {"description": None, "domains": sorted(case.tested)},
+        "operating_domain": {"description": None, "domains": []},
         "risk": {"criterion": None, "thresholds_fit": None},
         "hazard_identification": {"method": None, "by": [], "date": None},
         "hazards": [],

@@ -106,7 +106,6 @@ def refused() -> Iterator[tuple[str, Callable[[dict[str, Any]], None]]]:
     yield "another code", answer(challenge="runs-alike")
     yield "the reviewer is affiliated", person(2, relation="affiliated")
     yield "the reviewer has no name", person(2, name=None)
-    yield "the author's name says nothing", person(1, name=".")
     yield "the reviewer's relation is not stated", person(2, relation=None)
     yield "the reviewer owns it", lambda document: document.update(owner="ravi")
     yield "who agrees is no reviewer", lambda document: document.update(reviewers=[])

@@ -175,7 +175,7 @@ def test_a_refusal_names_file_and_line_and_what_was_expected(tmp_path: Path) -> 
     ]
     expected = 'calibration/a.jsonl:1 /score: expected a number, or true or false, found "0.8"'
     assert expected in str(error)
-    assert "2 faults in the ratings" in str(error)
+    assert "2 problems in the ratings" in str(error)
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,18 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
         ("sheet.ods", "save the sheet as CSV, and import that"),
         ("short.gz", "copy or download the file again"),
         ("exports", "give one of its files itself"),
+        ("empty", "choose the folder or file that holds the log"),
+        ("rows.csv", "rows.csv"),
     ],
 )
 def test_what_is_no_log_gets_a_hint_that_fits(tmp_path: Path, name: str, hint: str) -> None:
     path = tmp_path / name
-    if name == "exports":
+    format_ = "inspect" if name == "rows.csv" else None
+    if name == "empty":
+        path.mkdir()
+    elif name == "rows.csv":
+        path.write_text("task;domain\n")
+    elif name == "exports":
         path.mkdir()
         (path / "a.jsonl").write_bytes((DATA / "agentdojo" / "export.jsonl").read_bytes())
     elif name in {"rows.bin", "sheet.xls"}:
@@ -90,8 +97,9 @@ def test_what_is_no_log_gets_a_hint_that_fits(tmp_path: Path, name: str, hint: s
         with zipfile.ZipFile(path, "w") as file:
             file.writestr("META-INF/manifest.xml" if name == "sheet.ods" else "[Content_Types].xml", "<x/>")
     with pytest.raises(CertkitError) as caught:
-        run(path, tmp_path / "out", ImportOptions(agent="mine"), SILENT)
+        run(path, tmp_path / "out", ImportOptions(agent="mine"), SILENT, format_=format_)
     assert (caught.value.code, hint in str(caught.value.hint)) == ("import.source", True)
+    assert "certkit import inspect" not in str(caught.value.hint)
 
 
 def test_the_account_names_the_source_by_its_bytes(tmp_path: Path) -> None:
@@ -134,6 +142,8 @@ def test_unsealed_on_request_and_the_same_bytes_every_time(tmp_path: Path) -> No
         ("records", {"success": "utility"}),
         ("records", {"timezone": "Berlin"}),
         ("records", {"split_by": "nowhere"}),
+        ("records", {"encoding": "foo"}),
+        ("records", {"agent": "NAME"}),
     ],
 )
 def test_options_that_mean_nothing_are_refused(
@@ -196,7 +206,7 @@ def test_what_is_not_one_array_or_object_is_refused(text: bytes, size: int) -> N
     assert caught.value.code == "json.syntax"
 
 
-SAMPLE = b'{"eval": {"task": "t", "model": "m"}, "samples": [{"id": 1, "epoch": 1, %s}]}'
+SAMPLE = b'{"eval": {"task": "shop", "model": "m"}, "samples": [{"id": 1, "epoch": 1, %s}]}'
 TAU = (
     b'{"info": {"agent_info": {"llm": "m"}, "environment_info": {}}, "simulations": ['
     b'{"id": "s", "task_id": "1", %s}]}'

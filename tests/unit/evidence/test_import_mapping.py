@@ -195,12 +195,47 @@ def test_a_column_of_agents_is_never_pooled(tmp_path: Path) -> None:
     assert b'"tasks_independent": true' in (tmp_path / "out" / "bundle.json").read_bytes()
 
 
-def test_a_mapping_cannot_hide_a_harness_error_and_options_relabel_nothing(tmp_path: Path) -> None:
-    (tmp_path / "runs.csv").write_text("task_id,domain,condition,outcome\nt,d,tool_failure,harness_error\n")
-    _, [record] = imported(
-        None, tmp_path / "runs.csv", tmp_path / "out", agent="a", condition="nominal", domain="e"
-    )
-    assert (record["condition"], record["domain"]) == ("tool_failure", "d")
+def test_an_option_that_contradicts_the_rows_is_refused_and_fills_what_is_blank(tmp_path: Path) -> None:
+    path, out = tmp_path / "runs.csv", tmp_path / "out"
+    for header in ("task_id,domain,condition,outcome", "Task,Area,Injected fault,Passed"):  # as suggested
+        path.write_text(f"{header}\nt,d,tool_failure,failure\nu,d,,success\n")
+        with pytest.raises(ImportFaultsError) as caught:
+            imported(None, path, out, agent="a", condition="nominal", domain="d")
+        [fault] = caught.value.faults
+        names = header.split(",")
+        assert (fault.line, fault.pointer) == (2, f"/{names[2]}")
+        assert "expected 'nominal', as --condition says, found 'tool_failure'" in str(fault)
+        assert "--condition" not in str(caught.value.hint)
+    path.write_text("task_id,domain,condition,outcome\nt,d,tool_failure,failure\nu,,,success\n")
+    _, records = imported(None, path, out, agent="a", condition="tool_failure", domain="d")
+    assert [(record["domain"], record["condition"]) for record in records] == [("d", "tool_failure")] * 2
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("condition", "nominal"),
+        ("domain", "d"),
+        ("success", "Punkte >= 0.5"),
+        ("timezone", "UTC"),
+        ("encoding", "utf-8"),
+    ],
+)
+def test_an_option_beside_a_mapping_that_decides_the_same_is_refused(
+    tmp_path: Path, option: str, value: str
+) -> None:
+    (tmp_path / "runs.csv").write_text(MESSY)
+    (tmp_path / "map.toml").write_text(MAPPING + 'encoding = "cp1252"\n')
+    with pytest.raises(CertkitError, match=f"--{option}: map.toml decides") as caught:
+        imported(
+            None,
+            tmp_path / "runs.csv",
+            tmp_path / "out",
+            agent="a",
+            mapping=tmp_path / "map.toml",
+            **{option: value},
+        )
+    assert caught.value.code == "usage.option"
 
 
 def test_a_suggested_mapping_is_accepted_as_it_is(tmp_path: Path) -> None:
@@ -265,10 +300,8 @@ def test_a_column_is_proposed_by_a_word_of_its_name_where_its_values_agree(tmp_p
         '# "sabotage" = "tool_failure"',
     ]
     [blank] = [line for line in lines if "harness_error" in line]
-    assert (
-        blank
-        == '# "" = "harness_error"  # if the test rig failed in these 1 runs: they count as not succeeded'
-    )
+    assert blank.startswith('# "" = "harness_error"  # if the test rig failed in these 1 runs: they')
+    assert blank.endswith('else "success", "failure", or no row')
 
 
 def test_columns_whose_values_alone_fit_are_left_to_the_reader(tmp_path: Path) -> None:
@@ -325,7 +358,7 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
     ]
     assert account.imported.options["mapping"] == "as --suggest writes it"
     filled = {note.what: note.detail for note in account.imported.notes if note.kind == "filled"}
-    assert filled["outcome"] == "from 'Erfolg?'"
+    assert filled["outcome"] == "2 success, 1 failure, from 'Erfolg?'"
 
 
 @pytest.mark.parametrize("name", ["Punkte (0-1)", "Score Nr.", "score.in", "Punkte?"])
@@ -344,8 +377,8 @@ def test_a_date_that_can_be_read_in_two_ways_is_not_guessed(tmp_path: Path) -> N
     path = tmp_path / "runs.csv"
     path.write_text("task;begin\nt;01/02/2026 09:05\n")
     text = suggest(path, ImportOptions())
-    assert "started_at =" not in text
-    assert "#   begin: 1 distinct" in text
+    assert '\n# started_at = "begin"' in text
+    assert '\n# date = "%m/%d/%Y %H:%M"  # or "%d/%m/%Y %H:%M"' in text
 
 
 @pytest.mark.parametrize(
@@ -361,7 +394,7 @@ def test_a_clock_of_twelve_hours_is_read(tmp_path: Path, begin: str, form: str) 
     _, [record] = imported(None, path, tmp_path / "out", agent="a", condition="nominal", mapping=file)
     assert record["started_at"][:16] == "2026-03-31T15:05"
     path.write_text(f"task_id,domain,outcome,started_at\nt,d,success,{begin}\n")
-    with pytest.raises(ImportFaultsError, match="'%m/%d/%Y %I:%M %p' for 3:05 PM"):
+    with pytest.raises(ImportFaultsError, match=f'date = "{form}"'):
         imported(None, path, tmp_path / "out2", agent="a", condition="nominal")
 
 
@@ -459,7 +492,6 @@ def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: P
     (tmp_path / "map.toml").write_text(text)
     for line in (
         'outcome = "Erfolg"  # 1 distinct: ja (1); blank (1)',
-        '# "" = "harness_error"  # if the test rig failed in these 1 runs: they count as not succeeded',
         '"" = "nominal"',
         '# "x" = "tool_failure"',
     ):
@@ -598,3 +630,84 @@ def test_tasks_in_two_domains_are_told_shortly_with_a_way_out(tmp_path: Path) ->
     path.write_text(path.read_text().replace("case,suite", "task_id,domain"))
     file.write_text(f"domain_before_task = true\n{text}")
     assert len(imported(None, path, tmp_path / "out", agent="a", mapping=file)[1]) == 120
+
+
+def test_values_of_unlike_kinds_are_refused_and_not_unequal() -> None:
+    row = {"flag": True, "text": "0.75", "name": "x", "at": "2026-03-01T10:00:00Z", "empty": None}
+
+    def said(text: str) -> Any:
+        try:
+            return Expression(text, number=float, fold=False)(row)
+        except ExpressionError as error:
+            return str(error)
+
+    assert said("flag == 'true'") == "\"flag == 'true'\" compares the truth value true with the text 'true'"
+    for text in ("flag != 1", "flag in ['true']", "name < true", "text >= '0.5'", "name >= 'x'", "flag > 0"):
+        assert isinstance(said(text), str), text
+    for text in (
+        "text >= 0.5",
+        "name in ['x', true]",
+        "flag in [true, 'yes']",
+        "name != null",
+        "empty != 'x'",
+    ):
+        assert said(text) is True, text
+    assert said("at >= '2026-03-01T09:00:00+00:00'") is True
+    assert said("at < '2026-03-01T09:00:00+00:00'") is False
+
+
+def test_an_expression_that_cannot_compare_is_told_with_commands_that_leave_it_out(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    rows = [f'{{"task_id": "t{i}", "domain": "d", "condition": "nominal", "ok": {w}}}' for i, w in ROWS]
+    path.write_text("\n".join(rows))
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a", success="ok == 'true'")
+    assert "3 rows (first runs.jsonl:1, 2, 3) --success: expected values that can be" in str(caught.value)
+    assert "ok ==" not in str(caught.value.hint)
+    account, _ = imported(None, path, tmp_path / "out", agent="a", success="ok == true")
+    told = {note.what: note.detail for note in account.imported.notes}
+    assert told["outcome"] == "2 success, 1 failure, by ok == true"
+
+
+ROWS = enumerate(("true", "false", "true"))
+
+
+@pytest.mark.parametrize(
+    ("sheet", "lines"),
+    [
+        (
+            "Task,Failed\nt,yes\nu,no\n",
+            ("#   --success \"Failed in ['no']\"  (2 distinct: yes (1), no (1))",),
+        ),
+        ("Task,Fault injected\nt,0\nu,1\nv,-\n", ('# "0" = "nominal"', '# "-" = "nominal"')),
+        ("Task,Condition\nt,clean\nu,injected\n", ('"clean" = "nominal"', '# "injected" = "tool_failure"')),
+        ("Task,Success\nt,yes\nu,maybe\nv,TRUE\n", ('success = ["TRUE", "yes"]', '# "maybe" = "SUCCESS OR')),
+        ("Task;Erfolg\nt;WAHR\nu;FALSCH\nSumme;50%\n", ('success = ["WAHR"]', 'failure = ["FALSCH"]')),
+        ("Task,Ergebnis\nt,bestanden\nu,nicht bestanden\n", ('failure = ["nicht bestanden"]',)),
+        ("Aufgabe;Lauf\nt;1\nt;2\n", ('trial = "Lauf"',)),
+        ("task,begin\nt,11/23/2026 2:18 PM\n", ('date = "%m/%d/%Y %I:%M %p"',)),
+    ],
+)
+def test_a_suggestion_asks_where_a_value_may_mean_something_else(
+    tmp_path: Path, sheet: str, lines: tuple[str, ...]
+) -> None:
+    (tmp_path / "runs.csv").write_text(sheet)
+    text = suggest(tmp_path / "runs.csv", ImportOptions())
+    assert all(f"\n{line}" in text for line in lines)
+    assert 'success = ["yes"]' not in text.split("[values.condition]")[0] or "Success" in sheet
+
+
+def test_a_word_that_is_no_outcome_is_named_with_its_row_and_times_propose_their_form(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        "Task,Domain,Condition,Success,started_at\n"
+        "t,d,nominal,yes,11/3/2026 2:18 PM\nt,d,nominal,maybe,11/4/2026 3:18 PM\nu,d,nominal,no,\n"
+    )
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out")
+    told = str(caught.value)
+    assert "runs.csv:3 /Success: expected success, failure, safe_halt or harness_error for outcome" in told
+    assert "found 'maybe' [record.value]; add it to `[values.outcome]`" in told
+    assert "2 rows (first runs.csv:2, 3) /started_at" in told
+    assert '`date = "%m/%d/%Y %I:%M %p"` under `[read]`' in told
+    assert "--agent NAME" in str(caught.value.hint)

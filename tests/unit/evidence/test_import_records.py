@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -168,7 +169,7 @@ def test_like_faults_are_shown_together_with_their_first_lines(tmp_path: Path) -
         imported("records", source, tmp_path / "out", agent="mine")
     assert caught.value.total == 12 + 10 + 100
     assert [fault.line for fault in caught.value.faults] == list(range(1, 51))
-    assert "122 faults" in str(caught.value)
+    assert "122 problems" in str(caught.value)
     assert "100 rows (first runs.jsonl:23, 24, 25)" in str(caught.value)
 
 
@@ -189,6 +190,8 @@ def test_like_faults_are_shown_together_with_their_first_lines(tmp_path: Path) -
         ('[columns]\nx_o = "note"', "did you mean 'notes'?"),
         ('[read]\ntimezone = "Berlin"', "no time zone"),
         ('[values.outcome]\nsucces = ["ok"]', "did you mean 'success'?"),
+        ("[read]\nencoding = 'foo'", "no text encoding"),
+        ("[constants]\ndomain = 'NAME'", "stands for a name of yours"),
         ('[when.condition]\nnominel = "otherwise"', "did you mean 'nominal'?"),
     ],
 )
@@ -251,6 +254,41 @@ def test_broken_csv_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(CertkitError) as caught:
         imported("records", source, tmp_path / "out", agent="mine")
     assert caught.value.code == "import.source"
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (b"Title;;\ntask;domain;x\n", "2 of 3 have no name here"),
+        (b"PAR1 and no more", "cannot be read as Parquet"),
+    ],
+)
+def test_a_table_that_cannot_be_read_says_why_and_what_to_do(tmp_path: Path, data: bytes, word: str) -> None:
+    (tmp_path / "runs").write_bytes(data)
+    with pytest.raises(CertkitError, match=word) as caught:
+        imported(None, tmp_path / "runs", tmp_path / "out", agent="mine")
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_sheets_as_excel_writes_them_are_read(tmp_path: Path, encoding: str) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text("sep=;\nTask;Domain;Condition;Erfolg\nt;Büro;nominal;ja\n", encoding=encoding)
+    _, [record] = imported(None, source, tmp_path / "out", agent="mine")
+    assert (record["run_id"], record["domain"], record["outcome"]) == ("line-3", "Büro", "success")
+
+
+def test_instants_of_parquet_need_no_further_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pytz", None)
+    path = tmp_path / "runs.parquet"
+    time = "TIMESTAMPTZ '2026-01-31 09:05:00+01'"
+    with duckdb.connect() as connection:
+        row = f"'t' AS task_id, {time} AS started_at, 1 AS ok, {{'at': [{time}]}} AS \"the \"\"rest\""
+        connection.execute(f"COPY (SELECT {row}) TO '{path}' (FORMAT parquet)")
+    _, [record] = imported(
+        None, path, tmp_path / "out", agent="a", domain="d", condition="nominal", success="ok == 1"
+    )
+    assert record["started_at"] == "2026-01-31T08:05:00+00:00"
 
 
 GOOD: dict[str, Any] = {

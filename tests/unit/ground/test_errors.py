@@ -83,11 +83,11 @@ def test_faults_are_listed_with_their_total() -> None:
     )
     shown = 'records/a.jsonl:3 /x: expected an integer, found "8" [record.type]'
     one = RecordFaultsError(Faults([fault]))
-    assert str(one) == f"1 fault in the records\n  {shown}"
+    assert str(one) == f"1 problem in the records\n  {shown}"
     faults = Faults([fault] * 1234)
     many = RecordFaultsError(faults)
     assert str(many).splitlines() == [
-        "1,234 faults in the records",
+        "1,234 problems in the records",
         '  1,234 rows (first records/a.jsonl:3, 3, 3) /x: expected an integer, found "8" [record.type]',
     ]
     assert many.to_dict()["total"] == 1234

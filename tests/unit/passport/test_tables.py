@@ -151,7 +151,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "a name in other letters": (
         lambda d: d["predicate"]["assessment"]["profile"].update(id="hb-ev\u0430l-2026"),
-        "hb-eval-2026 has hb-eval-2026, in letters that look alike",
+        "profile 1: claimed hb-ev\u0430l-2026, hb-eval-2026 has hb-eval-2026, in letters that look alike",
     ),
 }
 

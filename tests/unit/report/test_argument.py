@@ -16,8 +16,9 @@ from certkit.errors import InputError
 from certkit.evidence import context as contexts
 from certkit.evidence.summary.summary import Likeness
 from certkit.report import answer as answer_page
+from certkit.report import sections
 from certkit.report.argument.build import Argument, build
-from certkit.report.argument.case import Case, case
+from certkit.report.argument.case import Case, case, measure
 from certkit.report.argument.challenges import (
     STANDING,
     TARGETS,
@@ -28,8 +29,9 @@ from certkit.report.argument.challenges import (
 )
 from certkit.report.argument.figures import figures
 from certkit.report.argument.graph import Edge, Graph, Kind, Link, Node, State, settled, worst
+from certkit.report.argument.skeleton import skeleton
 from certkit.report.exports import EXPORTS
-from tests.support.build import judged, perfect, strong
+from tests.support.build import cell, judged, outcomes, perfect, strong, summary
 from tests.support.gsn import faults
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ def whole() -> Context:
         "people": [
             {"id": "owner-1", "name": "the owner", "relation": "affiliated"},
             {"id": "reviewer-1", "name": "the reviewer", "relation": "independent"},
-            {"id": "reviewer-2", "relation": "same"},
+            {"id": "reviewer-2", "name": "another reviewer", "relation": "same"},
         ],
         "use": {"purpose": "to carry parcels", "oversight": "supervises"},
         "operating_domain": {"description": "two depots", "domains": sorted(argued({}).tested)},
@@ -84,12 +86,24 @@ def whole() -> Context:
         "assumptions": [
             {"id": f"A-{number}", "owner": "owner-1", "rationale": "looked at"} for number in range(1, 8)
         ],
-        "reviewers": [{"person": "reviewer-1"}, {"person": "reviewer-2"}],
+        "reviewers": [{"person": f"reviewer-{number}", "date": "2026-02-01"} for number in (1, 2)],
         "monitoring": [
-            {"id": name, "claim": claim, "limit": "below 90 %", "owner": "owner-1", "action": "stop"}
+            {
+                "id": name,
+                "claim": claim,
+                "measure": "success",
+                "limit": "below 90 %",
+                "owner": "owner-1",
+                "action": "stop",
+            }
             for name, claim in (("I-1", "G3"), ("I-2", "H-1"))
         ],
-        "decision": {"outcome": "approved", "by": "owner-1", "until": "2026-12-31"},
+        "decision": {
+            "outcome": "approved",
+            "by": "owner-1",
+            "date": "2026-02-02",
+            "until": "2026-12-31",
+        },
     }
 
 
@@ -157,7 +171,7 @@ def test_open_challenges_of_hazards_come_first_on_page_one_and_the_rest_is_count
     lines = answer_page.against(argued(said), argument)
     assert lines[0] == "Lost parcel: nobody stated its harm."
     assert len(lines) == answer_page.MOST_AGAINST
-    assert lines[-1].endswith(" more: section 9.")
+    assert lines[-1].endswith(" more goals and challenges: section 9.")
 
 
 def first(said: Context, kind: str) -> Context:
@@ -191,7 +205,18 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
         "Open challenges",
     ),
     "a decision that was made": (lambda said: said["decision"].update(date="2026-02-04"), "No approving"),
+    "the day of the decision": (lambda said: said["decision"].update(date=None), "No approving"),
+    "a decision after the runs": (lambda said: said["decision"].update(date="2026-01-30"), "No approving"),
+    "conditions of an approval": (
+        lambda said: said["decision"].update(outcome="approved_with_conditions"),
+        "No approving",
+    ),
+    "the day of a review": (lambda said: said["reviewers"][0].update(date=None), "reviewer-not-independent"),
+    "the reviewer's name": (lambda said: said["people"][1].update(name=None), "reviewer-not-independent"),
+    "the owner's name": (lambda said: said["people"][0].update(name=None), "no-owner"),
+    "what an indicator measures": (lambda said: said["monitoring"][0].update(measure=None), "no-monitoring"),
     "the harm of a hazard": (lambda said: said["hazards"][0].update(harm=None), "hazard-blank:H-1"),
+    "the tolerable rate": (lambda said: said["hazards"][0].update(tolerable=None), "hazard-blank:H-1"),
     "oversight where the severity is not stated": (
         lambda said: (said["hazards"][0].update(severity=None), said["use"].update(oversight="none")),
         "no-oversight:H-1",
@@ -404,6 +429,7 @@ def test_a_circle_is_named() -> None:
         ("sil-guidance", "answered", "no rule raises"),
         ("simulated-origin", "answered", "specimen"),
         ("no-use", "answered", "filling in"),
+        ("comment-unresolved", "accepted", "filling in"),
         ("no-owner", "accepted", "filling in"),
         ("row-rests-on-few", "answered", "no rule raises"),
         ("single-time-point:zz", "answered", "no rule raises"),
@@ -452,6 +478,52 @@ def test_more_failures_than_tolerable_refute_a_hazard_whatever_was_accepted() ->
     seen = about.measured["H-1"]
     failed = structs.replace(about, measured={"H-1": structs.replace(seen, failures=seen.runs // 2 + 1)})
     assert build(failed).claim.because == ("Refuted: Sn-G2.H-1.",)
+
+
+def test_attacks_that_never_reached_the_agent_do_not_dilute_the_failures_of_a_hazard() -> None:
+    """Of 160 runs under attack 28 were reached, and 7 of these failed: 25 %, not 4.4 %."""
+    tally = outcomes(160, 153, landed=28, landed_success=21, not_landed=132)
+    summed = summary([cell("d", "adversarial", tally)])
+    hazard = contexts.Hazard(id="H-1", conditions=("adversarial",))
+    protocol = ASSESSMENT.facts.manifest.protocol
+    seen = measure(summed, hazard, protocol)
+    assert (seen.failures, seen.runs, seen.tasks) == (7, 28, 10)
+    assert seen.bound is not None
+    assert seen.bound > 7 / 28
+    unreached = summary([cell("d", "adversarial", outcomes(160, 160, not_landed=160))])
+    assert measure(unreached, hazard, protocol).unseen == ("adversarial",)
+
+
+def test_where_nothing_else_speaks_against_it_page_one_gives_the_reason() -> None:
+    def rejected(said: Context) -> None:
+        said["decision"].update(outcome="rejected")
+
+    said = canonical.loads(canonical.line(CLOSED))
+    rejected(said)
+    about, argument = argued(said), but(rejected)
+    assert answer_page.against(about, argument) == ("No approving decision is in force.",)
+    assert answer_page.boxes(about, argument)[3].line == "by the owner, until 2026-12-31"
+
+
+def test_an_untouched_skeleton_states_no_domain_of_the_use() -> None:
+    said = skeleton(argued({}))
+    assert "No operating domain is stated." in build(argued(said)).claim.because
+
+
+def test_the_worst_hazard_stands_first() -> None:
+    hazards = [whole()["hazards"][0] | {"id": f"H-{number}"} for number in range(1, 61)]
+    hazards[49].update(domains=["sea"])
+    hazards[29].update(severity="catastrophic")
+    said = whole() | {"hazards": hazards}
+    about = argued(said)
+    ordered = sections.gravest(about, build(about))
+    assert [hazard.id for hazard in ordered[:3]] == ["H-50", "H-30", "H-1"]
+
+
+def test_a_new_test_that_is_overdue_is_said() -> None:
+    late = argued(CLOSED, today=date(2026, 12, 31))
+    assert "A new test was due on 2026-05-01." in list(answer_page.changes(late))
+    assert not any("was due" in line for line in answer_page.changes(argued(CLOSED)))
 
 
 def test_the_day_is_never_before_the_last_run() -> None:

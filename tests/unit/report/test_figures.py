@@ -162,10 +162,13 @@ def test_an_undecided_interval_leaves_its_threshold_before_the_runs_that_its_cap
     figure = ET.fromstring(drawing)  # noqa: S314 - our own drawing
     [at] = [float(item.attrib["x"]) for item in figure.iter("text") if item.text == needed]
     limit, curve = points(figure, "#1c1c1c", "4 3")[0][1], points(figure, "#1f5f99")
-    middle = (curve[0][1] + curve[-1][1]) / 2
+    high, low = sorted(y for x, y in curve if x == min(x for x, _ in curve))
+    middle = high + (low - high) * (0.9107 - 0.893) / (0.9107 - 0.8723)  # where the value stands
     upper = {x: y for x, y in curve if y <= middle}
     reached = min(upper.items(), key=lambda pair: abs(pair[0] - at))[1]
-    assert (middle - reached) / (middle - limit) == pytest.approx(1.96 / (1.96 + 0.84), abs=0.03)
+    # Above the value Wilson's interval is the shorter part: .0177 of a half of .0192.
+    shorter = 0.0177 / 0.0192
+    assert (middle - reached) / (middle - limit) == pytest.approx(1.96 / (1.96 + 0.84) * shorter, abs=0.03)
 
 
 def test_a_criterion_that_is_short_has_no_curve_of_sizes() -> None:

@@ -166,6 +166,11 @@ def test_a_partial_mean_is_not_printed_as_if_it_were_whole() -> None:
     (ti,) = (row for name, row in rows.items() if ">ti<" in name)
     assert "partial" in str(ti[2])
     assert "4.9" not in str(ti[2])
+    assessment = judged(half)
+    assert assessment.metrics["ti"].value is None
+    ((_, state, value, _, reason),) = results.data_sheets(assessment.to_dict(), ["ti"])
+    assert (state, value) == ("partial", "–")
+    assert {row.reason for row in assessment.criteria if row.id == "ti"} == {reason}
 
 
 def test_a_cell_without_runs_is_a_gap_and_not_a_zero() -> None:
@@ -197,6 +202,20 @@ def test_page_one_names_no_metric_by_its_id() -> None:
         first = Page(markup[markup.index('<section class="cover"') : markup.index('<section class="page"')])
         assert not {name for name in named if re.search(rf"(?<![\w.]){name}(?!\w)", first.text)}
         assert "θ" not in first.text
+
+
+def test_a_better_agent_is_asked_for_only_where_an_interval_excludes_the_threshold() -> None:
+    document = judged(strong(bulk=79_000), tier=2).to_dict()
+    [row] = [row for row in document["criteria"] if (row["id"], row["tier"]) == ("frr", 3)]
+    row |= {"status": "not_met", "value": 0.93}
+    metric = document["metrics"]["frr"]
+    metric["intervals"] = [{"method": "task-posterior", "low": 0.92, "high": 0.94}]
+    assert results.gap(row, document)[0] == "short"
+    metric["intervals"][0]["high"] = 0.96
+    assert results.gap(row, document)[0] == "undecided"
+    metric["intervals"] = []
+    row["bounded"] |= {"bound": None, "status": "insufficient"}
+    assert results.gap(row, document)[0] == "too few runs"
 
 
 @pytest.mark.parametrize("passed", [1024, 962])

@@ -5,9 +5,14 @@ from __future__ import annotations
 import hashlib
 
 import pytest
+from msgspec import structs
 
-from certkit import report
+from certkit import canonical, report
+from certkit.assessment.assessing import assess, contested
 from certkit.errors import CertkitError, MismatchError
+from certkit.evidence import context
+from certkit.evidence.context import CONTEXT_SCHEMA, Given
+from certkit.evidence.summary.summary import Likeness
 from tests.support.drawing import DAY, judged, page, passport, strong
 
 
@@ -31,6 +36,35 @@ def test_without_a_passport_nothing_is_said_to_be_signed() -> None:
     assert "certkit verify passport.json" not in text
 
 
+def with_context(**answers: object) -> Given:
+    base = judged(strong(), tier=2)
+    about = {"bundles": [base.facts.digest], "profile": base.profile.digest, "tier": 2}
+    said = {"schema": CONTEXT_SCHEMA, "about": about, "owner": "o", "people": [{"id": "o"}], **answers}
+    return context.read(canonical.line(said), where="context.json")
+
+
+def test_a_passport_issued_without_a_context_is_reported_with_one_and_the_word_is_unsigned() -> None:
+    bare, given = judged(strong(), tier=2), with_context()
+    answered = assess(strong(), bare.facts, bare.profile, required_tier=2, context=given)
+    view = report.view(answered, context=given, passport=passport(bare).document)
+    assert view.case.word == "context.json, the owner's word, unsigned"
+    assert "--require-tier 2 --context context.json -o again.json" in report.html(view)
+    bound = report.view(answered, context=given, passport=passport(answered).document)
+    assert str(bound.case.word).endswith("signed: its digest is in the passport")
+    # And with another context, or none: what the passport's said changes nothing either.
+    assert report.view(bare, passport=passport(answered).document).case.word is None
+
+
+def test_an_answer_that_changes_the_verdict_needs_the_passport_to_carry_it() -> None:
+    odd, given = structs.replace(strong(), likeness=Likeness(oracles=3)), with_context()
+    bare = judged(odd, tier=2)
+    answered = structs.replace(contested(bare, {"oracle-varies": ("Ana",)}), context=given.digest)
+    assert answered.verdict.status != bare.verdict.status
+    with pytest.raises(MismatchError) as caught:
+        report.view(answered, context=given, passport=passport(bare).document)
+    assert f"issued without --context, and this is with --context {given.digest}" in str(caught.value.hint)
+
+
 @pytest.mark.parametrize(
     ("name", "other"),
     [
@@ -44,8 +78,6 @@ def test_without_a_passport_nothing_is_said_to_be_signed() -> None:
 def test_a_passport_about_something_else_is_refused(name: str, other: dict[str, object]) -> None:
     signed = passport(judged(strong(), tier=2))
     if name == "evidence":
-        from msgspec import structs  # noqa: PLC0415 - only here
-
         from certkit.canonical import Digest  # noqa: PLC0415 - only here
 
         base = judged(strong(), tier=2)
