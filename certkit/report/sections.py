@@ -129,9 +129,10 @@ def _bundles(document: Document) -> Iterator[tuple[str, ...]]:
 
 def domains(case: Case) -> Iterator[tuple[str, ...]]:
     """Yield each domain of the use with whether it was tested, and the tested ones that no use names."""
-    for name in sorted(case.wanted | case.tested):
-        tested = "tested" if name in case.tested else "not tested"
-        yield name, "yes" if name in case.wanted else "not stated", f"{tested} under faults"
+    wanted, tested = case.wanted, case.tested
+    for name in sorted(wanted | tested):
+        told = "tested" if name in tested else "not tested"
+        yield name, "yes" if name in wanted else "not stated", f"{told} under faults"
 
 
 _SEVERITIES: Final = ("catastrophic", None, "critical", "marginal", "negligible")

@@ -12,11 +12,21 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from certkit.assessment.bounded import Judged, row_passes
+from certkit.assessment.bounded import row_passes
 from certkit.assessment.criteria import Status
-from certkit.assessment.findings.findings import Severity, finding
+from certkit.assessment.findings.findings import (
+    HALF,
+    KIND_SHARE,
+    KINDS,
+    RUNS_PER_SECOND,
+    TENTH,
+    finding,
+    graded,
+)
+from certkit.assessment.kinds import AsItIs, Attested
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import names, shown
+from certkit.assessment.metrics.series import View
 from certkit.evidence.records.record import Condition, Split
 from certkit.text import skeleton
 from certkit.wording import many
@@ -24,14 +34,8 @@ from certkit.wording import many
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from certkit.assessment.bounded import Judged
     from certkit.assessment.findings.findings import Finding
-    from certkit.assessment.metrics.series import View
-
-HALF: Final = Fraction(1, 2)
-TENTH: Final = Fraction(1, 10)
-KIND_SHARE: Final = Fraction(5, 100)
-KINDS: Final = 3
-"""Standard kinds of fault that a mix should have, each with at least `KIND_SHARE` of the fault runs."""
 
 ALIKE: Final = Fraction(1, 100)
 ALIKE_RUNS: Final = 5
@@ -47,7 +51,6 @@ NEARLY_ALL: Final = Fraction(95, 100)
 _WITHOUT_FAULT: Final = "x_without_fault"
 """What nominal runs are called where they count as runs under faults."""
 
-RUNS_PER_SECOND: Final = 50
 STEPS_PER_SECOND: Final = 1000
 """What a large evaluation with many workers does at most."""
 
@@ -85,7 +88,7 @@ def _mix(view: View) -> Iterator[Finding]:
             "own-conditions-dominate",
             f"{sum(extra.values()):,} of {many(total, 'fault run')} are under conditions of the"
             f" evaluator's own ({names(sorted(extra))}): the tier table says nothing about them",
-            _graded(share),
+            graded(share),
         )
     kinds = [name for name, count in counts.items() if name not in extra and count >= KIND_SHARE * total]
     if len(kinds) < KINDS:
@@ -121,12 +124,8 @@ def _left_out(view: View) -> Iterator[Finding]:
         "faults-left-out",
         f"in {left_out:,} of {many(total, 'fault run')} ({float(share):.1%}) the fault never took hold: they"
         " count as runs under faults and are left out of the failure resilience rate (frr)",
-        _graded(share),
+        graded(share),
     )
-
-
-def _graded(share: Fraction) -> Severity:
-    return Severity.SERIOUS if share > HALF else Severity.WARNING if share > TENTH else Severity.INFO
 
 
 def _attacks(view: View) -> Iterator[Finding]:
@@ -144,7 +143,7 @@ def _attacks(view: View) -> Iterator[Finding]:
             "attacks-left-out",
             f"{tally.not_landed:,} of {many(tally.runs, 'adversarial run')} are declared as attacks that"
             f" never reached the agent: its resistance rests on the other {tally.landed:,}",
-            _graded(Fraction(tally.not_landed, tally.runs)),
+            graded(Fraction(tally.not_landed, tally.runs)),
         )
 
 
@@ -281,16 +280,21 @@ def _lost(judged: Judged, sides: str) -> list[str]:
         )
         for cell in judged.view.summary.cells
     )
-    moved = Judged(structs.replace(judged.view.summary, cells=cells), judged.view.manifest, judged.profile)
+    moved = View(structs.replace(judged.view.summary, cells=cells), judged.view.manifest, judged.profile.tau)
     attained = judged.tier(judged.profile.reading)
     lost: dict[str, str] = {}
     for row in judged.rows:
-        value, unit = moved.metrics[row.metric.id].at(row.tier), row.metric.unit
+        kind = judged.kind(row)
         if row.tier > attained or row.status is not Status.MET or CATALOGUE[row.metric.id].tau_of:
             continue
-        if value is not None and not row_passes(row, value):
-            now = shown(value, unit, beside=row.threshold)
-            lost.setdefault(row.id, f"{row.id} {now} instead of {shown(row.value, unit)} (Tier {row.tier})")
+        if kind is None or isinstance(kind, AsItIs | Attested):
+            continue
+        if any(moved.sums(part.series, part.domain) is None for part in kind.parts(moved)):
+            continue
+        if not row_passes(row, value := kind.value(moved)):
+            unit, least = row.metric.unit, row.threshold
+            told = f"{row.id} {shown(value, unit, beside=least)} instead of {shown(row.value, unit)}"
+            lost.setdefault(row.id, f"{told} (Tier {row.tier})")
     return list(lost.values())
 
 
