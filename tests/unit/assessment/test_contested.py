@@ -342,7 +342,7 @@ def test_its_honest_twin_does_not(tmp_path: Path, name: str) -> None:
         ("adversarial_resistance", 50, {"condition": "adversarial", "attack_landed": True}),
         ("cascade_penalty", 40, {"condition": "cascade"}),
         ("violations", 40, {"violations": 9, "outcome": "success"}),
-        ("frr", 60, {"outcome": "success", "fault_took_hold": True, "recovered": False}),
+        ("ti", 250, {"traceability": 1.0, "outcome": "success"}),
     ],
 )
 def test_runs_are_held_out_from_no_row_that_they_would_cost(
@@ -351,7 +351,8 @@ def test_runs_are_held_out_from_no_row_that_they_would_cost(
     """Success under faults stays above Tier 2 with all of them; a sixth of them costs no row."""
     domains = [{"domain": f"d{i % 5}"} | fields for i in range(count)]
     held = [held_out(f"h{i}", **stated) for i, stated in enumerate(domains)]
-    hidden = judged(tmp_path / "trick", [*five_domains(), *held], tier=2)
+    bare = held_out("bare", domain="d0", outcome="success")  # a run that leaves fields out hides no other
+    hidden = judged(tmp_path / "trick", [*five_domains(), *held, bare], tier=2)
     assert (hidden.verdict.tier, hidden.exit_code, serious(hidden)) == (2, 4, {"failures-elsewhere"})
     (told,) = [item.message for item in hidden.findings if item.code == "failures-elsewhere"]
     assert f": {row} " in told
