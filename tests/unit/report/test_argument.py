@@ -235,7 +235,7 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
     ),
     "monitoring": (lambda said: said["monitoring"].pop(), "no-monitoring"),
     "this evidence": (lambda said: said["about"].update(bundles=[DIGEST]), "about other evidence: bundles"),
-    "this tier": (lambda said: said["about"].update(tier=3), "about other evidence: tier"),
+    "this tier": (lambda said: said["about"].update(tier=3), "about other evidence: tier."),
     "a doubt that is no fault": (lambda said: first(said, "answered").update(state="sustained"), "Refuted"),
     "a resolved comment": (
         lambda said: said["reviewers"][0].update(comments=[{"node": "G5", "text": "storms?"}]),
@@ -588,6 +588,21 @@ def test_of_more_goals_than_fit_the_worst_are_drawn() -> None:
     [_, shown, *_] = figures(argument)
     assert [column.goal for column in shown.columns] == [f"G2.H-{n}" for n in (1, 2, 3, 4, 7)]
     assert shown.more == 2
+
+
+def test_assumptions_are_drawn_beside_the_goals_that_rest_on_them() -> None:
+    drawn = {shown.root: shown.assumed for shown in figures(build(argued(CLOSED)))}
+    assert sorted(drawn["G4"]) == ["A-2", "A-3", "A-4", "A-6", "A-7"]
+
+
+def test_people_are_called_by_their_names_and_foreign_links_are_no_links() -> None:
+    said = canonical.loads(canonical.line(CLOSED))
+    first(said, "accepted").update(reason="[see](javascript:x)")
+    about = argued(said)
+    register = EXPORTS["register"](about, build(about))
+    assert "accepted by the owner, until 2026-12-31: \\[see\\](javascript:x)" in register
+    assert "answered by the owner, agreed by the reviewer" in register
+    assert [row[4] for row in sections.indicators(about.context)] == ["the owner", "the owner"]
 
 
 def test_a_measured_share_is_drawn_before_a_mitigation() -> None:
