@@ -1,8 +1,8 @@
 """From metrics to a verdict: a criterion at a tier, a tier, and what the tiers say together.
 
-A criterion is `met` or `not_met` where its value was measured. `insufficient` says that a value exists and
-cannot be judged, `not_tested` that there is no evidence, `not_applicable` that the tier does not specify the
-row. The margin is signed so that positive passes; 0 under a strict operator is not met.
+A criterion is `met` or `not_met` where its value was measured. `insufficient` says that there is evidence,
+and that it cannot be judged, `not_tested` that there is no evidence, `not_applicable` that the tier does not
+specify the row. The margin is signed so that positive passes; 0 under a strict operator is not met.
 
 A tier is met when every row that it specifies is met and the tier below is met; it is not met when a
 measured row of it, or of a tier below, fails; otherwise the evidence is insufficient. Without a record no
@@ -192,6 +192,17 @@ def evidenced(metric: str, records: int, traces: Traces) -> Evidence:
     return Evidence(level=wording.weakest(derived, traced, records), derived=derived, traced=traced)
 
 
+def withheld(profile: Profile, metric: Metric) -> Metric:
+    """Return a metric; without a value where fewer runs carry it than a criterion of the profile accepts.
+
+    The mean of some eligible runs would be read as that of all.
+    """
+    accepted = (exact(row.min_coverage) for row in profile.criteria if row.metric == metric.id)
+    if metric.coverage >= min(accepted, default=1):
+        return metric
+    return structs.replace(metric, value=None, interval=None, intervals=())
+
+
 def judge(criterion: Criterion, metric: Metric, tier: int, k: int | None = None) -> Row:
     """Return the table reading of one criterion at one tier; `k` as in `Row`."""
     threshold = criterion.threshold(tier)
@@ -221,12 +232,12 @@ def _evidence(
     criterion: Criterion, metric: Metric, tier: int, k: int | None
 ) -> tuple[Status | None, str | None]:
     """Return why the row cannot be judged, or (None, None) where it can."""
+    if metric.coverage < exact(criterion.min_coverage):
+        return Status.INSUFFICIENT, metric.reason
     if metric.state is State.UNMEASURED or metric.at(tier) is None:
         return Status.NOT_TESTED, metric.reason
     if metric.blocked:
         return Status.INSUFFICIENT, metric.blocked
-    if metric.coverage < exact(criterion.min_coverage):
-        return Status.INSUFFICIENT, metric.reason
     # An attestation need not state its n; its absence fails the row only where a profile asks for a number.
     count, noun = (metric.n, "items") if k is None else (k, "task" if k == 1 else "tasks")
     if criterion.min_n and (count is None or count < criterion.min_n):

@@ -105,10 +105,14 @@ MEASURED: Final = Meta(
         "anyOf": [{"required": ["value"]}, {"required": ["by_tier"]}],
         "if": {"properties": {"state": {"const": "unmeasured"}}},
         "then": {"properties": {"value": {"type": "null"}}, "required": ["value", "reason"]},
-        "else": {"properties": {"value": {"type": ["number", "boolean"]}}},
+        "else": {
+            "if": {"properties": {"state": {"const": "measured"}}},
+            "then": {"properties": {"value": {"type": ["number", "boolean"]}}},
+            "else": {"properties": {"value": {"type": ["number", "null"]}}, "required": ["reason"]},
+        },
     }
 )
-"""A metric has no value, and a reason, exactly where it was not measured."""
+"""A metric that was measured has a value, one that was not has none; both others state a reason."""
 
 
 class CellPart(Part, frozen=True, kw_only=True):

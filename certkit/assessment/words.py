@@ -245,7 +245,7 @@ def _unbounded(row: Row) -> str:
 
 
 def _complete(metric: Metric) -> str:
-    if metric.blocked and "harness" in metric.blocked:
+    if metric.blocked and "harness" in metric.blocked and metric.coverage == 1:
         return "repair the test rig and repeat those runs"
     return CATALOGUE[metric.id].evidence
 

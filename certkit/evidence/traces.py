@@ -54,6 +54,9 @@ RULES: Final = "traces/rules.json"
 MAX_TRACE: Final = 64 * 1024 * 1024
 """Longest trace, unpacked bytes."""
 
+MAX_VALUES: Final = 4_000_000
+"""Most commas and opening brackets of a trace: so many values at most take room once they are read."""
+
 MAX_RULES: Final = 1024 * 1024
 _SCORING: Final = frozenset({"scorer", "scorers"})
 _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?\Z")
@@ -186,7 +189,10 @@ def read(path: Path) -> Shown:
     packed = files.read(path, limit=MAX_TRACE)
     try:
         with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed) as stream:
-            return shown(msgspec.json.decode(stream.read(MAX_TRACE), type=Log))
+            data = stream.read(MAX_TRACE)
+        if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
+            raise ValueError(f"it holds more than {MAX_VALUES:,} values")  # noqa: TRY301 - told as the others
+        return shown(msgspec.json.decode(data, type=Log))
     except (zstandard.ZstdError, msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError("bundle.trace", f"no trace: {error}", where=f"traces/{path.name}") from None
 
@@ -275,8 +281,9 @@ def extract(text: str) -> dict[str, Any] | None:
 
 def _candidates(text: str) -> Iterator[str]:
     yield text.strip()
-    if fence := re.search(r"```\w*\s*([\s\S]*?)```", text):
-        yield fence[1]
+    inside, closed, _ = text.partition("```")[2].partition("```")
+    if closed:
+        yield re.sub(r"\A\w*+\s*+", "", inside)
     blocks, cuts = _braces(text)
     if blocks:
         yield blocks[0]

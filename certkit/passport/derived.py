@@ -12,15 +12,26 @@ Whether the integers are true, and which challenges the records give rise to, on
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
 from certkit import wording
+from certkit.assessment.findings.findings import (
+    FAULT_RUNS,
+    KIND_SHARE,
+    KINDS,
+    RUNS_PER_SECOND,
+    SEVERITY,
+    STATED,
+    Severity,
+    graded,
+)
 from certkit.passport import statement as st
-from certkit.passport.bounds import KINDS, Kind
+from certkit.passport.bounds import KINDS as METRICS
+from certkit.passport.bounds import Kind
 from certkit.passport.statement import CLOCK_SKEW, NOMINAL, decimal
 from certkit.text import judges_itself, lineage
 
@@ -33,14 +44,9 @@ SPECIMEN: Final = "SPECIMEN (simulated evidence)"
 FAILURE_MODES: Final = 10
 """How many failing cells a passport names, worst first."""
 
-SERIOUS: Final = {"no-records", "no-fault-runs", "repeats-as-independent"}
 INTERVENTION_RATE: Final = "0.050000"
 _IN_OPERATION: Final = ("r_op", "frr")
 _JUDGED: Final = {"met", "not_met"}
-_FEW: Final = 30
-"""Fault runs of a domain below which its rate says little, as `certkit.assessment.findings` has it."""
-_KINDS: Final = 3
-"""Standard kinds of fault that a mix should have, each with a twentieth of the fault runs, as there."""
 
 
 def rebuilt(predicate: st.Predicate) -> st.Statement:
@@ -289,10 +295,14 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
         faults[cell.domain] += faulty
         mix[cell.condition] += faulty
     custom = sum(runs for name, runs in mix.items() if name.startswith("x_"))
-    kinds = {name for name, runs in mix.items() if not name.startswith("x_") and 20 * runs >= faults.total()}
+    least = KIND_SHARE * faults.total()
+    kinds = {name for name, runs in mix.items() if not name.startswith("x_") and runs >= least}
     ran, integrity = evidence.records > 0, predicate.integrity
     left_out, gradable = _left_out(predicate.criteria)
-    resisting = [row.n or 0 for row in predicate.criteria if row.metric == "adversarial_resistance"]
+    attacked = [row for row in predicate.criteria if row.metric == "adversarial_resistance"]
+    attacks = attacked[0].counts if attacked else {}
+    landed, missed = attacks.get("landed", 0), attacks.get("not_landed", 0)
+    few = [*faults.values(), *(row.n or 0 for row in attacked)]
     follows = {
         "evaluator-not-independent": evaluator is not None and evaluator.relation != "independent",
         "judge-not-independent": judge is not None and judges_itself(judge, predicate.agent.components),
@@ -309,22 +319,53 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
         "no-fault-runs": ran and not evidence.fault_runs,
         "no-nominal-runs": ran and not evidence.nominal_runs,
         "held-out-runs": ran and evidence.novel_fault_runs > 0,
-        "narrow-fault-mix": faults.total() > 0 and len(kinds - {NOMINAL}) < _KINDS,
+        "narrow-fault-mix": faults.total() > 0 and len(kinds - {NOMINAL}) < KINDS,
         "undeclared-independence": wording.UNDECLARED in _reasons(predicate),
         "nominal-only-domain": ran and 0 in faults.values(),
-        "few-fault-runs": ran and any(0 < runs < _FEW for runs in (*faults.values(), *resisting)),
+        "few-fault-runs": ran and any(0 < runs < FAULT_RUNS for runs in few),
+        "failures-elsewhere": _fails_without_faults(predicate),
+        "no-attack-landed": missed > 0 and not landed,
+        "implausible-pace": _too_fast(predicate),
         "repeats-as-independent": predicate.assessment.profile.reading == "table" and _repeated(predicate),
     }
-    graded = {code: "serious" if code in SERIOUS else "warning" for code, holds in follows.items() if holds}
-    if left_out:
-        graded["faults-left-out"] = "info"
+    severities: dict[str, str] = {code: SEVERITY[code] for code, holds in follows.items() if holds}
     for code, part, whole in (
         ("faults-left-out", left_out, gradable),
         ("own-conditions-dominate", custom, faults.total()),
+        ("attacks-left-out", missed if landed else 0, mix["adversarial"]),
     ):
-        if 10 * part > whole:
-            graded[code] = "serious" if 2 * part > whole else "warning"
-    return graded
+        severity = graded(Fraction(part, whole)) if whole else Severity.INFO
+        if part and (severity is not Severity.INFO or code in STATED):
+            severities[code] = severity
+    return severities
+
+
+def _fails_without_faults(predicate: st.Predicate) -> bool:
+    """Tell whether success under faults attains a tier that success with the nominal runs misses."""
+    cells = predicate.profile_of_reliability.cells
+    rates = []
+    for side in ([cell for cell in cells if cell.condition != NOMINAL], cells):
+        runs = sum(cell.runs for cell in side)
+        rates.append(Fraction(sum(cell.successes for cell in side), runs) if runs else Fraction(0))
+    asked = (
+        Fraction(row.threshold)
+        for criterion in predicate.criteria
+        if criterion.metric == "r_op"
+        for tier, row in criterion.tiers.items()
+        if int(tier) <= predicate.assessment.tier
+    )
+    return any(rates[0] > tau >= rates[1] for tau in asked)
+
+
+def _too_fast(predicate: st.Predicate) -> bool:
+    """Tell whether more records are stated than the declared period can hold; a date is a whole day."""
+    dates = predicate.scope.dates
+    start, end = _moment(dates.declared_from), _moment(dates.declared_to)
+    if start is None or end is None or end < start:
+        return False
+    whole_day = len(dates.declared_to or "") == len("2026-01-31")
+    lasted = (end - start + timedelta(days=whole_day)) // timedelta(microseconds=1) - whole_day
+    return predicate.evidence.records * 10**6 > RUNS_PER_SECOND * max(lasted, 10**6)
 
 
 def _reasons(predicate: st.Predicate) -> set[str | None]:
@@ -338,7 +379,7 @@ def _repeated(predicate: st.Predicate) -> bool:
     rows = (
         (int(tier), row)
         for criterion in predicate.criteria
-        if KINDS.get(criterion.metric, Kind()).chance
+        if METRICS.get(criterion.metric, Kind()).chance
         for tier, row in criterion.tiers.items()
     )
     return any(

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from certkit import canonical, files, resources, toml
+from certkit.assessment.findings.findings import SEVERITY
 from certkit.errors import InputError, NegativeError
 from certkit.passport import bounds, derived
 from certkit.passport import statement as st
@@ -104,10 +105,11 @@ def contradictions(statement: st.Statement) -> Iterator[str]:
         if (code, severity) not in graded:
             yield f"the {severity} challenge {code} is left out"
     for code, severity in ((item.code, item.severity) for item in predicate.challenges):
-        if code not in GRADED and (gravest := _severities().get(code, severity)) != severity:
+        if code not in GRADED and (gravest := SEVERITY.get(code, severity)) != severity:
             yield f"the challenge {code} is of severity {gravest}, and is said to be of severity {severity}"
     answered = [item for item in predicate.challenges if item.state == "answered"]
-    if any(not item.answered_by for item in answered) or (answered and predicate.assessment.context is None):
+    named = all(item.answered_by and all(map(letters, item.answered_by)) for item in answered)
+    if answered and not (named and predicate.assessment.context):
         yield "a challenge is answered by nobody, or in no context"
     rows = [bounds.Row(predicate, criterion) for criterion in predicate.criteria]
     yield from profile_differences(predicate, rows)
@@ -242,13 +244,6 @@ def packaged(profile: st.Profile) -> dict[str, Any] | None:
     if alike := _names().get(letters(profile.id)):  # the others need not be read
         return _read(alike)
     return next((table for table in map(_read, _names().values()) if _digest(table) == profile.digest), None)
-
-
-@cache
-def _severities() -> dict[str, str]:
-    text = resources.path("templates", "findings.toml").read_text(encoding="utf-8")
-    told = toml.loads(text, code="internal.bug", where="findings.toml")
-    return {code: severity for severity, codes in told.items() for code in codes}
 
 
 @cache

@@ -149,7 +149,7 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
             claim_word,
             _first_reason(case, argument),
         ),
-        Box("Challenges", unanswered, f"{counts[Standing.OPEN]} open", told),
+        Box("Challenges", unanswered, f"{counts[Standing.OPEN]} open", f"of evidence and use; {told}"),
         Box("Decision", Status.MET if case.approved else Status.NOT_TESTED, decided, line),
     )
 
@@ -207,7 +207,7 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
     lines += [item.text for item in opened if item.target not in named]
     lines = lines or list(argument.claim.because)
     if len(lines) > MOST_AGAINST:
-        lines[MOST_AGAINST - 1 :] = [f"{len(lines) - MOST_AGAINST + 1} more: section 9."]
+        lines[MOST_AGAINST - 1 :] = [f"{len(lines) - MOST_AGAINST + 1} more goals and challenges: section 9."]
     return tuple(map(words.plain, lines))
 
 

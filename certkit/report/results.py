@@ -132,7 +132,7 @@ def tier_rows(document: Document, tier: int) -> Iterator[tuple[str, ...]]:
             asked(row),
             Markup('<a href="#m-{}">{}</a>').format(row["metric"], _found(row, metric)),
             words.interval(metric.get("interval"), unit(row)),
-            words.count(metric["n"]) if row["value"] is not None else "0",
+            "0" if metric["state"] == State.UNMEASURED else words.count(metric["n"]),
             words.margin(row["margin"], unit(row)),
             judged(row["status"]),
             "–" if row["bounded"] is None else _bounded(row),
@@ -293,7 +293,7 @@ def _track(row: Row, status: Status, document: Document) -> Track:
         # Their whole range would push every threshold into a corner.
         reach = [at for _, at in thresholds] + ([float(value)] if value is not None else [])
         low, high = min([0.0, *reach]), 1.1 * max([*reach, 0.001])
-    shown = "no evidence" if value is None else _found(row, metric)
+    shown = "no evidence" if value is None and not partial else _found(row, metric)
     if value is not None and status is Status.INSUFFICIENT:
         shown += ", cannot be judged"
     interval = None if partial else metric.get("interval")
@@ -339,5 +339,6 @@ def data_sheets(document: Document, metrics: Collection[str]) -> Iterator[tuple[
             tiers = metric.get("by_tier", {}).items()
             value = ", ".join(f"Tier {tier}: {words.probability(p)}" for tier, p in sorted(tiers))
             value = value or words.value(metric.get("value"), Unit(metric["unit"]))
+            value = "–" if metric["state"] == State.PARTIAL else value
             anchor = Markup('<span id="m-{0}">{0}</span>').format(key)
             yield anchor, metric["state"], value, words.count(metric["n"]), metric.get("reason", "–")

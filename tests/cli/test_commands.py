@@ -259,6 +259,8 @@ def test_import_makes_a_bundle_and_gives_its_account(tmp_path: Path) -> None:
     done = certkit("import", "agentdojo", source, "-o", out)
     assert done.code == 0
     assert done.out.startswith(f"{out}: ")
+    listed = certkit("import", source, "-o", tmp_path / "v", "-v")
+    assert ["steps_oracle" in shown.out for shown in (done, listed)] == [False, True]
     assert done.err == f"hint: certkit assess {out}\n"
     document = certkit("import", "agentdojo", source, "-o", tmp_path / "c", "--json").document
     assert document["schema"] == "urn:certkit:import:v1"

@@ -74,7 +74,9 @@ def test_the_screen_says_right_above_the_verdict_what_contests_it(contested: Pat
     assert "CONTESTED by 1 open challenge: oracle-varies" in told
     answer = "\n".join(lines[: lines.index("")]).replace("\\\n", "").splitlines()
     assert (len(answer) <= 8, "Next: " in answer[-1], "Furthest: " in answer[-2]) == (True, True, True)
-    assert CHALLENGE in " ".join(" ".join(lines[lines.index("Findings:") :]).split())
+    assert CHALLENGE in " ".join(
+        " ".join(lines[lines.index("Findings (all of one code are one challenge):") :]).split()
+    )
     assert done.code == 4
 
 

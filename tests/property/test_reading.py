@@ -111,7 +111,7 @@ def test_the_fast_reader_says_what_the_slow_one_says(drawn: list[list[bytes]]) -
         block = b"\n".join(lines) + b"\n"
         if not lines:
             continue
-        wanted = one_by_one(split_lines(block))
+        wanted = one_by_one([*split_lines(block)])
         found = reader.read(block)
         assert_same(found, wanted)
 

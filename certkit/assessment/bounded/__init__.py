@@ -32,7 +32,7 @@ from certkit.assessment.criteria import Bounded, Row, Status, passes
 from certkit.assessment.kinds import AsItIs, Attested, Difference, Kind, TaskMean, fewest, holds, kind_of
 from certkit.assessment.metrics import metrics_2025, metrics_2026
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.metrics.metric import State, shown
+from certkit.assessment.metrics.metric import shown
 from certkit.assessment.metrics.series import COST, METRICS, View
 from certkit.assessment.rater_error.labels import GRADED, SHARES, gives_outcomes, labelled, unlabelled
 from certkit.assessment.statistics import posterior
@@ -71,7 +71,7 @@ class Judged:
         if anytime and gives_outcomes(protocol):
             self._unlabelled = "no limit is known that holds at any time where a model gave the outcomes"
         measured = (*metrics_2026.metrics(self.view), *metrics_2025.metrics(self.view))
-        self.metrics = {metric.id: metric for metric in measured}
+        self.metrics = {metric.id: criteria.withheld(profile, metric) for metric in measured}
         self._table = criteria.table(profile, self.metrics, lambda metric: fewest(self.view, metric))
 
     @cached_property
@@ -355,7 +355,7 @@ def _binomial(metric: Metric) -> tuple[Interval, ...]:
 
 
 def _of_tasks(metric: Metric, view: View) -> Iterator[Interval]:
-    if metric.id not in METRICS or metric.state is State.UNMEASURED:
+    if metric.id not in METRICS or metric.value is None:
         return
     kind = TaskMean(metric.id)
     sums = view.sums(metric.id)

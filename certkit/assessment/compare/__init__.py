@@ -134,7 +134,7 @@ def _compared(name: str, bundles: tuple[_Bundle, _Bundle], panel: Panel | None) 
     a, b = (
         Side(
             state=metric.state,
-            value=None if metric.value is None else float(metric.value),
+            value=None if metric.value is None or metric.coverage < 1 else float(metric.value),
             n=metric.n or 0,
             successes=metric.counts.get("successes", metric.counts.get("intentional")) if metric.n else None,
             reason=metric.reason or metric.blocked,

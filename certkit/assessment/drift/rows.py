@@ -147,6 +147,8 @@ def _tested(row: Row, old: Snapshot, new: Snapshot, panel: Panel) -> _Tested:
     before, now = (
         float(x @ v / v.sum()) if k else None for x, v, k in zip(sides.x, sides.v, sides.k, strict=True)
     )
+    if row.reason:
+        before = now = None  # the mean of some runs would be read as that of all
     runs = sides.n.sum(axis=1).tolist()
     row = structs.replace(
         row,
@@ -156,7 +158,7 @@ def _tested(row: Row, old: Snapshot, new: Snapshot, panel: Panel) -> _Tested:
         tasks=Counts(old=sides.k[0], new=sides.k[1]),
         reason=reason,
     )
-    if not all(sides.k):
+    if before is None or now is None:
         return _Tested(row)
     spec, sign = CATALOGUE[row.metric], 1 if CATALOGUE[row.metric].higher else -1
     change = contrast(sides, (sign, -sign))

@@ -11,7 +11,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.criteria import Status
-from certkit.assessment.findings.findings import Severity, finding
+from certkit.assessment.findings.findings import (
+    HALF,
+    KIND_SHARE,
+    KINDS,
+    RUNS_PER_SECOND,
+    TENTH,
+    finding,
+    graded,
+)
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import names
 from certkit.evidence.records.record import Condition
@@ -26,12 +34,6 @@ if TYPE_CHECKING:
     from certkit.assessment.findings.findings import Finding
     from certkit.assessment.metrics.series import View
 
-HALF: Final = Fraction(1, 2)
-TENTH: Final = Fraction(1, 10)
-KIND_SHARE: Final = Fraction(5, 100)
-KINDS: Final = 3
-"""Standard kinds of fault that a mix should have, each with at least `KIND_SHARE` of the fault runs."""
-
 ALIKE: Final = Fraction(1, 100)
 ALIKE_RUNS: Final = 5
 """Runs that are alike from which on they count as many, where they are also more than `ALIKE` of all."""
@@ -43,7 +45,6 @@ FEW: Final = 10
 """Successes below which it says nothing how long they are, or where the fault struck."""
 NEARLY_ALL: Final = Fraction(95, 100)
 
-RUNS_PER_SECOND: Final = 50
 STEPS_PER_SECOND: Final = 1000
 """What a large evaluation with many workers does at most."""
 
@@ -80,7 +81,7 @@ def _mix(view: View) -> Iterator[Finding]:
             "own-conditions-dominate",
             f"{sum(extra.values()):,} of {many(total, 'fault run')} are under conditions of the"
             f" evaluator's own ({names(sorted(extra))}): the tier table says nothing about them",
-            _graded(share),
+            graded(share),
         )
     kinds = [name for name, count in counts.items() if name not in extra and count >= KIND_SHARE * total]
     if len(kinds) < KINDS:
@@ -116,12 +117,8 @@ def _left_out(view: View) -> Iterator[Finding]:
         "faults-left-out",
         f"in {left_out:,} of {many(total, 'fault run')} ({float(share):.1%}) the fault never took hold: they"
         " count as runs under faults and are left out of the failure resilience rate (frr)",
-        _graded(share),
+        graded(share),
     )
-
-
-def _graded(share: Fraction) -> Severity:
-    return Severity.SERIOUS if share > HALF else Severity.WARNING if share > TENTH else Severity.INFO
 
 
 def _attacks(view: View) -> Iterator[Finding]:
@@ -137,7 +134,7 @@ def _attacks(view: View) -> Iterator[Finding]:
             "attacks-left-out",
             f"{tally.not_landed:,} of {many(tally.runs, 'adversarial run')} are declared as attacks that"
             f" never reached the agent: its resistance rests on the other {tally.landed:,}",
-            _graded(Fraction(tally.not_landed, tally.runs)),
+            graded(Fraction(tally.not_landed, tally.runs)),
         )
 
 

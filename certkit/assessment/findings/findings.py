@@ -18,6 +18,7 @@ clock.
 from __future__ import annotations
 
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
@@ -55,6 +56,23 @@ SEVERITY: Final = {code: severity for severity in Severity for code in _TOLD[sev
 """Every code with the gravest severity that it may have, serious ones first."""
 MEANING: Final[dict[str, str]] = {code: text for codes in _TOLD.values() for code, text in codes.items()}
 """What raises each finding, what does not, and how to clear it."""
+
+
+# Limits of the findings that a statement's own counts give too: `certkit.passport.derived` asks for those.
+HALF: Final = Fraction(1, 2)
+TENTH: Final = Fraction(1, 10)
+KIND_SHARE: Final = Fraction(5, 100)
+KINDS: Final = 3
+"""Standard kinds of fault that a mix should have, each with at least `KIND_SHARE` of the fault runs."""
+FAULT_RUNS: Final = 30
+"""Fault runs of a domain below which its rate says little."""
+RUNS_PER_SECOND: Final = 50
+"""What a large evaluation with many workers does at most."""
+
+
+def graded(share: Fraction) -> Severity:
+    """Return how grave it is that runs of this share of all are left out."""
+    return Severity.SERIOUS if share > HALF else Severity.WARNING if share > TENTH else Severity.INFO
 
 
 class State(StrEnum):

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FORM: Final = re.compile(
-    r"(?P<operator><=|>=|[<>≤≥])?\s*(?P<sign>[-+−±])?\s*"
+    r"(?P<operator><=|>=|[<>≤≥])?\s*+(?P<sign>[-+−±])?\s*+"
     r"(?P<digits>(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}|[0-9]{1,15})?(?:\.[0-9]{1,15})?)"
-    r"(?:e(?P<exponent>[-+]?[0-9]{1,2}))?\s*(?P<unit>%|pp)?",
+    r"(?:e(?P<exponent>[-+]?[0-9]{1,2}))?\s*+(?P<unit>%|pp)?",
     re.ASCII,
 )
 _OPERATORS: Final = {"≤": "<=", "≥": ">="}

@@ -1,4 +1,4 @@
-"""``certkit verify``: whether a passport holds. Nothing of the assessment is loaded for it."""
+"""``certkit verify``: whether a passport holds. Of the assessment only findings' codes are loaded for it."""
 
 from __future__ import annotations
 
@@ -139,12 +139,17 @@ def _claim(claim: Claim) -> Iterator[str]:
 
 
 def show_verdict(result: Verification, *, dated: bool) -> Iterator[str]:
-    """Print the verdict, and below it that nobody asked whether the passport was revoked, where it is so."""
+    """Print the verdict, and below it that revocation or a replay was not asked for, where it is so."""
     yield from fold(verdict_of(result, dated=dated))
     status = result.steps[STEPS.index("status")]
+    steps = {step.id: step.status for step in result.steps}
     if result.deciding is None and status.status == "skipped":
         reason = "no registry or status file given" if status.code == NOT_ASKED else _one_line(status.detail)
         yield from fold(f"not checked: revocation ({reason})")
+    if result.deciding is None and (steps["evidence"], steps["replay"]) == ("passed", "skipped"):
+        yield from fold(
+            "not checked: verdict and challenges were not computed again from the bundle (--replay)"
+        )
 
 
 def verdict_of(result: Verification, *, dated: bool) -> str:

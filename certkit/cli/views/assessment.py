@@ -135,10 +135,10 @@ def _clipped(text: str, width: int) -> str:
 
 
 def _open(assessment: Assessment) -> str:
-    """Return how many challenges are open, and the first of them: its first part, and its code."""
+    """Return how many challenges are open, one for each code, and the first: its first part, its code."""
     challenges = [item for item in assessment.challenges if item.state == "open"]
     contesting = sum(item.contests for item in challenges)
-    told = f"Open: {contesting} serious, {many(len(challenges) - contesting, 'other')}"
+    told = f"Open: {contesting} serious, {many(len(challenges) - contesting, 'other code')}"
     if not challenges:
         return told
     code, first = f" [{challenges[0].code}]", re.split("[:;,] ", challenges[0].message)[0]
@@ -278,7 +278,7 @@ def _findings(assessment: Assessment, *, verbose: bool) -> Iterator[Line]:
     if not assessment.findings:
         return
     yield ""
-    yield from _line("Findings:", "bold")
+    yield from _line("Findings (all of one code are one challenge):", "bold")
     below = [item for item in assessment.findings if item.severity is not Severity.SERIOUS]
     shown = [item for item in below if verbose or item.severity is not Severity.INFO]
     texts = [(text, "") for text in serious(assessment)]

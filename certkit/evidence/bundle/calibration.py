@@ -189,6 +189,8 @@ def read_calibration(*bundles: Bundle) -> Calibration | None:
             if isinstance(result, Rating):
                 result = _variable(ratings, result).add(result, (root, f"{root}{path}:{number}"), number)
             faults.note(msgspec.structs.replace(fault, file=root + path) for fault in result)
+            if faults.enough():
+                break
     if faults:
         raise CalibrationFaultsError(faults)
     if not ratings:

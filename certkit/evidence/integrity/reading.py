@@ -6,6 +6,7 @@ Of a line that is no record, the first fault is told.
 from __future__ import annotations
 
 import re
+from io import BytesIO
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -129,6 +130,8 @@ class _Reader:
         for number, text in enumerate(split_lines(self._data.get(name, b"")), 1):
             if (item := self._checked(name, number, text, kind)) is not None:
                 yield number, item
+            if self._faults.enough():
+                return
 
     def _checked(self, name: str, number: int, text: bytes, kind: type[Item]) -> Item | None:
         """Return the document in a text, or None once its fault is noted."""
@@ -148,11 +151,13 @@ class _Reader:
         if inventory.seed is None or inventory.instances is None:
             return self._linted()
         right = generate(seed=inventory.seed, instances=inventory.instances)
-        pairs = zip_longest(map(line, right), data.splitlines(keepends=True))
+        pairs = zip_longest(map(line, right), BytesIO(data))
         for number, (expected, actual) in enumerate(pairs, 1):
             if expected != actual:
                 wrong = "the task that the generator gives", "another" if actual else "none"
                 self._fault(records.TASKS, number, "", "integrity.not-generated", *wrong)
+                if self._faults.enough():
+                    break
         return right
 
     def _linted(self) -> tuple[Task, ...]:

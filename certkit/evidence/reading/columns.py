@@ -213,6 +213,8 @@ class Columns:
         kind = KINDS[name]
         if kind == "string":
             return ~self.equals(name, "")
+        if kind == "time":
+            return np.asarray(self.microseconds() != ABSENT)
         return np.asarray(self.number(name) != DEFAULTS[kind])
 
     def has(self, *names: str) -> bool:

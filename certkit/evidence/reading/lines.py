@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cache
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -18,7 +19,7 @@ from certkit.errors import InputError
 from certkit.evidence.reading.columns import FIELDS, KINDS, Columns, Index
 from certkit.evidence.reading.layout import Layout
 from certkit.evidence.records import schema
-from certkit.evidence.records.faults import Fault, Faults
+from certkit.evidence.records.faults import MOST, Fault, Faults
 from certkit.evidence.records.record import MAX_LINE, USER_FIELD, Record
 from certkit.evidence.records.rules import contradictions
 
@@ -123,12 +124,9 @@ def blocks(path: Path) -> Iterator[bytes]:
         raise InputError("file.unreadable", reason, where=str(path)) from error
 
 
-def split_lines(block: bytes) -> list[bytes]:
+def split_lines(block: bytes) -> Iterator[bytes]:
     """Split at newlines; a final newline ends the last line and does not begin another."""
-    lines = block.split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
-    return lines
+    return (line.removesuffix(b"\n") for line in BytesIO(block))
 
 
 def checked(columns: Columns) -> Columns | Faults:
@@ -157,7 +155,7 @@ class Reader:
 
     def _learn(self, block: bytes) -> bool:
         """Add the fields of three lines to the layout; tell whether it grew."""
-        lines = split_lines(block)
+        lines = list(split_lines(block))
         names: set[str] = set()
         for line in (lines[0], lines[len(lines) // 2], lines[-1]):
             result = check_line(line)
@@ -173,16 +171,23 @@ class Reader:
         return True
 
     def _read_slowly(self, block: bytes) -> Columns | Faults:
-        read = [typed_line(line, number) for number, line in enumerate(split_lines(block), 1)]
-        right = [(number, *item) for number, item in enumerate(read, 1) if not isinstance(item, list)]
+        right: list[tuple[int, Record, frozenset[str]]] = []
+        faults: list[Fault] = []
+        for number, line in enumerate(split_lines(block), 1):
+            result = typed_line(line, number)
+            if isinstance(result, list):
+                faults += result
+            else:
+                right.append((number, *result))
+            if len(faults) > MOST:
+                break
         records = [record for _, record, _ in right]
         columns = Columns.of_records(records)
         user = frozenset[str]().union(*(user for *_, user in right))
         names = user | columns.numbers.keys() | columns.texts.keys() | {"started_at"}
-        broken = contradictions(columns, [number for number, *_ in right])
-        if broken or len(records) < len(read):
-            faults = [fault for item in read if isinstance(item, list) for fault in item]
-            return Faults(sorted(faults + broken, key=lambda fault: fault.line))
+        faults += contradictions(columns, [number for number, *_ in right])
+        if faults:
+            return Faults(sorted(faults, key=lambda fault: fault.line))
         self._widen(names)
         return columns
 

@@ -33,6 +33,7 @@ from certkit.evidence.reading.columns import (
 from certkit.evidence.reading.layout import NotUnderstoodError, times_of
 from certkit.evidence.reading.lines import BLOCK
 from certkit.evidence.records.record import REQUIRED, USER_FIELD
+from certkit.evidence.records.rules import YEARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,9 +58,6 @@ _NUMBERS: Final = {*_SMALL_INTEGERS, "BIGINT", "DOUBLE"}
 _INSTANT: Final = "TIMESTAMP WITH TIME ZONE"
 _NEVER: Final = -(2**61)
 """Stands for a time that no calendar has."""
-
-_YEARS: Final = (-62_135_596_800_000_000, 253_402_300_799_999_999)
-"""Microseconds from the first moment of year 1 to the last of year 9999."""
 
 
 def blocks(path: Path, *, shown: str) -> Iterator[Columns | bytes]:
@@ -209,7 +207,7 @@ def _times(column: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[np.int64]
     """Return times, texts or microseconds, as microseconds."""
     if column.dtype == object:
         return times_of(_text("started_at", column, absent))
-    if not (_YEARS[0] <= column.min() <= column.max() <= _YEARS[1]):
+    if not (YEARS[0] <= column.min() <= column.max() <= YEARS[1]):
         raise NotUnderstoodError
     return np.ma.filled(column, ABSENT)
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 LIMIT: Final = 50
 """Faults that are listed; of further ones only the number is known."""
 
+MOST: Final = 10_000
+"""Faults after which nothing more is read."""
+
 SHOWN: Final = 10
 """Faults of one code at one field that a screen shows, like ones together; the rest are counted."""
 
@@ -58,6 +61,7 @@ class Faults(list[Fault]):
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
         super().__init__()
         self.total = 0
+        self.cut = False
         self.kinds: Counter[str] = Counter()
         self.note(faults)
 
@@ -72,9 +76,15 @@ class Faults(list[Fault]):
             if new or len(self) < LIMIT:
                 self.append(fault)
 
+    def enough(self) -> bool:
+        """Tell whether there are more than `MOST`, so that reading ends here; `cut` keeps the answer."""
+        self.cut = self.cut or self.total > MOST
+        return self.cut
+
     def add(self, part: Faults, move: Callable[[Fault], Fault]) -> None:
         """Add the faults of a part; `move` gives each its place in the whole."""
         self.note(map(move, part))
+        self.cut = self.cut or part.cut
         self.total += part.total - len(part)
         for kind, more in (part.kinds - Counter(fault.what() for fault in part)).items():
             if kind in self.kinds:  # a kind beyond the limit has no fault to show
@@ -127,6 +137,8 @@ class FaultsError(InputError):
         super().__init__(self.refusal, "\n  ".join(shown), hint=self.advice.format(lines=self.lines))
 
     def _counted(self) -> str:
+        if self.faults.cut:
+            return f"more than {MOST:,} problems in the {self.lines}; the rest was not read"
         return f"{self.total:,} {'problem' if self.total == 1 else 'problems'} in the {self.lines}"
 
     def to_dict(self) -> dict[str, object]:

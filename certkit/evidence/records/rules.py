@@ -64,6 +64,8 @@ def contradictions(columns: Columns, lines: Sequence[int]) -> list[Fault]:
 
 
 def _shown(columns: Columns, field: str, row: int) -> str:
+    if field == "started_at":
+        return "an earlier or later time"
     if field not in columns.numbers:
         return str(columns.text(field)[row])
     value = columns.numbers[field][row].item()
@@ -126,6 +128,10 @@ def _steps(columns: Columns) -> Iterator[_Rule]:
 
 
 def _values(columns: Columns) -> Iterator[_Rule]:
+    if columns.times is not None:
+        broken = (columns.times < YEARS[0]) | (columns.times > YEARS[1])
+        broken &= columns.present("started_at")
+        yield _Rule("started_at", "record.value", "a time that in UTC too is of the years 1 to 9999", broken)
     for name in ("recovery_grade", "violations", "traceability"):
         if columns.has(name):
             broken = columns.harness_error & columns.present(name)
@@ -140,8 +146,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _FORM: Final = b"0000-00-00T00:00:00.000000"
 _SECONDS: Final = len("2026-01-31T12:00:00")
-_FIRST: Final = -62_135_596_800_000_000
-"""The first moment of year 1."""
+YEARS: Final = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+"""Microseconds from the first moment of year 1 to the last of year 9999."""
 
 _DAY: Final = np.frombuffer(b"1970-01-01T", np.uint8)
 
@@ -171,7 +177,7 @@ def parse_times(texts: Sequence[str]) -> Integers | None:
         return None
     try:
         times = _moments(marks[:, :end])
-        if times.min() < _FIRST:
+        if times.min() < YEARS[0]:
             return None
         if zone != b"Z":
             clock = np.hstack([np.broadcast_to(_DAY, (len(texts), len(_DAY))), marks[:, end + 1 :]])

@@ -109,6 +109,8 @@ def gathered(bundle: Bundle, *, progress: Progress = SILENT) -> Merge:
         parts = parquet.blocks(file, shown=path) if path.endswith(".parquet") else blocks(file)
         for size in _read(parts, merge, faults, path, bundle.manifest.protocol.salt):
             progress.advance(size)
+        if faults.cut:
+            break
     progress.finish()
     if faults:
         raise RecordFaultsError(faults)
@@ -155,8 +157,10 @@ def _read(
                 faults.add(result, move)
             elif not faults:
                 merge.add(reduce(result, salt))
+            if faults.enough():
+                return
             rows = block if isinstance(result, Faults) else result
-            before += len(split_lines(rows)) if isinstance(rows, bytes) else rows.size
+            before += sum(1 for _ in split_lines(rows)) if isinstance(rows, bytes) else rows.size
             yield size
     finally:
         if collecting:

@@ -393,7 +393,10 @@ def test_rows_that_cannot_be_tested_say_why() -> None:
     old = one(HIGH, {"frr": values(850), "irs": values(500)})
     criteria = tuple(structs.replace(item, judged=item.id != "frr") for item in old.criteria)
     new = structs.replace(old, criteria=criteria, memory_observable=None)
-    reasons = {item.criterion: item.reason for item in drift(old, new).behaviour}
+    behaviour = drift(old, new).behaviour
+    reasons = {item.criterion: item.reason for item in behaviour}
+    (frr,) = (item for item in behaviour if item.metric == "frr")
+    assert (frr.old, frr.new, frr.difference, frr.tasks.new > 0) == (None, None, None, True)
     assert reasons["frr"] == "not measured well enough to be judged on the new side"
     assert reasons["irs"] == "the sides declare differently whether memory queries were observable"
     bare = tuple(structs.replace(item, margin=None) for item in old.criteria)

@@ -107,17 +107,22 @@ def test_pei_2025_and_its_fault_only_sibling() -> None:
 
 
 @pytest.mark.parametrize(
-    ("observable", "state", "value"),
+    ("observable", "state", "n", "value"),
     [
-        (True, State.MEASURED, Fraction(6, 10)),
-        (False, State.PARTIAL, Fraction(6, 8)),
-        (None, State.PARTIAL, Fraction(6, 8)),
+        (True, State.MEASURED, 10, Fraction(6, 10)),
+        (False, State.PARTIAL, 8, None),
+        (None, State.PARTIAL, 8, None),
     ],
 )
-def test_silent_recoveries(observable: bool | None, state: State, value: Fraction) -> None:  # noqa: FBT001
+def test_silent_recoveries(
+    observable: bool | None,  # noqa: FBT001
+    state: State,
+    n: int,
+    value: Fraction | None,
+) -> None:
     tally = Tally(runs=12, success=10, failure=2, irs_yes=6, irs_no=2, irs_silent=2)
     metric = of("irs", build.cell("a", "stochastic", tally), memory_observable=observable)
-    assert (metric.state, metric.value) == (state, value)
+    assert (metric.state, metric.n, metric.counts["intentional"], metric.value) == (state, n, 6, value)
 
 
 def test_irs_states() -> None:
@@ -156,7 +161,8 @@ def test_adversarial_states() -> None:
     assert (metric.state, metric.coverage) == (State.PARTIAL, Fraction(10, 12))
     unsaid = build.outcomes(20, 20, landed=20, landed_success=5, landed_unsaid=15)
     metric = of("adversarial_resistance", build.cell("a", "adversarial", unsaid))
-    assert (metric.state, metric.value, metric.coverage) == (State.PARTIAL, 1, Fraction(5, 20))
+    assert (metric.state, metric.value, metric.coverage) == (State.PARTIAL, None, Fraction(5, 20))
+    assert (metric.n, metric.counts["successes"]) == (5, 5)
     silent = build.outcomes(20, 20, landed=20, landed_unsaid=20)
     assert of("adversarial_resistance", build.cell("a", "adversarial", silent)).state is State.UNMEASURED
     never = build.judged(

@@ -143,7 +143,12 @@ def test_min_coverage_and_min_n_decide_whether_a_row_is_judged() -> None:
 
     def status(extra: str) -> str:
         profile = parse(HEAD + row("frr", '">="', "1 = 0.5, 2 = 0.6", extra=extra), "house.toml")
-        return assess(evidence, build.facts(), profile).criteria[0].status
+        assessment = assess(evidence, build.facts(), profile)
+        judged = assessment.criteria[0].status
+        # What is not judged for want of coverage has no value: it would read as the mean of all.
+        withheld = assessment.metrics["frr"].value is None
+        assert withheld == (extra in {"", "min_coverage = 0.81"})
+        return judged
 
     assert status("") == "insufficient"
     assert status("min_coverage = 0.8") == "met"

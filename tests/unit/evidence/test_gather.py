@@ -195,6 +195,24 @@ def test_only_the_first_faults_are_listed_and_all_are_counted(tmp_path: Path) ->
     ]
 
 
+@pytest.mark.parametrize("bad", [b"\n", b"{}\n", line(run(1, sequence=1, recovery_grade=0.5))])
+def test_reading_ends_after_some_number_of_faults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: bytes
+) -> None:
+    monkeypatch.setattr("certkit.evidence.records.faults.MOST", 100)
+    monkeypatch.setattr("certkit.evidence.reading.lines.MOST", 100)
+    monkeypatch.setattr("certkit.evidence.reading.lines.BLOCK", 8000)
+    root = bundles.write(tmp_path / "b", {"a.jsonl": bad * 10_000, "b.jsonl": bad * 10_000})
+    with pytest.raises(RecordFaultsError) as caught:
+        bundles.summary(root)
+    assert (
+        str(caught.value)
+        .splitlines()[0]
+        .endswith("more than 100 problems in the records; the rest was not read")
+    )
+    assert 100 < caught.value.total < 8100
+
+
 def test_a_line_beyond_every_limit_stays_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("certkit.evidence.reading.lines.MAX_LINE", 5000)
     monkeypatch.setattr("certkit.evidence.reading.lines.BLOCK", 3000)

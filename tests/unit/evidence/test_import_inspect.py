@@ -151,6 +151,8 @@ def test_what_a_score_says(tmp_path: Path) -> None:
         *(True, False, True, False),
     ]
     assert counts(account, "odd") == {"partly correct answers, taken as failures": 1}
+    with pytest.raises(CertkitError, match="found a log that does not say whether faults were injected"):
+        imported(None, path, tmp_path / "none")
     [told] = [note.detail for note in account.imported.notes if note.what == "outcome"]
     assert told == "3 success, 5 failure, by the score of s (C, true, yes, 1: success)"
     numbers = log(tmp_path / "b.json", [sample(1, scores={"s t": {"value": {"k": 0.7}}})])

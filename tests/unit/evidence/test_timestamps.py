@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from certkit.evidence.reading.lines import Reader, check_line
 from certkit.evidence.records import rules
+from certkit.evidence.records.faults import Faults
 from tests.support import bundles
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -118,11 +119,11 @@ def test_lengths_may_differ_from_line_to_line() -> None:
 
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59.999999-23:59"])
-def test_the_ends_of_the_calendar_are_no_trouble(text: str) -> None:
+def test_a_time_that_no_calendar_has_in_utc_is_refused(text: str) -> None:
     rows = bundles.lines(bundles.run(i, started_at=text) for i in range(3))
-    found = Reader().read(rows)
-    assert not isinstance(found, list)
     alone = check_line(rows.splitlines()[0])
-    assert not isinstance(alone, list)
-    assert alone[0].started_at is not None
-    assert set(found.microseconds().tolist()) == {microseconds(alone[0].started_at)}
+    told = Reader().read(rows)
+    assert isinstance(told, Faults)
+    assert isinstance(alone, list)
+    assert {(fault.pointer, fault.code) for fault in (*told, *alone)} == {("/started_at", "record.value")}
+    assert told.total == 3

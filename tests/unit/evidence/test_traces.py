@@ -148,7 +148,13 @@ def test_no_transcript_is_enclosed_where_the_user_says_so(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "data", [b"no zstd", zstandard.compress(b" " * (65 << 20)), zstandard.compress(b"[")]
+    "data",
+    [
+        b"no zstd",
+        zstandard.compress(b" " * (65 << 20)),
+        zstandard.compress(b"["),
+        zstandard.compress(b'{"id": [' + b"0," * traces.MAX_VALUES + b"0]}"),
+    ],
 )
 def test_a_trace_that_cannot_be_read_is_refused(tmp_path: Path, data: bytes) -> None:
     root, digest = bundle(tmp_path), hashlib.sha256(data).hexdigest()
@@ -180,6 +186,7 @@ def test_the_column_of_an_answer_is_checked_in_a_table(tmp_path: Path) -> None:
     ("text", "value"),
     [
         ('{"a": 1}', {"a": 1}),
+        ("```" + "a" * 200_000, None),  # in proportion to its length: minutes, if its square
         ('Here:\n```json\n{"a": 1}\n```\nBye {"b": 2}', {"a": 1}),
         ('I say {"a": "}"} and {"b": 2}', {"a": "}"}),
         ('Use {braces} as in {"a": [1, 2]}.', {"a": [1, 2]}),

@@ -187,6 +187,78 @@ def test_faults_without_effect_are_among_the_challenges(left_out: int, severity:
     assert refused(document) == f"the {severity} challenge faults-left-out is left out"
 
 
+def pace(records: int, to: str) -> Callable[[dict[str, Any]], None]:
+    def change(predicate: dict[str, Any]) -> None:
+        predicate["scope"]["dates"] |= {"declared_from": "2026-01-01T00:00:00Z", "declared_to": to}
+        predicate["evidence"]["records"] = records
+
+    return change
+
+
+def attacked(landed: int, missed: int) -> Callable[[dict[str, Any]], None]:
+    def change(predicate: dict[str, Any]) -> None:
+        counts = {"landed": landed, "not_landed": missed}
+        row = next(part for part in predicate["criteria"] if part["metric"] == "r_op")
+        predicate["criteria"].append(row | {"id": "ar", "metric": "adversarial_resistance", "counts": counts})
+
+    return change
+
+
+def nominal(successes: int) -> Callable[[dict[str, Any]], None]:
+    def change(predicate: dict[str, Any]) -> None:
+        cells = predicate["profile_of_reliability"]["cells"]
+        next(cell for cell in cells if cell["condition"] == "nominal").update(successes=successes)
+        next(part for part in predicate["criteria"] if part["metric"] == "r_op")["tiers"]["1"][
+            "threshold"
+        ] = "0.700000"
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "severity"),
+    [
+        (pace(51, "2026-01-01T00:00:01Z"), "implausible-pace", "serious"),
+        (pace(50, "2026-01-01T00:00:01Z"), "implausible-pace", None),
+        (pace(51, "2026-01-01"), "implausible-pace", None),
+        (attacked(7, 9), "attacks-left-out", "serious"),
+        (attacked(14, 2), "attacks-left-out", "warning"),
+        (attacked(15, 1), "attacks-left-out", None),
+        (attacked(0, 16), "attacks-left-out", None),
+        (attacked(0, 16), "no-attack-landed", "serious"),
+        (attacked(0, 0), "no-attack-landed", None),
+        (nominal(2), "failures-elsewhere", "serious"),
+        (nominal(3), "failures-elsewhere", None),
+    ],
+)
+def test_counts_give_serious_challenges(
+    change: Callable[[dict[str, Any]], object], code: str, severity: str | None
+) -> None:
+    predicate = maker.statement()["predicate"]
+    change(predicate)
+    assert derived.challenges(msgspec.convert(predicate, Predicate)).get(code) == severity
+
+
+@pytest.mark.parametrize("names", [["\u200b"], ["A. Person", " . "], []])
+def test_an_answer_is_by_somebody_with_a_name(names: list[str]) -> None:
+    document, predicate = predicate_of(issued())
+    predicate["challenges"].append(
+        {
+            "code": "names-alike",
+            "severity": "serious",
+            "message": "x",
+            "state": "answered",
+            "answered_by": names,
+        }
+    )
+    predicate["assessment"]["context"] = "sha256:" + "0" * 64
+    told = list(payload.contradictions(msgspec.convert(document, Statement)))
+    assert "a challenge is answered by nobody, or in no context" in told
+    predicate["challenges"][-1]["answered_by"] = ["A. Person"]
+    told = list(payload.contradictions(msgspec.convert(document, Statement)))
+    assert "a challenge is answered by nobody, or in no context" not in told
+
+
 def test_tasks_that_contradict_a_posterior_are_among_the_challenges() -> None:
     _, predicate = predicate_of(issued())
     assert "repeats-as-independent" not in derived.challenges(msgspec.convert(predicate, Predicate))

@@ -26,7 +26,7 @@ from certkit.passport.trust import Trust, Witnesses
 from certkit.passport.verification import verify
 from certkit.progress import SILENT
 from certkit.tlog import checkpoint, note, tree
-from tests.support import bundles, signers
+from tests.support import bundles, running, signers
 from tests.support.documents import certkit
 from tests.support.making import KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
 from tests.support.schemas import schema_of
@@ -330,8 +330,9 @@ import sys
 from certkit.cli.main import main
 assert main({arguments}) == 0
 rooms = ("certkit.assessment.", "certkit.evidence.")
+light = {{f"certkit.assessment.{{name}}" for name in ("task_table", "findings", "findings.findings")}}
 heavy = {{name for name in sys.modules if name in {HEAVY} or name.startswith(rooms)}}
-print("loaded:", *sorted(heavy - {{"certkit.assessment.task_table"}}))
+print("loaded:", *sorted(heavy - light))
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=True)
     assert done.stdout.decode().splitlines()[-1].split() == ["loaded:"]
@@ -346,6 +347,9 @@ def test_the_command_opens_the_bundle_and_replays(tmp_path: Path) -> None:
     code, document = certkit(*base, str(root), "--replay")
     assert (code, document["verdict"]) == (0, "verified")
     assert [item["status"] for item in document["steps"]].count("passed") == 9
+    said = {extra: running.certkit(*base[:-2], "--bundle", root, *extra).out for extra in ((), ("--replay",))}
+    told = "not checked: verdict and challenges were not computed again from the bundle"
+    assert [told in " ".join(text.split()) for text in said.values()] == [True, False]
     other = bundles.of(tmp_path / "other", runs(successes=13))
     code, document = certkit(*base, str(other), "--replay")
     assert (code, document["verdict"]) == (1, "rejected")

@@ -171,7 +171,7 @@ def test_open_challenges_of_hazards_come_first_on_page_one_and_the_rest_is_count
     lines = answer_page.against(argued(said), argument)
     assert lines[0] == "Lost parcel: nobody stated its harm."
     assert len(lines) == answer_page.MOST_AGAINST
-    assert lines[-1].endswith(" more: section 9.")
+    assert lines[-1].endswith(" more goals and challenges: section 9.")
 
 
 def first(said: Context, kind: str) -> Context:

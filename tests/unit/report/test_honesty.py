@@ -166,6 +166,11 @@ def test_a_partial_mean_is_not_printed_as_if_it_were_whole() -> None:
     (ti,) = (row for name, row in rows.items() if ">ti<" in name)
     assert "partial" in str(ti[2])
     assert "4.9" not in str(ti[2])
+    assessment = judged(half)
+    assert assessment.metrics["ti"].value is None
+    ((_, state, value, _, reason),) = results.data_sheets(assessment.to_dict(), ["ti"])
+    assert (state, value) == ("partial", "–")
+    assert {row.reason for row in assessment.criteria if row.id == "ti"} == {reason}
 
 
 def test_a_cell_without_runs_is_a_gap_and_not_a_zero() -> None:
