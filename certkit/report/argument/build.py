@@ -350,7 +350,7 @@ class _Builder:
         if seen.bound is not None:
             share = f"below {words.share(seen.bound, at_most)} with 95 % confidence"
         text = f"{seen.failures:,} of {seen.runs:,} runs in its conditions and domains failed; {share}"
-        state = State.SUPPORTED if seen.runs else State.UNDEVELOPED
+        state = State.SUPPORTED if seen.runs and at_most else State.UNDEVELOPED
         if at_most is not None and seen.failures > at_most * seen.runs:
             state = State.REFUTED
         self.shown(f"Sn-{goal}", goal, text, "records", state)

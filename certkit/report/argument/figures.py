@@ -54,8 +54,7 @@ def _figure(argument: Argument, root: str) -> Figure:
     strategy = next((name for name in graph.below(root) if kinds[name] is Kind.STRATEGY), None)
     goals = graph.below(strategy or root)
     worst = sorted(goals, key=lambda name: _GRAVE(states[name]))[:MOST_COLUMNS]
-    placed = (root, *([strategy] if strategy else ()), *worst)
-    beside = list(dict.fromkeys(name for place in placed for name in graph.beside(place)))
+    beside = [*graph.beside(root), *(graph.beside(strategy) if strategy else ())]
     counts = Counter(states[name] for name in goals)
     listed = ", ".join(f"{count} {state}" for state, count in counts.items())
     return Figure(

@@ -582,17 +582,13 @@ def test_the_overview_counts_the_challenges_of_all_below_a_goal() -> None:
 
 
 def test_of_more_goals_than_fit_the_worst_are_drawn() -> None:
-    hazards = [{"id": f"H-{n}", "title": "x", "criteria": ["r_op"], "domains": []} for n in range(1, 8)]
+    hazard = {"title": "x", "criteria": ["r_op"], "domains": [], "tolerable": {"at_most": 0.5}}
+    hazards: list[Context] = [{"id": f"H-{n}", **hazard} for n in range(1, 8)]
     hazards[6]["domains"] = ["sea"]
     argument = but(lambda said: said.update(hazards=hazards))
     [_, shown, *_] = figures(argument)
     assert [column.goal for column in shown.columns] == [f"G2.H-{n}" for n in (1, 2, 3, 4, 7)]
     assert shown.more == 2
-
-
-def test_assumptions_are_drawn_beside_the_goals_that_rest_on_them() -> None:
-    drawn = {shown.root: shown.assumed for shown in figures(build(argued(CLOSED)))}
-    assert sorted(drawn["G4"]) == ["A-2", "A-3", "A-4", "A-6", "A-7"]
 
 
 def test_people_are_called_by_their_names_and_foreign_links_are_no_links() -> None:
