@@ -41,8 +41,6 @@ Value = str | tuple[str, str]
 MOST_CELLS: Final = 10
 MOST_CONDITIONS: Final = 8
 """Columns of the coverage map that fit a page."""
-MOST_DOMAINS: Final = 1_000
-"""Domains that a table lists."""
 _PLACES: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}
 _SHADES: Final = (0.4, 0.6, 0.8, 0.95)
 _SMALL: Final = 10
@@ -63,10 +61,8 @@ def coverage(
     shown = every[:MOST_CONDITIONS]
     rows = [
         (domain, *(_covered(by_condition.get(condition)) for condition in shown))
-        for domain, by_condition in sorted(by_domain.items())[:MOST_DOMAINS]
+        for domain, by_condition in sorted(by_domain.items())
     ]
-    if (unlisted := len(by_domain) - MOST_DOMAINS) > 0:
-        rows.append((f"and {unlisted:,} more domains", *("" for _ in shown)))
     width = min(15, 80 // max(1, len(shown)))
     heads = [name.replace("_", " ") for name in shown]
     widths = {"domain": 100 - width * len(heads)} | dict.fromkeys(heads, width)
@@ -134,12 +130,9 @@ def _bundles(document: Document) -> Iterator[tuple[str, ...]]:
 def domains(case: Case) -> Iterator[tuple[str, ...]]:
     """Yield each domain of the use with whether it was tested, and the tested ones that no use names."""
     wanted, tested = case.wanted, case.tested
-    names = sorted(wanted | tested)
-    for name in names[:MOST_DOMAINS]:
+    for name in sorted(wanted | tested):
         told = "tested" if name in tested else "not tested"
         yield name, "yes" if name in wanted else "not stated", f"{told} under faults"
-    if (more := len(names) - MOST_DOMAINS) > 0:
-        yield f"and {more:,} more domains", "", ""
 
 
 _SEVERITIES: Final = ("catastrophic", None, "critical", "marginal", "negligible")
