@@ -342,7 +342,7 @@ def test_its_honest_twin_does_not(tmp_path: Path, name: str) -> None:
         ("adversarial_resistance", 50, {"condition": "adversarial", "attack_landed": True}),
         ("cascade_penalty", 40, {"condition": "cascade"}),
         ("violations", 40, {"violations": 9, "outcome": "success"}),
-        ("ti", 250, {"traceability": 1.0, "outcome": "success"}),
+        ("ti", 250, {"traceability": 1.0, "outcome": "success", "condition": "nominal"}),
     ],
 )
 def test_runs_are_held_out_from_no_row_that_they_would_cost(
