@@ -41,8 +41,6 @@ Value = str | tuple[str, str]
 MOST_CELLS: Final = 10
 MOST_CONDITIONS: Final = 8
 """Columns of the coverage map that fit a page."""
-MOST_DOMAINS: Final = 1_000
-"""Domains that a table lists."""
 _PLACES: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}
 _SHADES: Final = (0.4, 0.6, 0.8, 0.95)
 _SMALL: Final = 10
@@ -63,10 +61,8 @@ def coverage(
     shown = every[:MOST_CONDITIONS]
     rows = [
         (domain, *(_covered(by_condition.get(condition)) for condition in shown))
-        for domain, by_condition in sorted(by_domain.items())[:MOST_DOMAINS]
+        for domain, by_condition in sorted(by_domain.items())
     ]
-    if (unlisted := len(by_domain) - MOST_DOMAINS) > 0:
-        rows.append((f"and {unlisted:,} more domains", *("" for _ in shown)))
     width = min(15, 80 // max(1, len(shown)))
     heads = [name.replace("_", " ") for name in shown]
     widths = {"domain": 100 - width * len(heads)} | dict.fromkeys(heads, width)
@@ -134,12 +130,9 @@ def _bundles(document: Document) -> Iterator[tuple[str, ...]]:
 def domains(case: Case) -> Iterator[tuple[str, ...]]:
     """Yield each domain of the use with whether it was tested, and the tested ones that no use names."""
     wanted, tested = case.wanted, case.tested
-    names = sorted(wanted | tested)
-    for name in names[:MOST_DOMAINS]:
+    for name in sorted(wanted | tested):
         told = "tested" if name in tested else "not tested"
         yield name, "yes" if name in wanted else "not stated", f"{told} under faults"
-    if (more := len(names) - MOST_DOMAINS) > 0:
-        yield f"and {more:,} more domains", "", ""
 
 
 _SEVERITIES: Final = ("catastrophic", None, "critical", "marginal", "negligible")
@@ -147,14 +140,12 @@ _SEVERITIES: Final = ("catastrophic", None, "critical", "marginal", "negligible"
 
 def gravest(case: Case, argument: Argument) -> list[Hazard]:
     """Return the hazards by the state of their goal, the worst first, and then by severity."""
-    states = list(State)
-    return sorted(
-        case.context.hazards or (),
-        key=lambda hazard: (
-            states.index(argument.states[f"G2.{hazard.id}"]),
-            _SEVERITIES.index(hazard.severity),
-        ),
-    )
+    states, has = list(State), argument.states
+
+    def grave(hazard: Hazard) -> tuple[int, int]:
+        return states.index(has[f"G2.{hazard.id}"]), _SEVERITIES.index(hazard.severity)
+
+    return sorted(case.context.hazards or (), key=grave)
 
 
 def hazards(case: Case, argument: Argument) -> Iterator[tuple[str | None, ...]]:
@@ -214,6 +205,13 @@ def review(case: Case) -> Iterator[tuple[str | None, ...]]:
         yield case.context.called(item.person), relation, item.scope, item.date, comments or "none"
 
 
+def indicators(context: Context) -> Iterator[tuple[str | None, ...]]:
+    """Yield what is watched in operation, by whom, and what is done then."""
+    for item in context.monitoring or ():
+        owner = context.called(item.owner) if item.owner else None
+        yield item.claim, item.measure, item.limit, item.window, owner, item.action
+
+
 def assumptions(context: Context) -> Iterator[tuple[str | None, ...]]:
     """Yield the assumptions with who owns each and why; those of the use stand behind the report's own."""
     given = {item.id: item for item in context.assumptions or ()}
@@ -227,12 +225,18 @@ def assumptions(context: Context) -> Iterator[tuple[str | None, ...]]:
         yield name, text, item.falsified_by or usual, owner, item.rationale
 
 
-def challenges(argument: Argument, *, stale: bool = False) -> Iterator[tuple[str, ...]]:
+def challenges(case: Case, argument: Argument, *, stale: bool = False) -> Iterator[tuple[str, ...]]:
     """Yield every challenge with its answer, sustained and open ones first."""
     for item in argument.challenges:
         if item.stale is stale:
             anchor = Markup('<span id="ch-{0}">{0}</span>').format(item.code)
-            yield anchor, item.text, item.target, f"{item.state} ({item.kind})", item.said or "–"
+            yield (
+                anchor,
+                item.text,
+                item.target,
+                f"{item.state} ({item.kind})",
+                item.said(case.context) or "–",
+            )
 
 
 def nodes(argument: Argument) -> Iterator[tuple[str, ...]]:

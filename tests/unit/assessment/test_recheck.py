@@ -73,7 +73,24 @@ def test_the_digits_are_the_tolerance(text: str | int, low: str, high: str) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ["", ".", "%", "1 2", "0.8.9", "nan", "inf", "1_000", "1,00", "٣", "+-1", "1e999", True, None, 2**60],
+    [
+        "",
+        ".",
+        "%",
+        "1 2",
+        "0.8.9",
+        "nan",
+        "inf",
+        "1_000",
+        "1,00",
+        "٣",
+        "+-1",
+        "1e999",
+        True,
+        None,
+        2**60,
+        pytest.param("<" + " " * 50000 + "x", id="many blanks, in proportion to their number"),
+    ],
 )
 def test_what_is_no_printed_number_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match=r"number"):

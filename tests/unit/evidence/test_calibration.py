@@ -202,10 +202,16 @@ def test_lines_that_contradict_each_other_are_refused_in_one_file_and_in_two(
     assert "calibration/a.jsonl:1" in str(one[0])
 
 
-def test_a_million_faults_are_counted_and_a_few_are_listed(tmp_path: Path) -> None:
+def test_many_faults_are_counted_and_a_few_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     error = refused(tmp_path / "b", a=b"{}\n" * 200)
     assert error.total == 600
     assert len(error.faults) == 50
+    monkeypatch.setattr("certkit.evidence.records.faults.MOST", 100)
+    error = refused(tmp_path / "c", a=b"{}\n" * 200)
+    assert error.total == 102
+    assert str(error).startswith("more than 100 problems in the ratings; the rest was not read")
 
 
 @pytest.mark.parametrize("name", ["calibration/notes.txt", "calibration/deep/a.jsonl"])

@@ -121,6 +121,14 @@ def test_every_fault_is_listed_and_nothing_written(bundle: Path) -> None:
     assert {path: path.read_bytes() for path in bundle.rglob("*") if path.is_file()} == before
 
 
+def test_reading_ends_after_some_number_of_faults(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("certkit.evidence.records.faults.MOST", 100)
+    (bundle / "integrity" / "answers.jsonl").write_bytes(b"{}\n" * 500)
+    with pytest.raises(IntegrityFaultsError) as caught:
+        read(bundle)
+    assert caught.value.total == 101
+
+
 def unsealed(bundle: Path) -> bytes:
     manifest = msgspec.json.decode((bundle / "bundle.json").read_bytes())
     del manifest["files"]
