@@ -125,8 +125,7 @@ class Mapper:
             elif fields[field] != value:
                 expected, pointer = f"{value!r}, as --{field} says", f"/{visible(self._named(field))}"
                 hint = f"leave --{field} out, or say in a mapping what holds"
-                found = repr(fields[field])
-                faults.append(run.place.fault(expected, found, pointer=pointer, hint=hint))
+                faults.append(run.place.fault(expected, repr(fields[field]), pointer=pointer, hint=hint))
                 self._contradicted[field] = None
         return faults
 
