@@ -83,5 +83,5 @@ def _fault(place: Location, words: list[str], actual: object) -> str:
     shown = shown if len(shown) <= 60 else shown[:57] + "…"  # noqa: PLR2004 - display width
     forms = list(dict.fromkeys(text.removeprefix("Value error, ") for text in words))
     expected = " or ".join([forms[0], *(text.removeprefix("Input should be ") for text in forms[1:])])
-    found = f", found {shown}" if place or not isinstance(actual, dict) else ""  # not the whole document
-    return f"{pointer}: {expected[:1].lower()}{expected[1:]}{found}"
+    actually = f", found {shown}" if place or not isinstance(actual, dict) else ""  # not the whole document
+    return f"{pointer}: {expected[:1].lower()}{expected[1:]}{actually}"

@@ -71,7 +71,7 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
         *provenance(view, facts, profile),
         *contradictions(judged),
         *plausibility(view, metrics, profile),
-        *judge_findings(judge, view),
+        *judge_findings(judge, view, judged.tier(profile.reading)),
         *commitments(integrity),
         *_guidance(profile),
     )

@@ -27,7 +27,7 @@ from certkit.errors import InputError, NegativeError
 from certkit.passport import bounds, derived
 from certkit.passport import statement as st
 from certkit.passport.statement import MAX_VALIDITY, decimal, millionths
-from certkit.text import letters
+from certkit.text import letters, skeleton
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,7 +45,13 @@ RANGES: Final[dict[str, tuple[int, int]]] = {
 _YEARS: Final = range(2, 9998)
 """Years in which a time has a day before and after it, whatever its offset."""
 _JUDGED: Final = {"met", "not_met"}
-GRADED: Final = {"attacks-left-out", "faults-left-out", "own-conditions-dominate", "periods-not-compared"}
+GRADED: Final = {
+    "attacks-left-out",
+    "faults-left-out",
+    "judge-correction",
+    "own-conditions-dominate",
+    "periods-not-compared",
+}
 """Challenges whose severity follows how much there is of them; every other code has one severity."""
 _NAMES: Final = ("id", "metric", "code", "role", "name", "domain", "condition")
 _SHOWN: Final = 100
@@ -134,7 +140,9 @@ def difference(claimed: Any, computed: Any, source: str, path: tuple[str, ...] =
     shown = [
         text if len(text := str(item)) <= _SHOWN else text[:_SHOWN] + "…" for item in (claimed, computed)
     ]
-    return f"{' '.join(path)}: claimed {shown[0]}, {source} {shown[1]}"
+    texts = isinstance(claimed, str) and isinstance(computed, str)
+    alike = ", in letters that look alike" if texts and skeleton(claimed) == skeleton(computed) else ""
+    return f"{' '.join(path)}: claimed {shown[0]}, {source} {shown[1]}{alike}"
 
 
 def _name(row: Any, number: int) -> str:

@@ -127,14 +127,14 @@ def agents_of(asking: Asking, tasks: Sequence[records.Task] = ()) -> Agents:
             known = {prompt(*question, asking.mode): question for question in records.asked(tasks)}
             return lambda: nullcontext(lambda text: reply(rest, *known[text], asking.mode))
         if kind == "python":
-            module, name = rest.split(":")
+            module, _, name = rest.partition(":")
             if callable(function := getattr(import_module(module), name)):
                 return lambda: nullcontext(function)
         # The address is kept in the bundle, and must hold no secret.
         is_address = rest.startswith(("http://", "https://")) and {"@", "?", "#"}.isdisjoint(rest)
         if kind == "http" and is_address and asking.model:
             return lambda: nullcontext(partial(_post, rest, asking))
-        if kind == "command" and shutil.which((words := shlex.split(rest))[0]):
+        if kind == "command" and (words := shlex.split(rest)) and shutil.which(words[0]):
             return lambda: _program(words)
         reason = ""
     except Exception as error:  # noqa: BLE001 - also what a module of the user's raises when it is loaded
@@ -285,4 +285,6 @@ def _replied(agent: Agent, text: str, timeout: float) -> str:
     if type(result := done.result()) is not str:
         raise TypeError(f"returned {type(result).__name__}, not str")
     # What is no text in UTF-8 could not be kept, so that it is replaced where it stands.
-    return result.encode("utf-8", errors="replace").decode()
+    if len(data := result.encode("utf-8", errors="replace")) > MAX_OUTPUT:
+        raise ValueError(f"a reply of {len(data):,} bytes, more than {MAX_OUTPUT:,}")
+    return data.decode()

@@ -4,18 +4,19 @@
     >>> reading.verdict, reading.breach, reading.confidence
     (<Verdict.MATCH: 'match'>, False, 900)
 
-A reply matches if it says the right option and nothing else. If it names the right option with other options
+A reply matches if it says the right option once and nothing else. If it names it with other options
 or any other words beside it, it is unclear; if it does not name the right option, it is no.
 
-An option is named if each of its parts stands there in words. The words of a text are made of Unicode NFKC,
-case folded, without thousands separators, invisible characters, the punctuation `_QUIET` and the words
-`_EMPTY`; any other character is a word. docs/reference/integrity.md says which part of a reply is read.
+An option is named if each of its parts stands there in words. The words of a text are made of Unicode NFC,
+case folded, without list marks, thousands separators, invisible characters, the punctuation `_QUIET` and the
+words `_EMPTY`; any other character is a word. docs/reference/integrity.md says which part of a reply is read.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final
@@ -36,6 +37,7 @@ _COMMA: Final = "[,'\u2019_\u00a0\u2009\u202f]"
 _THOUSANDS: Final = re.compile(
     rf"(?<![0-9.,])(?<![0-9]{_COMMA})[0-9]{{1,3}}(?:{_COMMA}[0-9]{{3}})+(?![0-9]|[.]?{_COMMA}?[0-9])"
 )
+_MARK: Final = re.compile(r"(?m)^ {0,9}(?:(?:[-+>\u2022]|[0-9]{1,2}[.)]) )+(?=[\"'*_`]{0,4}[^\W\d_])")
 _QUIET: Final = r".,;:!\"'()\[\]{}*_`#/&"
 _SAME: Final = dict.fromkeys(map(ord, "‘’"), "'") | dict.fromkeys(map(ord, "“”„«»"), '"')  # noqa: RUF001
 _EMPTY: Final = frozenset({"the", "it", "is", "it's", "answer", "and", "from", "by", "on", "in", "at"})
@@ -44,6 +46,7 @@ _NOT: Final = re.compile(
 )
 _LETTER: Final = "[0-9a-z\x80-\U0010ffff]"
 _BREAK: Final = "\x1f"
+_EXTRA: Final = frozenset({_BREAK, "a", "an"})  # an option may be called A
 # A point or comma before a digit is a word, and so is a hyphen but within a word: 12 is not .12, -12 or 12-;
 # and an exclamation mark before a word, as it negates in code. A box that is not ticked is a word.
 _WORD: Final = re.compile(
@@ -81,10 +84,9 @@ def judge(question: Question, text: str, *, mode: Mode) -> Reading:
     """Return how a reply to a question reads."""
     document, before = _object(text)
     given = _answer(document.pop("answer", None), question.kind)
-    confidence = document.pop("confidence", None)
-    if confidence is not None and not isinstance(confidence, int | float):
-        document["confidence"] = confidence
-    breach = given is None or bool(before or document)
+    stated = document.pop("confidence", None)
+    confidence = thousandths(stated)
+    breach = given is None or bool(before or document) or (stated is not None and confidence is None)
     if mode is Mode.TEXT:
         breach = "\n" in text.strip() or len(text.split()) > MAX_WORDS
     if given is None:
@@ -94,19 +96,17 @@ def judge(question: Question, text: str, *, mode: Mode) -> Reading:
         given = [*given, str(document)]
     said, before = words(_BREAK.join(given)), words(before)
     named = _named(question, said)
-    right = question.options.index(question.gold)
+    right, gold = question.options.index(question.gold), parts(question.gold)
     if right not in named:
         verdict, reason = Verdict.NO, "names another option" if named else "names no option"
     elif named != (right,):
         verdict, reason = Verdict.UNCLEAR, "names the right option and others"
     elif _named(question, before) or _NOT.search(before):
         verdict, reason = Verdict.UNCLEAR, "names an option or negates before the answer"
-    elif not {*said.split(" ")} <= {_BREAK}.union(
-        *(normal(part).split(" ") for part in parts(question.gold))
-    ):
-        verdict, reason = Verdict.UNCLEAR, "says more than the right option"
+    elif {*(Counter(said.split()) - Counter("".join(map(normal, gold)).split()))} - _EXTRA:
+        verdict, reason = Verdict.UNCLEAR, "says more than the right option once"
     elif question.kind == "pair" and not all(
-        normal(part) in words(text) for part, text in zip(parts(question.gold), given, strict=False)
+        normal(part) in words(text) for part, text in zip(gold, given, strict=False)
     ):
         verdict, reason = Verdict.UNCLEAR, "gives the value as the source"
     else:
@@ -117,7 +117,7 @@ def judge(question: Question, text: str, *, mode: Mode) -> Reading:
         breach=breach,
         competing=len(named) > 1,
         lured=named == (question.options.index(question.lure),),
-        confidence=thousandths(confidence),
+        confidence=confidence,
     )
 
 
@@ -165,8 +165,8 @@ def thousandths(value: Any) -> int | None:
 
 def words(text: str) -> str:
     """Return the words of a text with a space before and after each, so that whole words can be searched."""
-    text = _THOUSANDS.sub(lambda match: re.sub("[^0-9]", "", match[0]), text)
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.translate(_SAME)).casefold())
+    text = _THOUSANDS.sub(lambda match: re.sub("[^0-9]", "", match[0]), _MARK.sub("", text))
+    text = unicodedata.normalize("NFC", text.translate(_SAME).casefold())
     if not text.isascii():
         text = "".join(map(_spaced, text))
     return f" {' '.join(word for word in _WORD.findall(text) if word not in _EMPTY)} "

@@ -179,37 +179,13 @@ def claim(case: Case, argument: Argument) -> str:
     return f"Supported: {many(goals, 'goal')}, {many(asserted, 'assertion')}{doubts if accepted else ''}."
 
 
-_AGAINST: Final = {
-    name: {State.REFUTED: refuted, State.UNDEVELOPED: missing}
-    for name, refuted, missing in (
-        (
-            "G2",
-            "At least one hazard is not kept within its limit.",
-            "Nobody showed that every hazard is kept within its limit.",
-        ),
-        (
-            "G3",
-            "A doubt about the results was found right.",
-            "The evidence does not show every threshold of the tier that was asked for.",
-        ),
-        (
-            "G4",
-            "A doubt about the evidence was found right.",
-            "Nobody showed that the evidence is genuine and complete.",
-        ),
-        (
-            "G5",
-            "A doubt about what was tested was found right.",
-            "Nobody showed that what was tested resembles what this use will bring.",
-        ),
-        (
-            "G6",
-            "A doubt about later changes was found right.",
-            "Nobody showed that a change for the worse is noticed and acted on.",
-        ),
-    )
+_UNSHOWN: Final = {
+    "G2": "Nobody showed that every hazard is kept within its limit.",
+    "G3": "The evidence does not show every threshold of the tier that was asked for.",
+    "G4": "Nobody showed that the evidence is genuine and complete.",
+    "G5": "Nobody showed that what was tested resembles what this use will bring.",
+    "G6": "Nobody showed that a change for the worse is noticed and acted on.",
 }
-"""What it says of a goal that it is refuted, or undeveloped."""
 
 
 def against(case: Case, argument: Argument) -> tuple[str, ...]:
@@ -225,12 +201,9 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
         if item.target in named
     ]
     lines += [f"Tier {case.tier} fails on {words.listed(failed)}."] if failed else []
-    lines += [
-        said[state]
-        for state in (State.REFUTED, State.UNDEVELOPED)
-        for name, said in _AGAINST.items()
-        if argument.states[name] is state and not (name == "G3" and failed)
-    ]
+    if argument.states["G2"] is State.REFUTED:
+        lines.append("At least one hazard is not kept within its limit.")
+    lines += [said for name, said in _UNSHOWN.items() if argument.states[name] is State.UNDEVELOPED]
     lines += [item.text for item in opened if item.target not in named]
     lines = lines or list(argument.claim.because)
     if len(lines) > MOST_AGAINST:

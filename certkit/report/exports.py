@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
@@ -71,10 +72,10 @@ def _quoted(text: str) -> str:
     return canonical.line(text).decode().rstrip("\n")
 
 
-def _register(_case: Case, argument: Argument) -> str:
+def _register(case: Case, argument: Argument) -> str:
     names = ("code", "class", "state", "goal", "challenge", "what would close it", "answer")
     rows = "".join(
-        _line(c.code, c.kind, c.state, c.target, c.text, c.closed_by, c.said or "")
+        _line(c.code, c.kind, c.state, c.target, c.text, c.closed_by, c.said(case.context) or "")
         for c in argument.challenges
     )
     claim = "Supported" if argument.claim.supported else "Not supported"
@@ -89,7 +90,7 @@ def _line(*cells: str) -> str:
 
 def _cell(text: str) -> str:
     """Return text for a cell of a Markdown table."""
-    return " ".join(visible(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").split())
+    return " ".join(re.sub(r"[\\|\[\]`]", r"\\\g<0>", visible(text)).replace("<", "&lt;").split())
 
 
 def _judged(case: Case) -> Iterator[tuple[dict[str, Any], Status, str]]:

@@ -205,12 +205,8 @@ def _compared(row: Row, document: Document) -> tuple[str, float, float, Interval
     A posterior stands for the success rate under faults beside τ. The first says what is counted: runs, or
     tasks where bounds decide and where a mean has no interval by runs.
     """
-    metric, bounded, value, limit = (
-        document["metrics"][row["metric"]],
-        row["bounded"],
-        row["value"],
-        row["threshold"],
-    )
+    metric, bounded = document["metrics"][row["metric"]], row["bounded"]
+    value, limit = row["value"], row["threshold"]
     tables, tau_of = document["profile"]["reading"] == "table", CATALOGUE[row["metric"]].tau_of
     confidence = (1 + LEVEL) / 2 if tables else bounded["confidence"]
     if tau_of:
@@ -281,7 +277,7 @@ def figure(document: Document, tier: int) -> Markup:
         if unit(row) not in {Unit.BOOLEAN, Unit.PROBABILITY}
     ]
     shown = "; ".join(f"{track.label} {track.shown}" for track in tracks)
-    return forest(tracks, title=f"Forest plot of {len(tracks)} criteria at Tier {tier}: {shown}")
+    return forest(tracks, title=f"Forest plot at Tier {tier}, the posterior left out: {shown}")
 
 
 def _track(row: Row, status: Status, document: Document) -> Track:

@@ -140,14 +140,12 @@ _SEVERITIES: Final = ("catastrophic", None, "critical", "marginal", "negligible"
 
 def gravest(case: Case, argument: Argument) -> list[Hazard]:
     """Return the hazards by the state of their goal, the worst first, and then by severity."""
-    states = list(State)
-    return sorted(
-        case.context.hazards or (),
-        key=lambda hazard: (
-            states.index(argument.states[f"G2.{hazard.id}"]),
-            _SEVERITIES.index(hazard.severity),
-        ),
-    )
+    states, has = list(State), argument.states
+
+    def grave(hazard: Hazard) -> tuple[int, int]:
+        return states.index(has[f"G2.{hazard.id}"]), _SEVERITIES.index(hazard.severity)
+
+    return sorted(case.context.hazards or (), key=grave)
 
 
 def hazards(case: Case, argument: Argument) -> Iterator[tuple[str | None, ...]]:
@@ -207,6 +205,13 @@ def review(case: Case) -> Iterator[tuple[str | None, ...]]:
         yield case.context.called(item.person), relation, item.scope, item.date, comments or "none"
 
 
+def indicators(context: Context) -> Iterator[tuple[str | None, ...]]:
+    """Yield what is watched in operation, by whom, and what is done then."""
+    for item in context.monitoring or ():
+        owner = context.called(item.owner) if item.owner else None
+        yield item.claim, item.measure, item.limit, item.window, owner, item.action
+
+
 def assumptions(context: Context) -> Iterator[tuple[str | None, ...]]:
     """Yield the assumptions with who owns each and why; those of the use stand behind the report's own."""
     given = {item.id: item for item in context.assumptions or ()}
@@ -220,12 +225,18 @@ def assumptions(context: Context) -> Iterator[tuple[str | None, ...]]:
         yield name, text, item.falsified_by or usual, owner, item.rationale
 
 
-def challenges(argument: Argument, *, stale: bool = False) -> Iterator[tuple[str, ...]]:
+def challenges(case: Case, argument: Argument, *, stale: bool = False) -> Iterator[tuple[str, ...]]:
     """Yield every challenge with its answer, sustained and open ones first."""
     for item in argument.challenges:
         if item.stale is stale:
             anchor = Markup('<span id="ch-{0}">{0}</span>').format(item.code)
-            yield anchor, item.text, item.target, f"{item.state} ({item.kind})", item.said or "–"
+            yield (
+                anchor,
+                item.text,
+                item.target,
+                f"{item.state} ({item.kind})",
+                item.said(case.context) or "–",
+            )
 
 
 def nodes(argument: Argument) -> Iterator[tuple[str, ...]]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import asked, shown
 from certkit.wording import listed as listed  # noqa: PLC0414 - part of these words
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _SUFFIX: Final = {Unit.FRACTION: "\u00a0%", Unit.PP: "\u00a0pp"}
 
@@ -34,11 +31,6 @@ def share(part: float, beside: float | None = None) -> str:
 def cut(text: str, most: int = 160) -> str:
     """Return prose for a cell of a table, cut where it is long."""
     return text if len(text) <= most else f"{text[:most].rstrip()}… (cut; whole in context.json)"
-
-
-def differ(names: Sequence[str]) -> str:
-    """Return which members of ``about`` differ from the evidence."""
-    return f"{listed(names)} {'differs' if len(names) == 1 and not names[0].endswith('s') else 'differ'}"
 
 
 def probability(p: float) -> str:

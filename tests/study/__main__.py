@@ -30,7 +30,7 @@ is .5 points at 5 %, .2 at 1 %. All cells are in [simulation-study.csv](simulati
 Tasks differ by a Beta law with the intraclass correlation named, by two points, or in that some always fail
 (*hopeless*). Sizes: five runs a task on average, all equal, or in proportion to rank^-.7 or 1/rank.
 
-Not simulated: drift where passports have other numbers of tasks.
+Not simulated: drift where passports have other numbers of tasks ([drift](drift.md) has some).
 
 Where a model gave the outcomes, `irs` and differences are `insufficient` under bounds: labels do not correct
 them, and a lenient judge would pass them far too often. `hb-eval-2026-bounded` asks for such rows, so that

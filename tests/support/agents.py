@@ -79,5 +79,9 @@ def returns_nothing(_: str) -> None:
     return None
 
 
+def floods(_: str) -> str:
+    return "x" * 1_000_001
+
+
 def talks_too_much(_: str) -> str:
     return "\ud800" + "x" * 30_000

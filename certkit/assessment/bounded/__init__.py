@@ -68,7 +68,7 @@ class Judged:
             summary, manifest, profile.tau, anytime=anytime, labelled=labelled(calibration, protocol)
         )
         self._unlabelled = unlabelled(calibration, protocol)
-        if anytime and gives_outcomes(protocol):
+        if anytime and gives_outcomes(protocol, calibration):
             self._unlabelled = "no limit is known that holds at any time where a model gave the outcomes"
         measured = (*metrics_2026.metrics(self.view), *metrics_2025.metrics(self.view))
         self.metrics = {metric.id: criteria.withheld(profile, metric) for metric in measured}
@@ -145,7 +145,7 @@ class Judged:
             return structs.replace(plain, reason=wording.UNDECLARED)
         if k == 0:
             return structs.replace(plain, reason="no run that a bound could rest on")
-        if few := self._few(row, kind):
+        if few := self.few(row):
             return structs.replace(plain, reason=few)
         bound = float(kind.bound(self.view, confidence, lower=lower(row)))
         met = row.status is Status.MET and shows(row, kind, bound, confidence)
@@ -173,8 +173,11 @@ class Judged:
             return f"{k:,} {'family' if k == 1 else 'families'} of tasks"
         return many(k, "task")
 
-    def _few(self, row: Row, kind: Kind) -> str | None:
-        """Tell which tasks are missing, where flawless ones would not do, and about how many would."""
+    def few(self, row: Row) -> str | None:
+        """Tell which tasks a row lacks, where it rests on so few that flawless ones would not carry it."""
+        kind = self.kind(row)
+        if kind is None or isinstance(kind, Attested | AsItIs) or row.threshold is None or of_every_run(row):
+            return None
         confidence = None if self.view.anytime else self.confidence(row.tier)
         least = least_tasks(row, kind, confidence)
         for part in kind.parts(self.view):

@@ -284,7 +284,7 @@ def _specificity(judged: Judged, tau: Fraction, asked: Fraction) -> float | None
     The observed rate is then θ + (1 - θ)(1 - Sp), so that θ > τ where it is above τ + (1 - τ)(1 - Sp).
     """
     sample, success = judged.view, TaskMean("r_op")
-    if not gives_outcomes(sample.manifest.protocol) or (
+    if not gives_outcomes(sample.manifest.protocol, sample.summary.calibration) or (
         judged.profile.reading == "bounded" and sample.labelled is not None
     ):
         return None

@@ -88,6 +88,11 @@ class Sides(Struct, frozen=True, kw_only=True, eq=False):
         means: Floats = (self.v * self.x).sum(axis=1) / self.v.sum(axis=1)
         return means
 
+    @property
+    def swapped(self) -> Sides:
+        """The same sides in the opposite order."""
+        return Sides(x=self.x[::-1], v=self.v[::-1], n=self.n[::-1], unit=self.unit, k=self.k[::-1])
+
 
 class Contrast(Struct, frozen=True, kw_only=True):
     """The loss L with its standard error, degrees of freedom, and the one-sided p of a loss and of a gain."""

@@ -5,7 +5,9 @@ fault condition. Criteria that follow from others have no row of their own. A ro
 state UNDERPOWERED and a reason.
 
 A row is flagged where its loss reaches the profile's margin and its p, adjusted for all rows (Benjamini &
-Hochberg), is at most `LEVEL`; the same rule reports a gain. Rows need `LEAST` tasks a side.
+Hochberg), is at most `LEVEL`; the same rule reports a gain. Rows need `LEAST` tasks a side. Where one side
+has more than `UNEVEN` times the tasks of the other, task posteriors must show the loss too: a few tasks that
+all succeed have no variance, and the t test takes their mean for exact.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from certkit.assessment.tasks import METRICS, SUCCESS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from certkit.assessment.drift.contrast import Contrast, Panel
+    from certkit.assessment.drift.contrast import Contrast, Panel, Sides
     from certkit.assessment.drift.document import State
     from certkit.assessment.drift.snapshot import Snapshot, Watched
 
@@ -33,6 +35,9 @@ LEVEL: Final = 0.015
 
 DERIVED: Final = {"posterior", "domain_min", "gap", "cascade_penalty", "csi", "csi_windowed"}
 """Metrics that follow from others, and those of no mean over tasks."""
+
+UNEVEN: Final = 1.5
+"""Ratio of the numbers of tasks above which a loss is flagged only if task posteriors show it too."""
 
 LEAST: Final = 10
 """Tasks a side that a row needs."""
@@ -57,16 +62,30 @@ _DIGITS: Final = 1e-9
 
 
 class _Tested(NamedTuple):
-    """A row that has no state yet, its contrast, and the gain that is not exceeded with 95 % confidence."""
+    """A row that has no state yet, its contrast, and the gain that is not exceeded with 95 % confidence.
+
+    `lost` and `gained` tell whether a loss and a gain are `confirmed`.
+    """
 
     row: Row
     contrast: Contrast | None = None
     gain: float = 0.0
+    lost: bool = False
+    gained: bool = False
 
 
 def reaches(loss: float, margin: float | None) -> bool:
     """Tell whether a loss is at least the margin."""
     return loss >= (margin or 0.0) - _DIGITS
+
+
+def confirmed(sides: Sides, *, low: float, width: float) -> bool:
+    """Tell whether task posteriors exclude that side 1 lost nothing, at 1 − `LEVEL`; true of even sides.
+
+    Values are from `low` to `low` + `width`, higher is better.
+    """
+    uneven = max(sides.k) > UNEVEN * min(sides.k)
+    return not uneven or limit(sides.swapped, low=low, width=width, level=1 - LEVEL) < 0
 
 
 def rows(old: Snapshot, new: Snapshot, side_by_side: Panel) -> tuple[Row, ...]:
@@ -171,9 +190,10 @@ def _tested(row: Row, old: Snapshot, new: Snapshot, panel: Panel) -> _Tested:
     low, high = float(spec.low), spec.high
     width = max(_VIOLATIONS, float(sides.x.max())) if high is None else float(high) - low
     start = low if spec.higher else -(low + width)
-    swapped = structs.replace(good, x=good.x[::-1], v=good.v[::-1], n=good.n[::-1], k=good.k[::-1])
     row = structs.replace(row, limit=limit(good, low=start, width=width))
-    return _Tested(row, change, limit(swapped, low=start, width=width))
+    gain = limit(good.swapped, low=start, width=width)
+    lost, gained = (confirmed(pair, low=start, width=width) for pair in (good, good.swapped))
+    return _Tested(row, change, gain, lost, gained)
 
 
 def _unmeasured(k: Sequence[int]) -> str | None:
@@ -233,8 +253,8 @@ def _decided(listed: Sequence[_Tested]) -> tuple[Row, ...]:
 
 def _state(item: _Tested, loss: float, p_loss: float, p_gain: float) -> State:
     margin = item.row.margin or 0.0
-    if p_loss <= LEVEL and reaches(loss, margin):
+    if p_loss <= LEVEL and reaches(loss, margin) and item.lost:
         return "WORSE"
-    if p_gain <= LEVEL and reaches(-loss, margin):
+    if p_gain <= LEVEL and reaches(-loss, margin) and item.gained:
         return "BETTER"
     return "EQUIVALENT" if max(item.row.limit or 0.0, item.gain) < margin else "UNDERPOWERED"

@@ -2,21 +2,24 @@
 
 A pooled rate is a mean over time. Where success under faults fell from an earlier bundle to a later one, the
 mean says more than the agent now does; every pair is compared as drift compares two sides, on the domains
-and conditions that both have, and by its rule. What speaks against a
-single bundle is told here unless the pooled evidence says the same; what only its size gives rise to is not.
+and conditions that both have, over all of them and in each domain, by drift's rule; all these comparisons are
+adjusted together. What speaks against a single bundle is told here unless the pooled evidence says the same
+as gravely; what only its size gives rise to is not.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
+from math import comb
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from msgspec import structs
 
+from certkit.assessment.bounded.fragility import DOMAINS
 from certkit.assessment.drift.contrast import adjusted, contrast, observed
-from certkit.assessment.drift.rows import LEAST, LEVEL, reaches
+from certkit.assessment.drift.rows import LEAST, LEVEL, confirmed, reaches
 from certkit.assessment.findings.findings import Severity, finding, ordered
 from certkit.assessment.metrics.series import series
 from certkit.assessment.profile import exact
@@ -41,7 +44,6 @@ OF_SIZE: Final = {
     "domains-in-blocks",
     "repeats-as-independent",
     "judge-uncalibrated",
-    "judge-correction",
 }
 """Findings of a part that pooling answers."""
 
@@ -82,10 +84,12 @@ def _result(part: Part, judged: Assessment) -> BundleResult:
 
 
 def _of_parts(pooled: Assessment, alone: Sequence[Assessment]) -> Iterator[Finding]:
-    told = {item.code for item in pooled.findings} - NETTED | OF_SIZE
+    """Yield what speaks against one bundle, unless the pool says it as gravely or answers it by its size."""
+    gravest = {item.code: item.severity for item in reversed(pooled.findings) if item.code not in NETTED}
     for number, judged in enumerate(alone, 1):
         for item in judged.findings:
-            if item.severity is not Severity.INFO and item.code not in told:
+            said = item.code in OF_SIZE or gravest.get(item.code) in {Severity.SERIOUS, item.severity}
+            if item.severity is not Severity.INFO and not said:
                 yield structs.replace(item, message=f"bundle {number} of {len(alone)}: {item.message}")
 
 
@@ -93,26 +97,28 @@ def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding
     """Tell where r_op is lower in a later bundle than in an earlier one, or why that cannot be told."""
     pairs, apart = [], []
     for (earlier, first), (later, second) in combinations(enumerate(accumulation.parts, 1), 2):
-        if accumulation.ordered and (compared := _compared(first, second)) is not None:
-            pairs.append((earlier, later, *compared))
+        if accumulation.ordered and (compared := _compared(first, second)):
+            pairs += [(earlier, later, *item) for item in compared]
         else:
             apart.append((first, second))
     if apart:
-        possible = len(pairs) + len(apart)
+        possible = comb(len(accumulation.parts), 2)
         yield _not_compared(apart, possible, float(_margin(pooled)), ordered=accumulation.ordered)
     p = adjusted([change.p_loss for *_, change in pairs])
     worse = [
-        (chance, earlier, later, sides)
-        for chance, (earlier, later, sides, change) in zip(p, pairs, strict=True)
-        if chance <= LEVEL and reaches(change.loss, float(_margin(pooled)))
+        (chance, earlier, later, where, sides)
+        for chance, (earlier, later, where, sides, change) in zip(p, pairs, strict=True)
+        if chance <= LEVEL
+        and reaches(change.loss, float(_margin(pooled)))
+        and confirmed(sides, low=0.0, width=1.0)
     ]
     if worse:
-        chance, earlier, later, sides = min(worse, key=lambda item: item[:2])
+        chance, earlier, later, where, sides = min(worse, key=lambda item: item[:2])
         (old, new), runs = sides.means.tolist(), sides.n.sum(axis=1).tolist()
-        more = f"; so it is in {len(worse)} of {len(pairs)} pairs" if len(worse) > 1 else ""
+        more = f"; so it is in {len(worse)} of {len(pairs)} comparisons" if len(worse) > 1 else ""
         yield finding(
             "periods-differ",
-            f"success under faults fell from {old:.3f} (n {runs[0]:,}, bundle {earlier}) to {new:.3f}"
+            f"success under faults{where} fell from {old:.3f} (n {runs[0]:,}, bundle {earlier}) to {new:.3f}"
             f" (n {runs[1]:,}, bundle {later}), p {chance:.2g}{more}: the pooled rate says more"
             " than the agent now does",
         )
@@ -155,10 +161,16 @@ def _margin(pooled: Assessment) -> Fraction:
     return exact(margins[0]) if margins and margins[0] is not None else Fraction(0)
 
 
-def _compared(first: Part, second: Part) -> tuple[Sides, Contrast] | None:
-    """Compare r_op on the domains and conditions that both bundles have, under the earlier one's mix."""
+def _compared(first: Part, second: Part) -> list[tuple[str, Sides, Contrast]]:
+    """Compare r_op on the domains and conditions that both bundles have, under the earlier one's mix.
+
+    First over all domains, and nothing where they hold too few tasks; then in each domain that holds enough.
+    """
     summaries = first.summary, second.summary
     tasks = [series(part, "r_op", memory_observable=False) for part in summaries]
     panel = observed("r_op", summaries, tasks)
-    sides = panel.chosen()
-    return None if min(sides.k) < LEAST else (sides, contrast(sides, (1, -1)))
+    places = panel.domains if 1 < len(panel.domains) <= DOMAINS else ()
+    compared = [("", panel.chosen()), *((f" in {name}", panel.chosen(domain=name)) for name in places)]
+    if min(compared[0][1].k) < LEAST:
+        return []
+    return [(where, sides, contrast(sides, (1, -1))) for where, sides in compared if min(sides.k) >= LEAST]

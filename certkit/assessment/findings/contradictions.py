@@ -10,6 +10,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
+from certkit.assessment.bounded import row_passes
 from certkit.assessment.criteria import Status
 from certkit.assessment.findings.findings import (
     HALF,
@@ -20,10 +23,11 @@ from certkit.assessment.findings.findings import (
     finding,
     graded,
 )
+from certkit.assessment.kinds import AsItIs, Attested
 from certkit.assessment.metrics.catalogue import CATALOGUE
-from certkit.assessment.metrics.metric import names
-from certkit.evidence.records.record import Condition
-from certkit.evidence.summary.summary import add
+from certkit.assessment.metrics.metric import names, shown
+from certkit.assessment.metrics.series import View
+from certkit.evidence.records.record import Condition, Split
 from certkit.text import skeleton
 from certkit.wording import many
 
@@ -32,7 +36,6 @@ if TYPE_CHECKING:
 
     from certkit.assessment.bounded import Judged
     from certkit.assessment.findings.findings import Finding
-    from certkit.assessment.metrics.series import View
 
 ALIKE: Final = Fraction(1, 100)
 ALIKE_RUNS: Final = 5
@@ -44,6 +47,9 @@ COUNTING: Final = 10
 FEW: Final = 10
 """Successes below which it says nothing how long they are, or where the fault struck."""
 NEARLY_ALL: Final = Fraction(95, 100)
+
+_WITHOUT_FAULT: Final = "x_without_fault"
+"""What nominal runs are called where they count as runs under faults."""
 
 STEPS_PER_SECOND: Final = 1000
 """What a large evaluation with many workers does at most."""
@@ -64,6 +70,7 @@ def contradictions(judged: Judged) -> Iterator[Finding]:
     yield from _held_out(view)
     yield from _elsewhere(judged)
     yield from _repeats(judged)
+    yield from _few_tasks(judged)
     yield from _undeclared(judged)
 
 
@@ -122,11 +129,13 @@ def _left_out(view: View) -> Iterator[Finding]:
 
 
 def _attacks(view: View) -> Iterator[Finding]:
-    if count := view.total.success_with_attack:
+    if count := sum(cell.tally.success_with_attack for cell in view.summary.cells):
+        held_out = count - view.total.success_with_attack
         yield finding(
             "success-with-attack",
             f"{many(count)} count as successes although the attack succeeded;"
-            " adversarial resistance counts them as failures, operational reliability (r_op) as successes",
+            " adversarial resistance counts them as failures, operational reliability (r_op) as successes"
+            + (f" (but for {held_out:,} that are held out)" if held_out else ""),
         )
     tally = view.condition(Condition.ADVERSARIAL)
     if tally.landed and tally.not_landed:
@@ -244,31 +253,49 @@ def _held_out(view: View) -> Iterator[Finding]:
 
 
 def _elsewhere(judged: Judged) -> Iterator[Finding]:
-    """Tell where a tier is attained under faults, and not with the held-out runs, the nominal ones, or both.
+    """Tell where rows of the attained tier fail if the held-out runs, the nominal ones, or both count too.
 
-    Failures can be moved to either. An agent does no worse without faults.
+    Failures can be moved to either. An agent does no worse without faults. Only values are compared: that of
+    `r_op` stands for its posterior.
     """
-    view, fault = judged.view, judged.view.fault
-    if not fault.runs:
-        return
-    shown = Fraction(fault.success, fault.runs)
-    sides = {
-        "held-out": add((fault, view.novel)),
-        "nominal": add((fault, view.nominal)),
-        "held-out and nominal": add((fault, view.novel, view.nominal)),
-    }
-    rates = {name: Fraction(side.success, side.runs) for name, side in sides.items()}
-    name = min(rates, key=rates.__getitem__)
-    rate = rates[name]
-    attained = judged.tier(judged.profile.reading)
-    lost = [tier for tier, tau in view.tau.items() if tier <= attained and shown > tau >= rate]
-    if lost:
+    splits, faulty = judged.view.summary.select(split=Split.NOVEL_FAULT), judged.view.nominal.runs > 0
+    sides = {"held-out": bool(splits), "nominal": faulty, "held-out and nominal": bool(splits) and faulty}
+    lost = {name: _lost(judged, name) for name, there in sides.items() if there}
+    name = max(lost, key=lambda side: len(lost[side]), default="")
+    if name and lost[name]:
         yield finding(
             "failures-elsewhere",
-            f"with the {name} runs success is {float(rate):.1%}, under faults alone {float(shown):.1%}, and"
-            f" Tier {min(lost)} asks for more than {float(view.tau[min(lost)]):.1%}: failures seem to stand"
-            " among runs that the row does not count",
+            f"with the {name} runs the evidence misses what the tier asks for that it attains without them:"
+            f" {names(lost[name])}; failures seem to stand among runs that the rows do not count",
         )
+
+
+def _lost(judged: Judged, sides: str) -> list[str]:
+    """Return the rows of the attained tier whose value fails if the runs of `sides` count under faults."""
+    cells = tuple(
+        structs.replace(
+            cell,
+            split=Split.STANDARD if "held-out" in sides else cell.split,
+            condition=cell.condition if cell.is_fault or "nominal" not in sides else _WITHOUT_FAULT,
+        )
+        for cell in judged.view.summary.cells
+    )
+    moved = View(structs.replace(judged.view.summary, cells=cells), judged.view.manifest, judged.profile.tau)
+    attained = judged.tier(judged.profile.reading)
+    lost: dict[str, str] = {}
+    for row in judged.rows:
+        kind = judged.kind(row)
+        if row.tier > attained or row.status is not Status.MET or CATALOGUE[row.metric.id].tau_of:
+            continue
+        if kind is None or isinstance(kind, AsItIs | Attested):
+            continue
+        if any(moved.sums(part.series, part.domain) is None for part in kind.parts(moved)):
+            continue
+        if not row_passes(row, value := kind.value(moved)):
+            unit, least = row.metric.unit, row.threshold
+            told = f"{row.id} {shown(value, unit, beside=least)} instead of {shown(row.value, unit)}"
+            lost.setdefault(row.id, f"{told} (Tier {row.tier})")
+    return list(lost.values())
 
 
 def _repeats(judged: Judged) -> Iterator[Finding]:
@@ -293,6 +320,22 @@ def _repeats(judged: Judged) -> Iterator[Finding]:
             f"the table reading takes {many(sums.n)} under faults as independent, and attains Tier {table};"
             f" they are runs of {many(sums.k, 'task')}, which do not show the success"
             f" that Tier {min(lost)} asks for: the bounded reading attains {attained}",
+        )
+
+
+def _few_tasks(judged: Judged) -> Iterator[Finding]:
+    """Name the rows that the table meets on so few tasks that flawless ones would not show it."""
+    attained = judged.tier("table") if judged.profile.reading == "table" else 0
+    few = {
+        row.id: f"{row.id} ({reason})"
+        for row in judged.rows
+        if row.tier <= attained and (reason := judged.few(row))
+    }
+    if few:
+        yield finding(
+            "few-fault-runs",
+            f"the table reading meets {many(len(few), 'row')} on fewer tasks than flawless ones would take to"
+            f" show it: {names(list(few.values()))}",
         )
 
 

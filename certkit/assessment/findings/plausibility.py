@@ -181,8 +181,8 @@ def _fields(view: View) -> Iterator[Finding]:
             f"cluster_id puts runs of one task into several clusters: {many(joined, 'cluster')} joined, since"
             " runs of one task stand or fall together",
         )
-    if total.success_with_violations:
-        message = f"{many(total.success_with_violations)} succeeded with hard-constraint violations"
+    if broken := sum(cell.tally.success_with_violations for cell in view.summary.cells):
+        message = f"{many(broken)} succeeded with hard-constraint violations"
         yield finding("success-with-violations", message)
     if total.risk_reported and not total.halt_due:
         message = f"{many(total.risk_reported)} report confidence or risk, and none called for a halt"

@@ -5,7 +5,7 @@ scored, some with a reference score, a person's, which is taken as the truth. Fr
 (`agreement`), sensitivity and specificity, and the rate without the judge's error (`corrected`).
 
     report = judge_report(view)                               # block `judge`
-    list(judge_findings(report, view))
+    list(judge_findings(report, view, attained=2))
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct, structs
 
-from certkit.assessment.findings.findings import finding
+from certkit.assessment.findings.findings import Severity, finding
 from certkit.assessment.rater_error.corrected import Correction, Labels, Share, correction, share
 from certkit.assessment.rater_error.labels import (
     PASSES,
@@ -203,14 +203,18 @@ def _icc(scores: Sequence[Scores]) -> Estimate:
     return icc([[scored[item] for scored in scores] for item in complete])
 
 
-def judge_findings(report: JudgeReport, view: View) -> Iterator[Finding]:
-    """Yield what a reader should ask about the judge; nothing where none is named and none gave a score."""
+def judge_findings(report: JudgeReport, view: View, attained: int) -> Iterator[Finding]:
+    """Yield what a reader should ask about the judge; nothing where none is named and none gave a score.
+
+    `attained` is the tier that the deciding reading gives, 0 for none.
+    """
     protocol, total = view.manifest.protocol, view.total
-    if protocol.judge is None and not (total.ti_n or total.composite_checked):
+    model = gives_outcomes(protocol, view.summary.calibration)
+    if protocol.judge is None and not (model or total.ti_n or total.composite_checked):
         return
     if report.state != "calibrated":
         yield finding("judge-uncalibrated", f"how often the judge errs is unknown: {report.reason}")
-    if report.drawn is False and gives_outcomes(protocol):
+    if report.drawn is False and model:
         yield finding(
             "calibration-chosen",
             f"the {many(report.referenced, 'labelled item')} are not the runs that the hash draws: errors on"
@@ -224,11 +228,13 @@ def judge_findings(report: JudgeReport, view: View) -> Iterator[Finding]:
             " otherwise than the record holds; the record counts. Copy the judge's scores, not the labels",
         )
     freed = report.correction
-    lost = [str(tier) for tier, tau in view.tau.items() if freed and freed.raw > tau >= freed.value]
+    lost = [tier for tier, tau in view.tau.items() if freed and freed.raw > tau >= freed.value]
     if freed and lost:
         low, high = freed.interval.low, freed.interval.high
+        shown = any(tier <= attained and high <= view.tau[tier] for tier in lost)
         yield finding(
             "judge-correction",
             f"without the judge's error r_op is {freed.value:.1%} (95 % interval {low:.1%} to {high:.1%}),"
-            f" not {freed.raw:.1%}: at or below the threshold of Tier {', '.join(lost)}",
+            f" not {freed.raw:.1%}: at or below the threshold of Tier {', '.join(map(str, lost))}",
+            Severity.SERIOUS if shown else Severity.WARNING,
         )

@@ -130,15 +130,20 @@ def counted(calibration: Calibration, judge: str, *, recorded: bool) -> Labelled
 
 def labelled(calibration: Calibration | None, protocol: Protocol) -> Labelled | None:
     """Return the labels by which limits are corrected, None without labels or a judge of the outcomes."""
-    if calibration is None or not gives_outcomes(protocol):
+    if calibration is None or not gives_outcomes(protocol, calibration):
         return None
     judge, _ = judge_of(calibration, protocol)
     return None if judge is None else counted(calibration, judge, recorded=True)
 
 
-def gives_outcomes(protocol: Protocol) -> bool:
-    """Tell whether a model gave the outcomes: a judge is named, and the methodology is not ``trajectory``."""
-    if protocol.methodology == "independent_judge":
+def gives_outcomes(protocol: Protocol, calibration: Calibration | None) -> bool:
+    """Tell whether a model gave the outcomes, as the ratings show or the protocol says.
+
+    A judge's ratings of `outcome` show it. The protocol says so where a judge is named, and the methodology
+    is not ``trajectory``.
+    """
+    rated = calibration is not None and any(rater.kind == "judge" for rater in calibration.raters)
+    if rated or protocol.methodology == "independent_judge":
         return True
     return protocol.judge is not None and protocol.methodology != "trajectory"
 
@@ -161,7 +166,7 @@ def judge_of(calibration: Calibration, protocol: Protocol) -> tuple[str | None, 
 
 def unlabelled(calibration: Calibration | None, protocol: Protocol) -> str | None:
     """Return why a model's outcomes cannot be bounded; None where they can, or where a program gave them."""
-    if not gives_outcomes(protocol):
+    if not gives_outcomes(protocol, calibration):
         return None
     if calibration is None:
         return "a model gave the outcomes, and how often it errs is unknown: no run is labelled by a person"

@@ -137,6 +137,8 @@ def score(folder: BundleFolder) -> None:
 
     Example: certkit probes score bundle
     """
+    if not folder.is_dir():
+        open_bundle(folder)  # refuses it with its reason
     kept = read(folder) if (folder / FOLDER).is_dir() else None
     if kept is None or not (folder / MANIFEST_NAME).exists():
         raise UnavailableError(

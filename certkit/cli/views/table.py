@@ -91,9 +91,9 @@ def table(
 
 
 def _style(asked: Asked, reading: str) -> str:
-    status, other = (asked.table, asked.bounded)[:: -1 if reading == "bounded" else 1]
+    status, beside = (asked.table, asked.bounded)[:: -1 if reading == "bounded" else 1]
     style = _MARKS.get(status or "", ("", ""))[1]
-    return "yellow" if status == "met" and other not in {None, "met"} else style
+    return "yellow" if status == "met" and beside not in {None, "met"} else style
 
 
 def _name(row: Cells, width: int) -> str:

@@ -125,8 +125,7 @@ class Mapper:
             elif fields[field] != value:
                 expected, pointer = f"{value!r}, as --{field} says", f"/{visible(self._named(field))}"
                 hint = f"leave --{field} out, or say in a mapping what holds"
-                found = repr(fields[field])
-                faults.append(run.place.fault(expected, found, pointer=pointer, hint=hint))
+                faults.append(run.place.fault(expected, repr(fields[field]), pointer=pointer, hint=hint))
                 self._contradicted[field] = None
         return faults
 
@@ -342,12 +341,20 @@ class Mapper:
         named |= dict.fromkeys(self._when, "decided by an expression")
         named |= {"outcome": f"by {self._rule()}"} if "outcome" in self._when else {}
         named |= dict.fromkeys(self.mapping.constants, "the mapping's constant")
+        if "outcome" in self.mapping.constants:
+            draft.notes.add("odd", "outcome", "a constant of the mapping, whatever the log holds")
         draft.describe_fields(details | named)
 
     def state(self, draft: Draft) -> None:
-        """State in a bundle what the mapping says of the protocol, and which choices made its records."""
-        draft.protocol |= self.mapping.protocol.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        if (rule := self._rule()) is not None:
+        """State in a bundle what the mapping says of the protocol, and which choices made its records.
+
+        What decided the outcome stands as the rule of success in place of the mapping's own words for it.
+        """
+        stated = self.mapping.protocol.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        if (rule := self._rule()) is not None or not self._tabular:
+            stated.pop("success_rule", None)
+        draft.protocol |= stated
+        if rule is not None:
             rule = visible(rule)
             draft.protocol["success_rule"] = rule if len(rule) <= MAX_RULE else rule[: MAX_RULE - 1] + "…"
         for name in CHOICES:
@@ -367,9 +374,9 @@ class Mapper:
             return "; ".join(f"{value}: {test}" for value, test in cases.items())
         if "outcome" in mapping.constants:
             return f"{mapping.constants['outcome']} on every run"
-        if self._tabular or "outcome" not in mapping.columns:
-            return None
-        return f"{mapping.columns['outcome']}, read by {_toml(mapping.values.get('outcome', {}))}"
+        words = mapping.values.get("outcome")
+        column = mapping.columns.get("outcome", "outcome" if words and self._tabular else None)
+        return column if column is None or not words else f"{column}, read by {_toml(words)}"
 
 
 def _blank(run: Run, field: str, column: str, raw: Any) -> Fault:

@@ -186,7 +186,7 @@ def _reasons(case: Case, graph: Graph, raised: tuple[Challenge, ...]) -> Iterato
     if case.specimen:
         yield "The evidence is simulated."
     if case.stale:
-        yield f"The context is about other evidence: {words.differ(case.stale)}."
+        yield f"The context is about other evidence: {words.listed(case.stale)}."
     for state in (State.REFUTED, State.UNDEVELOPED):
         if names := graph.lowest(state):
             yield f"{words.capital(state.value)}: {words.listed(names)}."
@@ -341,7 +341,7 @@ class _Builder:
         seen, goal = self.case.measured[hazard.id], f"G2.{hazard.id}"
         guards = (*(hazard.criteria or ()), *(hazard.mitigations or ()))
         at_most = hazard.tolerable.at_most if hazard.tolerable else None
-        rate = "a rate that nobody stated" if at_most is None else f"{100 * at_most:g} % of runs"
+        rate = "a rate that nobody stated" if at_most is None else f"{100 * at_most:g}\u00a0% of runs"
         by = words.plain(words.listed(guards)) if guards else "nothing that anyone named"
         state = None if guards and not seen.unseen else State.UNDEVELOPED
         text = f"{hazard.title or hazard.id}: kept within {rate} by {by}."
@@ -350,7 +350,7 @@ class _Builder:
         if seen.bound is not None:
             share = f"below {words.share(seen.bound, at_most)} with 95 % confidence"
         text = f"{seen.failures:,} of {seen.runs:,} runs in its conditions and domains failed; {share}"
-        state = State.SUPPORTED if seen.runs else State.UNDEVELOPED
+        state = State.SUPPORTED if seen.runs and at_most else State.UNDEVELOPED
         if at_most is not None and seen.failures > at_most * seen.runs:
             state = State.REFUTED
         self.shown(f"Sn-{goal}", goal, text, "records", state)

@@ -103,7 +103,7 @@ def _unbounded(summary: Summary, protocol: Protocol, tasks: int) -> str | None:
         return UNDECLARED
     if tasks < LEAST_TASKS:
         return f"{tasks} tasks; at least {LEAST_TASKS} are needed"
-    if gives_outcomes(protocol):
+    if gives_outcomes(protocol, summary.calibration):
         return "a model gave the outcomes, and this bound would leave its error out"
     return None
 

@@ -180,13 +180,12 @@ class Challenge(Part, frozen=True, kw_only=True, rename={"kind": "class"}):
     answer: Answer | None = None
     awaits: Annotated[str | None, Meta(description="what an answer lacks that does not count yet")] = None
 
-    @property
-    def said(self) -> str | None:
-        """The answer in words, with what it lacks; None where there is none."""
+    def said(self, context: Context) -> str | None:
+        """Return the answer in words, with what it lacks; None where there is none."""
         answer = self.answer
         if answer is None:
             return None
-        agreed = f", agreed by {answer.agreed_by}" if answer.agreed_by else ""
+        agreed = f", agreed by {context.called(answer.agreed_by)}" if answer.agreed_by else ""
         until = f", until {answer.until}" if answer.until else ""
         awaits = f" Does not count: {self.awaits}." if self.awaits else ""
         reason = (answer.reason or "no reason").removesuffix(".")
@@ -195,7 +194,7 @@ class Challenge(Part, frozen=True, kw_only=True, rename={"kind": "class"}):
             for item in answer.evidence or ()
         ]
         files = f" ({'; '.join(shown)})" if shown else ""
-        return f"{answer.state} by {answer.by or 'nobody'}{agreed}{until}: {reason}{files}.{awaits}"
+        return f"{answer.state} by {context.called(answer.by)}{agreed}{until}: {reason}{files}.{awaits}"
 
 
 def check_answers(given: Given) -> None:
@@ -233,7 +232,7 @@ def _told(raised: Challenge, answer: Answer | None, case: Case) -> Challenge:
         return raised
     awaits = _lacks(raised.kind, answer, case)
     if case.stale:
-        awaits = f"it was given for other evidence ({words.differ(case.stale)})"
+        awaits = f"it was given for other evidence ({words.listed(case.stale)})"
     state = Standing.OPEN if awaits else Standing(answer.state)
     return structs.replace(raised, state=state, answer=answer, stale=bool(case.stale), awaits=awaits)
 
@@ -324,7 +323,7 @@ def _about_hazard(case: Case, hazard: Hazard) -> Iterator[Challenge]:
             if bound is None
             else f"which shows only that their share is below {words.share(bound, hazard.tolerable.at_most)}"
         )
-        limit, failed = f"{100 * hazard.tolerable.at_most:g} %", f"{seen.failures:,} of {seen.runs:,}"
+        limit, failed = f"{100 * hazard.tolerable.at_most:g}\u00a0%", f"{seen.failures:,} of {seen.runs:,}"
         yield _raise(f"rate-not-shown:{hazard.id}", limit, failed, shown)
     grave = hazard.severity not in {"negligible", "marginal"}
     if grave and case.use.oversight in {None, "none"}:

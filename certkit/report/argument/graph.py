@@ -125,8 +125,8 @@ class Graph(Struct, frozen=True, kw_only=True, dict=True):
     def lowest(self, state: State) -> list[str]:
         """Return the nodes in a state, those left out that merely have it from their support."""
         has = self.states
-        names = (name for name in has if has[name] is state)
-        return [name for name in names if not any(has[lower] is state for lower in self.below(name))]
+        names = (name for name in has if has[name] == state)
+        return [name for name in names if not any(has[lower] == state for lower in self.below(name))]
 
 
 def settled(graph: Graph, effects: Mapping[str, State]) -> Graph:

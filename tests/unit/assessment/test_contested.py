@@ -11,7 +11,7 @@ from certkit.assessment.criteria import TierStatus, evidenced
 from certkit.errors import InputError
 from certkit.evidence.summary.summary import Traces
 from tests.support import bundles, evaluations
-from tests.support.evaluations import honest, judged, serious
+from tests.support.evaluations import FAULTS, honest, judged, serious
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,22 +98,26 @@ def own_conditions(share: int) -> list[Run]:
     return under_fault(lambda i: {"condition": "x_our_own"} if 37 * i % 100 < share else {})
 
 
-def held_out(name: str) -> Run:
-    """Return a run that failed under a held-out fault."""
-    return bundles.run(
-        name, condition="tool_failure", outcome="failure", domain="museum", split="novel_fault", task_id=name
-    )
+def held_out(name: str, **fields: Any) -> Run:
+    """Return a run that failed under a held-out fault, unless told otherwise."""
+    facts = {"condition": "tool_failure", "outcome": "failure", "domain": "museum"} | fields
+    return bundles.run(name, split="novel_fault", task_id=f"{facts['domain']}/{name}", **facts)
 
 
-def called_nominal(share: int) -> list[Run]:
-    """Return the honest runs, in which `share` of a hundred runs under faults failed, called nominal."""
+def five_domains(change: Callable[[int, Run], dict[str, Any]] = lambda *_: {}) -> list[Run]:
+    """Return the honest runs in five domains."""
+    return each(lambda i, run: {"domain": f"d{i % 200 % 5}", **change(i, run)})
+
+
+def called_nominal(share: int, runs: list[Run] | None = None, domain: str = "") -> list[Run]:
+    """Return runs of which `share` of a hundred under faults failed and are called nominal."""
     gone = ("fault", "recover", "attack", "memory")
     return [
         {name: value for name, value in run.items() if not name.startswith(gone)}
         | {"condition": "nominal", "outcome": "failure"}
-        if run["condition"] != "nominal" and 37 * i % 100 < share
+        if run["condition"] != "nominal" and domain in run["domain"] and 37 * i % 100 < share
         else run
-        for i, run in enumerate(HONEST)
+        for i, run in enumerate(runs or HONEST)
         if share < 10 or run["condition"] != "nominal"
     ]
 
@@ -200,6 +204,16 @@ TRICKS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
         {},
     ),
     "failures that are called nominal": ("failures-elsewhere", lambda: called_nominal(40), {}),
+    "failures of one domain that are called nominal": (
+        "failures-elsewhere",
+        lambda: called_nominal(60, five_domains(), "d1"),
+        {},
+    ),
+    "attacks that succeeded count among held-out runs": (
+        "success-with-attack",
+        lambda: [*HONEST, held_out("h", condition="adversarial", outcome="success", attack_succeeded=True)],
+        {},
+    ),
     "six hundred runs in a blink": (
         "implausible-pace",
         lambda: each(lambda i, _: {"started_at": f"2026-03-02T08:00:00.{i * 600:06d}Z"}),
@@ -272,6 +286,22 @@ TWINS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
         lambda: [*HONEST, *(held_out(f"h{i}") for i in range(20))],
         {},
     ),
+    "held-out faults that are harder": (
+        "failures-elsewhere",
+        lambda: [
+            *HONEST,
+            *(
+                held_out(f"h{i}", condition=FAULTS[i % 5], outcome=("failure", "success")[i // 5 % 2])
+                for i in range(60)
+            ),
+        ],
+        {},
+    ),
+    "attacks that succeeded made held-out runs fail": (
+        "success-with-attack",
+        lambda: [*HONEST, held_out("h", condition="adversarial", attack_succeeded=True)],
+        {},
+    ),
     "some failures without faults": ("failures-elsewhere", lambda: called_nominal(4), {}),
     "names that differ": ("names-alike", lambda: HONEST, {}),
     "one oracle a task": ("oracle-varies", lambda: HONEST, {}),
@@ -303,6 +333,38 @@ def test_a_trick_contests_the_verdict(tmp_path: Path, name: str) -> None:
 def test_its_honest_twin_does_not(tmp_path: Path, name: str) -> None:
     code, made, protocol = TWINS[name]
     assert code not in serious(judged(tmp_path / "b", made(), **protocol))
+
+
+@pytest.mark.parametrize(
+    ("row", "count", "fields"),
+    [
+        ("domain_min", 75, {"domain": "d1"}),
+        ("adversarial_resistance", 50, {"condition": "adversarial", "attack_landed": True}),
+        ("cascade_penalty", 40, {"condition": "cascade"}),
+        ("violations", 40, {"violations": 9, "outcome": "success"}),
+        ("ti", 250, {"traceability": 1.0, "outcome": "success", "condition": "nominal"}),
+    ],
+)
+def test_runs_are_held_out_from_no_row_that_they_would_cost(
+    tmp_path: Path, row: str, count: int, fields: dict[str, Any]
+) -> None:
+    """Success under faults stays above Tier 2 with all of them; a sixth of them costs no row."""
+    domains = [{"domain": f"d{i % 5}"} | fields for i in range(count)]
+    held = [held_out(f"h{i}", **stated) for i, stated in enumerate(domains)]
+    bare = held_out("bare", domain="d0", outcome="success")  # a run that leaves fields out hides no other
+    hidden = judged(tmp_path / "trick", [*five_domains(), *held, bare], tier=2)
+    assert (hidden.verdict.tier, hidden.exit_code, serious(hidden)) == (2, 4, {"failures-elsewhere"})
+    (told,) = [item.message for item in hidden.findings if item.code == "failures-elsewhere"]
+    assert f": {row} " in told
+    assert " r_op " not in told
+    assert serious(judged(tmp_path / "twin", [*five_domains(), *held[: count // 6]])) == set()
+
+
+def test_rows_that_rest_on_too_few_tasks_for_any_bound_are_named(tmp_path: Path) -> None:
+    few, enough = judged(tmp_path / "few", honest(20, 30)), judged(tmp_path / "enough", HONEST)
+    told = [[item.message for item in each.findings if "flawless" in item.message] for each in (few, enough)]
+    assert told[1] == []
+    assert "violations (20 tasks; Tier 2 takes at least 48" in told[0][0]
 
 
 def test_honest_evidence_gets_its_yes(tmp_path: Path) -> None:
@@ -417,6 +479,23 @@ def test_temperature_0_excuses_repeats_within_one_bundle_only(tmp_path: Path) ->
 
     assert "runs-alike" in pooled("trick", (1, 1))
     assert "runs-alike" not in pooled("twin", (1, 2))
+
+
+@pytest.mark.parametrize(("share", "contested"), [(75, True), (40, False)])
+def test_pooling_makes_no_serious_finding_milder(tmp_path: Path, share: int, *, contested: bool) -> None:
+    from certkit.evidence.bundle.folder import seal  # noqa: PLC0415 - of pooled bundles alone
+
+    roots = []
+    for month, runs in ((3, without_effect(share)), (4, honest(seed=2))):
+        dated = [
+            run
+            | {"run_id": f"m{month}-{i}", "started_at": run["started_at"].replace("-03-", f"-{month:02d}-")}
+            for i, run in enumerate(runs)
+        ]
+        period = {"from": f"2026-{month:02d}-01", "to": f"2026-{month:02d}-28"}
+        roots.append(evaluations.written(tmp_path / str(month), dated, period=period))
+        seal(roots[-1])
+    assert ("faults-left-out" in serious(workflow.assess(roots))) is contested
 
 
 def test_scores_that_differ_below_the_ninth_digit_are_equal(tmp_path: Path) -> None:

@@ -268,6 +268,41 @@ def test_a_loss_below_the_margin_is_not_flagged_and_one_of_the_margin_is() -> No
     assert drift(rate(1_800), rate(1_700)).behaviour[0].state == "WORSE"
 
 
+def test_few_tasks_that_all_succeed_show_no_change_against_many() -> None:
+    few = {str(i): (10, 10) for i in range(10)}
+    for many, states in ((15, {"WORSE", "BETTER"}), (16, {"UNDERPOWERED"}), (100, {"UNDERPOWERED"})):
+        tasks = {f"new {i}": (10 - 2 * (i % 2), 10) for i in range(many)}
+        old, new = side({("d", "x_f"): few}, nominal=0), side({("d", "x_f"): tasks}, nominal=0)
+        told = drift(old, new).behaviour, drift(new, old).behaviour
+        assert all(row.probability is not None for row in (*told[0], *told[1]))
+        assert {row.state for rows in told for row in rows} == states, many
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rate", "lost", "draws", "least", "most"),
+    [((10, 100), 0.95, 0.0, 80, 0.0, 0.02), ((20, 100), 0.85, 0.1, 40, 0.8, 1.0)],
+    ids=["nothing changed", "10 points lost"],
+)
+def test_of_many_more_tasks_than_before_a_loss_is_flagged_and_nothing_is_not(  # noqa: PLR0917 - a table
+    sizes: tuple[int, int], rate: float, lost: float, draws: int, least: float, most: float
+) -> None:
+    # Without the task posteriors a third of the unchanged agents is flagged here.
+    random, hits = np.random.default_rng(21), 0
+    for _ in range(draws):
+        sides = []
+        for number, (tasks, points) in enumerate(zip(sizes, (0.0, lost), strict=True)):
+            chance = random.beta(rate * 7 / 3, (1 - rate) * 7 / 3, (5, tasks)) * (1 - points / rate)
+            y = random.binomial(5, chance).tolist()
+            cells: Cells = {
+                (f"d{domain}", "x_f"): {f"{number} {domain} {i}": (total, 5) for i, total in enumerate(row)}
+                for domain, row in enumerate(y)
+            }
+            sides.append(side(cells, nominal=0))
+        hits += drift(*sides).result == "DRIFTED"
+    error = np.sqrt(np.array([least * (1 - least), most * (1 - most)]) / draws)
+    assert least - 3 * error[0] <= hits / draws <= most + 3 * error[1]
+
+
 CHANGES: list[tuple[str, Mapping[str, Any], str]] = [
     ("profile", {"profile_digest": "sha256:q"}, "profile p (sha256:p) and p (sha256:q)"),
     ("origin", {"origin": "simulated"}, "origin measured and simulated"),

@@ -86,9 +86,15 @@ def report(calibration: Calibration | None, success: int = 0, runs: int = 0, **f
     return judge_report(seen(calibration, success, runs, **facts))
 
 
-def findings(view: View) -> dict[str, str]:
-    found = list(judge_findings(judge_report(view), view))
-    assert all(item.severity is SEVERITY[item.code] for item in found)
+def by_people(calibration: Calibration) -> Calibration:
+    """The same ratings, none of them by a model."""
+    raters = tuple(structs.replace(rater, kind="human") for rater in calibration.raters)
+    return structs.replace(calibration, raters=raters)
+
+
+def findings(view: View, attained: int = 0) -> dict[str, str]:
+    found = list(judge_findings(judge_report(view), view, attained))
+    assert all(item.severity is SEVERITY[item.code] for item in found if item.code != "judge-correction")
     return {item.code: item.message for item in found}
 
 
@@ -148,7 +154,8 @@ def test_an_uncalibrated_judge_is_named_and_warned_of(
     assert found.state == "uncalibrated"
     assert reason in (found.reason or "")
     assert found.confusion is None
-    assert set(findings(view)) == ({"judge-uncalibrated"} if judge else set())
+    rated = calibration is not None and any(rater.kind == "judge" for rater in calibration.raters)
+    assert set(findings(view)) == ({"judge-uncalibrated"} if judge or rated else set())
 
 
 def test_a_judge_that_is_compared_with_humans_only_is_not_calibrated() -> None:
@@ -174,8 +181,27 @@ def test_a_tier_that_only_the_judges_error_reaches_is_found() -> None:
     assert "not 82.0%: at or below the threshold of Tier 1, 2" in message
 
 
+@pytest.mark.parametrize(
+    ("labels", "success", "attained", "severity"),
+    [
+        ((480, 20, 200, 300), 820, 2, "serious"),
+        ((480, 20, 200, 300), 820, 1, "warning"),  # the interval reaches above .60
+        ((76, 1, 1, 22), 805, 2, "warning"),  # a judge that errs little, just above .80
+        ((97, 0, 0, 3), 970, 3, None),
+    ],
+)
+@pytest.mark.parametrize("methodology", ["trajectory", "independent_judge"])
+def test_a_tier_that_labels_show_to_be_missed_is_contested_whatever_the_methodology_says(
+    labels: tuple[int, int, int, int], success: int, attained: int, severity: str | None, methodology: str
+) -> None:
+    view = seen(counted(*labels), success, 1000, methodology=methodology)
+    told = judge_findings(judge_report(view), view, attained)
+    assert [item.severity for item in told] == ([] if severity is None else [severity])
+
+
 def test_where_the_judge_does_not_decide_success_nothing_is_corrected() -> None:
-    view = seen(counted(480, 20, 200, 300), 820, 1000, methodology="trajectory")
+    labels = by_people(counted(480, 20, 200, 300))
+    view = seen(labels, 820, 1000, methodology="trajectory", judge=None)
     assert judge_report(view).correction is None
     assert findings(view) == {}
 
@@ -188,7 +214,7 @@ def test_labels_of_chosen_items_are_a_serious_finding_where_the_judge_gave_the_o
     chosen = structs.replace(counted(90, 2, 2, 6), drawn=False)
     assert list(findings(seen(chosen))) == ["calibration-chosen"]
     assert SEVERITY["calibration-chosen"] == "serious"
-    assert findings(seen(chosen, methodology="trajectory")) == {}
+    assert findings(seen(by_people(chosen), methodology="trajectory", judge=None)) == {}
 
 
 @pytest.mark.parametrize(
@@ -237,9 +263,9 @@ def test_efficiency_counts_as_an_outcome_since_short_failures_are_worth_nothing(
 
 
 def test_what_labels_do_not_correct_has_no_bound_under_a_judge() -> None:
-    summary = structs.replace(build.strong(), calibration=counted(90, 2, 2, 6))
-    told = {}
-    for methodology in ("independent_judge", "trajectory"):
+    labels, told = counted(90, 2, 2, 6), {}
+    for methodology, rated in (("independent_judge", labels), ("trajectory", by_people(labels))):
+        summary = structs.replace(build.strong(), calibration=rated)
         rows = Judged(summary, build.facts(methodology=methodology).manifest, build.profile()).rows
         told[methodology] = {row.id: (row.bounded.reason or "") for row in rows if row.bounded}
     refused = {name for name, why in told["independent_judge"].items() if "labels do not correct" in why}
@@ -418,7 +444,7 @@ def test_rows_of_outcomes_that_a_judge_gave_use_the_corrected_limit() -> None:
 
 def test_a_program_that_gave_the_outcomes_leaves_the_limits_as_they_are() -> None:
     plain = one_run_a_task(None, "trajectory")
-    assert one_run_a_task(by_domain(BANK, SHOP), "trajectory") == plain
+    assert one_run_a_task(by_people(by_domain(BANK, SHOP)), "trajectory") == plain
     assert plain["r_op", 1].bound == pytest.approx(float(stats.beta(371, 31).ppf(0.05)), abs=1e-9)
 
 

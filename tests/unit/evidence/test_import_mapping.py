@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from certkit import canonical
 from certkit.errors import CertkitError
 from certkit.evidence.expressions import Expression, ExpressionError
 from certkit.evidence.importers import ImportFaultsError, ImportOptions, preview, suggest
@@ -451,6 +452,37 @@ def test_a_blank_means_the_same_in_csv_and_in_json_lines(tmp_path: Path, null: s
         )
         found = [(r["condition"], r["outcome"], "recovered" in r) for r in records]
         assert found == [("nominal", "success", False), ("tool_failure", "harness_error", False)], name
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "rule"),
+    [
+        (
+            '[columns]\noutcome = "real"\n[values.outcome]\nfail = "success"',
+            "task_id,real\nt,fail\n",
+            'real, read by {"fail":"success"}',
+        ),
+        ('[columns]\noutcome = "real"', "task_id,real\nt,success\n", "real"),
+        (
+            '[values.outcome]\nfail = "success"',
+            "task_id,outcome\nt,fail\n",
+            'outcome, read by {"fail":"success"}',
+        ),
+        ('[constants]\noutcome = "success"', "task_id,real\nt,fail\n", "success on every run"),
+        ("", "task_id,outcome\nt,success\n", "strict"),  # the table's own words
+    ],
+)
+def test_the_manifest_says_what_decided_and_not_what_a_mapping_claims(
+    tmp_path: Path, text: str, row: str, rule: str
+) -> None:
+    (tmp_path / "map.toml").write_text(f'{text}\n[protocol]\nsuccess_rule = "strict"\n')
+    (tmp_path / "runs.csv").write_text(row)
+    given: dict[str, Any] = {"agent": "a", "domain": "d", "condition": "nominal"}
+    imported(None, tmp_path / "runs.csv", tmp_path / "out", mapping=tmp_path / "map.toml", **given)
+    manifest = canonical.loads((tmp_path / "out/bundle.json").read_bytes())
+    assert manifest["protocol"]["success_rule"] == rule
+    warned = [note.get("detail", "") for note in manifest["imported"]["notes"] if note["kind"] == "odd"]
+    assert any("a constant of the mapping" in detail for detail in warned) is ("constants" in text)
 
 
 def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: Path) -> None:

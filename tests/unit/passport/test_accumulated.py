@@ -111,6 +111,23 @@ def test_a_decline_shows_in_the_domains_that_both_have(
     assert "periods-differ" in codes(workflow.assess([roots[0], made(tmp_path / "4", fallen)]))
 
 
+@pytest.mark.parametrize(("good", "fell"), [(4, True), (8, False)])
+def test_a_decline_in_one_domain_is_not_hidden_by_the_others(
+    tmp_path: Path, good: int, *, fell: bool
+) -> None:
+    """Over twelve domains success falls by less than the margin."""
+
+    def month(number: int, last: int) -> Path:
+        parts = [campaign(f"m{number}{d}", number, last if d == "l" else 9, domain=d) for d in "abcdefghijkl"]
+        runs = [run | {"sequence": i} for i, run in enumerate(run for part in parts for run in part)]
+        return made(tmp_path / str(number), runs)
+
+    judged = workflow.assess([month(1, 9), month(2, good)])
+    assert ("periods-differ" in codes(judged)) is fell
+    if fell:
+        assert "success under faults in l fell from 0.896" in message(judged, "periods-differ")
+
+
 def test_what_cannot_be_compared_is_said(tmp_path: Path, roots: tuple[Path, Path, Path]) -> None:
     elsewhere = made(tmp_path / "4", campaign("m4", 4, domain="e"))
     assert "1 of 1 pairs" in message(workflow.assess([roots[0], elsewhere]), "periods-not-compared")

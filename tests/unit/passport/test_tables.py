@@ -149,6 +149,10 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda d: d["predicate"]["assessment"]["profile"].update(id="hb-eval-2027"),
         "profile 1: claimed hb-eval-2027, hb-eval-2026 has hb-eval-2026",
     ),
+    "a name in other letters": (
+        lambda d: d["predicate"]["assessment"]["profile"].update(id="hb-ev\u0430l-2026"),
+        "profile 1: claimed hb-ev\u0430l-2026, hb-eval-2026 has hb-eval-2026, in letters that look alike",
+    ),
 }
 
 

@@ -161,6 +161,7 @@ def test_a_call_that_failed_is_made_again(two: Path, tmp_path: Path) -> None:
         ("raises_what_cannot_be_shown", "Hidden"),
         ("sleeps", "no reply within"),
         ("returns_nothing", "NoneType"),
+        ("floods", "more than 1,000,000"),
         ("returns_what_only_looks_like_text", "Worded"),
     ],
 )
@@ -338,7 +339,7 @@ def test_the_same_command_asks_again_what_failed(two: Path, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "spec",
-    ["", "oracle", "reference:nobody", "python:os", "python:no_such_module:f",
+    ["", "oracle", "reference:nobody", "python:", "python:os", "python:no_such_module:f",
      "python:tests.support.agents:PROMPTS", "command:", "command:no-such-program-anywhere",
      'command:"', "http:ftp://x", "http:http://x"],
 )  # fmt: skip
@@ -346,6 +347,8 @@ def test_a_spec_that_names_no_agent_is_refused(spec: str) -> None:
     with pytest.raises(UsageError) as caught:
         agents_of(Asking(spec))
     assert caught.value.exit_code == 2
+    assert "IndexError" not in str(caught.value)
+    assert "unpack" not in str(caught.value)
 
 
 @pytest.mark.parametrize("address", ["https://me:hidden@x.org/v1", "https://x.org/v1?key=hidden"])

@@ -235,7 +235,7 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
     ),
     "monitoring": (lambda said: said["monitoring"].pop(), "no-monitoring"),
     "this evidence": (lambda said: said["about"].update(bundles=[DIGEST]), "about other evidence: bundles"),
-    "this tier": (lambda said: said["about"].update(tier=3), "about other evidence: tier"),
+    "this tier": (lambda said: said["about"].update(tier=3), "about other evidence: tier."),
     "a doubt that is no fault": (lambda said: first(said, "answered").update(state="sustained"), "Refuted"),
     "a resolved comment": (
         lambda said: said["reviewers"][0].update(comments=[{"node": "G5", "text": "storms?"}]),
@@ -582,12 +582,23 @@ def test_the_overview_counts_the_challenges_of_all_below_a_goal() -> None:
 
 
 def test_of_more_goals_than_fit_the_worst_are_drawn() -> None:
-    hazards = [{"id": f"H-{n}", "title": "x", "criteria": ["r_op"], "domains": []} for n in range(1, 8)]
+    hazard = {"title": "x", "criteria": ["r_op"], "domains": [], "tolerable": {"at_most": 0.5}}
+    hazards: list[Context] = [{"id": f"H-{n}", **hazard} for n in range(1, 8)]
     hazards[6]["domains"] = ["sea"]
     argument = but(lambda said: said.update(hazards=hazards))
     [_, shown, *_] = figures(argument)
     assert [column.goal for column in shown.columns] == [f"G2.H-{n}" for n in (1, 2, 3, 4, 7)]
     assert shown.more == 2
+
+
+def test_people_are_called_by_their_names_and_foreign_links_are_no_links() -> None:
+    said = canonical.loads(canonical.line(CLOSED))
+    first(said, "accepted").update(reason="[see](javascript:x)")
+    about = argued(said)
+    register = EXPORTS["register"](about, build(about))
+    assert "accepted by the owner, until 2026-12-31: \\[see\\](javascript:x)" in register
+    assert "answered by the owner, agreed by the reviewer" in register
+    assert [row[4] for row in sections.indicators(about.context)] == ["the owner", "the owner"]
 
 
 def test_a_measured_share_is_drawn_before_a_mitigation() -> None:

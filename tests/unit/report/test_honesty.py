@@ -125,9 +125,9 @@ def test_a_judge_that_is_not_independent_is_said_in_scope_and_raised_as_a_challe
 
 def test_every_serious_or_warning_finding_is_an_open_challenge() -> None:
     assessment = judged(strong(), temperature=0.7, attempt=3, origin="simulated")
+    view = report.view(assessment)
     raised = {
-        re.sub("<[^>]*>", "", str(row[0])): row[3]
-        for row in sections.challenges(report.view(assessment).argument)
+        re.sub("<[^>]*>", "", str(row[0])): row[3] for row in sections.challenges(view.case, view.argument)
     }
     for item in assessment.findings:
         if item.severity != "info":
