@@ -219,7 +219,7 @@ def judge_findings(report: JudgeReport, view: View, attained: int) -> Iterator[F
             "calibration-chosen",
             f"the {many(report.referenced, 'labelled item')} are not the runs that the hash draws: errors on"
             " items that somebody chose do not tell how it errs on others; label those that"
-            " evidence.to_label names",
+            " certkit.to_label(m, *bundles) names, of all bundles that are judged together",
         )
     if report.contradicted:
         yield finding(
