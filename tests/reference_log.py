@@ -71,7 +71,7 @@ def _key(words: str) -> Ed25519PrivateKey:
 
 
 ISSUER: Final = _key("issuer")
-EDITION: Final = 4
+EDITION: Final = 5
 """Which log this is; counted up where one is begun anew."""
 LOG: Final = _key(f"log {EDITION}")
 

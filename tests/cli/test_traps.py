@@ -124,9 +124,9 @@ def test_a_number_of_thousands_of_digits_is_refused_in_our_words(tmp_path: Path)
 
 
 def test_refused_lines_are_counted_and_not_kept() -> None:
-    found = Reader().read(b"{}\n" * 20_000)
+    found = Reader().read(b"{}\n" * 1_000)
     assert isinstance(found, list)
-    assert (len(found), found.total) == (50, 100_000)
+    assert (len(found), found.total) == (50, 5_000)
 
 
 def test_many_domains_are_read_in_time_that_grows_with_them(tmp_path: Path) -> None:
