@@ -18,6 +18,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import urllib.error
 import urllib.request
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
@@ -194,7 +195,12 @@ def _post(url: str, asking: Asking, text: str) -> Any:
     key = {"Authorization": f"Bearer {asking.key}"} if asking.key else {}
     headers = {"Content-Type": "application/json", **key}
     request = urllib.request.Request(f"{url.rstrip('/')}/chat/completions", body, headers)  # noqa: S310
-    with urllib.request.build_opener(_NoRedirect).open(request, timeout=asking.timeout) as response:
+    try:
+        opened = urllib.request.build_opener(_NoRedirect).open(request, timeout=asking.timeout)
+    except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
+        raise
+    with opened as response:
         sent = canonical.loads(response.read(MAX_OUTPUT + 1), max_bytes=MAX_OUTPUT)
     return sent["choices"][0]["message"]["content"]
 
