@@ -294,7 +294,7 @@ def checked_format(source: Path, options: ImportOptions) -> str:
         with opening(source, source.name, SILENT) as opened:
             head = opened.head()
         if not head.startswith(ZIP) and head.lstrip()[:1] not in {b"{", b"[", b""}:
-            message = f"this is no log of {format_}, which the first word says, and looks like CSV"
+            message = f"this is no log of {format_}, which the first word names: it does not begin like JSON"
             hint = replace(options, format=None).command(source)
             raise InputError("import.source", message, where=source.name, hint=hint)
     format_ = format_ or find_format(source)

@@ -16,6 +16,7 @@ import gzip
 import io
 import stat
 import zlib
+from codecs import BOM_UTF8
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -92,6 +93,8 @@ class Source:
         self.name = name
         self._path, self._unpacked = path, unpacked
         self._stream = io.BufferedReader(unpacked, CHUNK)
+        if self._stream.peek(3).startswith(BOM_UTF8):  # Windows writes it before JSON too
+            self._stream.read(3)
 
     def head(self) -> bytes:
         """Return up to 64 KiB from the beginning of the file, without consuming them."""

@@ -406,6 +406,12 @@ def test_agents_that_stand_in_the_rows_are_not_pooled(
     assert '"meta.agent.name"' not in text
 
 
+def test_a_byte_order_mark_before_json_is_left_out(tmp_path: Path) -> None:
+    source = tmp_path / "runs.jsonl"
+    source.write_bytes(b"\xef\xbb\xbf" + canonical.line(GOOD))
+    assert len(imported(None, source, tmp_path / "out", agent="mine")[1]) == 1
+
+
 def test_of_equally_nested_names_of_agents_the_same_counts_in_every_row(tmp_path: Path) -> None:
     rows = ({"b": {"model": "y"}, "a": {"model": "x"}}, {"a": {"model": "z"}, "b": {"model": "y"}})
     (tmp_path / "runs.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
