@@ -199,9 +199,13 @@ class Suggestion:
             for field in FIELDS:
                 if field in self.filled | proposed.keys():
                     continue
-                fitting = self._fitting(field, named, proposed)
                 # The reader chooses: the form of a date, of two outcomes, of two that hold a word of a field.
-                fitting = [path for path in fitting if len(_forms(self.columns[path])) < 2]  # noqa: PLR2004
+                fitting = [
+                    path
+                    for path in self._fitting(field, named, proposed)
+                    if len(_forms(self.columns[path])) < 2  # noqa: PLR2004
+                    and not _words(".".join(path[:-1])) & _OTHERWISE
+                ]
                 if len(fitting) == 1 or (fitting and named is _named and field != "outcome"):
                     proposed[field] = fitting[0]
         return proposed

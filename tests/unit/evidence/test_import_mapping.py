@@ -691,6 +691,7 @@ ROWS = enumerate(("true", "false", "true"))
         ("Task,Failed result\nt,yes\n", ("# What is a success must be decided",)),
         ("Task,error_status\nt,1\nu,0\n", ("#   --success \"error_status in ['0']\"",)),
         ("Task,Status,Passed\nt,ok,yes\nu,ok,no\n", ('# outcome = "Status"', '# outcome = "Passed"')),
+        ('{"Task": "t", "expected": {"result": "ok"}}\n', ('# outcome = "expected.result"',)),
         ("Task,Pass/Fail\nt,pass\nu,fail\n", ('outcome = "Pass/Fail"', 'success = ["pass"]')),
         ("Task,Condition\nt,clean\nu,injected\n", ('"clean" = "nominal"', '# "injected" = "tool_failure"')),
         ("Task,Success\nt,yes\nu,maybe\nv,TRUE\n", ('success = ["TRUE", "yes"]', '# "maybe" = "SUCCESS OR')),
