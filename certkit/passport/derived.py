@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from operator import le, lt
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
@@ -348,13 +349,13 @@ def _fails_without_faults(predicate: st.Predicate) -> bool:
         runs = sum(cell.runs for cell in side)
         rates.append(Fraction(sum(cell.successes for cell in side), runs) if runs else Fraction(0))
     asked = (
-        Fraction(row.threshold)
+        (Fraction(row.threshold), le if row.operator == ">" else lt)
         for criterion in predicate.criteria
         if criterion.metric == "r_op"
         for tier, row in criterion.tiers.items()
         if int(tier) <= predicate.assessment.tier
     )
-    return any(rates[0] > tau >= rates[1] for tau in asked)
+    return any(misses(rates[1], tau) and not misses(rates[0], tau) for tau, misses in asked)
 
 
 def _too_fast(predicate: st.Predicate) -> bool:

@@ -204,13 +204,12 @@ def attacked(landed: int, missed: int) -> Callable[[dict[str, Any]], None]:
     return change
 
 
-def nominal(successes: int) -> Callable[[dict[str, Any]], None]:
+def nominal(successes: int, operator: str = ">") -> Callable[[dict[str, Any]], None]:
     def change(predicate: dict[str, Any]) -> None:
         cells = predicate["profile_of_reliability"]["cells"]
         next(cell for cell in cells if cell["condition"] == "nominal").update(successes=successes)
-        next(part for part in predicate["criteria"] if part["metric"] == "r_op")["tiers"]["1"][
-            "threshold"
-        ] = "0.700000"
+        row = next(part for part in predicate["criteria"] if part["metric"] == "r_op")
+        row["tiers"]["1"] |= {"threshold": "0.700000", "operator": operator}
 
     return change
 
@@ -229,6 +228,8 @@ def nominal(successes: int) -> Callable[[dict[str, Any]], None]:
         (attacked(0, 0), "no-attack-landed", None),
         (nominal(2), "failures-elsewhere", "serious"),
         (nominal(3), "failures-elsewhere", None),
+        (nominal(2, ">="), "failures-elsewhere", None),
+        (nominal(1, ">="), "failures-elsewhere", "serious"),
     ],
 )
 def test_counts_give_serious_challenges(
