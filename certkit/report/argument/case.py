@@ -151,7 +151,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
             return None
         bound = self.signed and self.signed.predicate.assessment.context == self.given.digest
         return "context.json, the owner's word, " + (
-            "signed: its digest is in the passport" if bound else "unsigned"
+            "signed in the passport (signature not verified here)" if bound else "unsigned"
         )
 
     @property
