@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from operator import le, lt
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
@@ -342,20 +341,18 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
 
 
 def _fails_without_faults(predicate: st.Predicate) -> bool:
-    """Tell whether success under faults attains a tier that success with the nominal runs misses."""
+    """Tell whether success with the nominal runs misses the tier that is attained."""
     cells = predicate.profile_of_reliability.cells
-    rates = []
-    for side in ([cell for cell in cells if cell.condition != NOMINAL], cells):
-        runs = sum(cell.runs for cell in side)
-        rates.append(Fraction(sum(cell.successes for cell in side), runs) if runs else Fraction(0))
+    runs = sum(cell.runs for cell in cells)
+    rate = Fraction(sum(cell.successes for cell in cells), runs) if runs else Fraction(0)
     asked = (
-        (Fraction(row.threshold), le if row.operator == ">" else lt)
+        (Fraction(row.threshold), row.operator)
         for criterion in predicate.criteria
         if criterion.metric == "r_op"
         for tier, row in criterion.tiers.items()
         if int(tier) <= predicate.assessment.tier
     )
-    return any(misses(rates[1], tau) and not misses(rates[0], tau) for tau, misses in asked)
+    return any(rate < tau or (rate == tau and operator == ">") for tau, operator in asked)
 
 
 def _too_fast(predicate: st.Predicate) -> bool:

@@ -19,7 +19,7 @@ def imported(
     format_: str | None, source: Path, out: Path, **options: Any
 ) -> tuple[ImportAccount, list[dict[str, Any]]]:
     """Import what makes one bundle; return its account and its records."""
-    (account,) = run(source, out, ImportOptions(**options), SILENT, format_=format_)
+    (account,) = run(source, out, ImportOptions(format=format_, **options), SILENT)
     return account, written(account)
 
 

@@ -139,7 +139,7 @@ def fragility(judged: Judged) -> Fragility:
     )
 
 
-def _met_rows(judged: Judged, tier: int, reading: Reading) -> list[tuple[Row, Kind | None]]:
+def met_rows(judged: Judged, tier: int, reading: Reading) -> list[tuple[Row, Kind | None]]:
     """Return the rows that carry a tier, with their kind; None where no run can be changed or left out."""
     rows = []
     for row in judged.rows:
@@ -154,7 +154,7 @@ def flips(judged: Judged, tier: int, reading: Reading) -> Flips | None:
     left_out: dict[str, str] = {}
     first: Flips | None = None
     changed = cache(partial(Changed, judged.view))  # several rows ask for the same
-    for row, kind in _met_rows(judged, tier, reading):
+    for row, kind in met_rows(judged, tier, reading):
         places = () if kind is None else kind.falls(judged.view)
         if not places:
             consistency = isinstance(judged.kind(row), AsItIs)
@@ -221,7 +221,7 @@ def without_each_task(judged: Judged, tier: int, reading: Reading) -> WithoutTas
     standard = np.array([cell.split == "standard" for cell in summary.cells], np.bool_)
     names = np.unique(summary.clusters.cluster[standard[summary.clusters.cell]])
     lost: dict[str, Booleans] = {}
-    for row, kind in _met_rows(judged, tier, reading):
+    for row, kind in met_rows(judged, tier, reading):
         if kind is None or of_every_run(row) or len(kind.parts(judged.view)) > DOMAINS:
             continue
         fails = _fails_without(judged, row, kind, names, reading)

@@ -1,10 +1,10 @@
 """Several bundles judged as one: what each says alone, and what pooling would hide.
 
 A pooled rate is a mean over time. Where success under faults fell from an earlier bundle to a later one, the
-mean says more than the agent now does; every pair is compared as drift compares two sides, on the domains
-and conditions that both have, over all of them and in each domain, by drift's rule; all these comparisons are
-adjusted together. What speaks against a single bundle is told here unless the pooled evidence says the same
-as gravely; what only its size gives rise to is not.
+mean says more than the agent now does. Drift's rule compares every pair on the domains and conditions that
+both have, over all domains and in each; all comparisons are adjusted together. What speaks against a single
+bundle is told here unless the pooled evidence says the same as gravely; what only its size gives rise to is
+not.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from certkit.assessment.bounded import row_passes
+from certkit.assessment.bounded.fragility import met_rows
 from certkit.assessment.criteria import Status
 from certkit.assessment.findings.findings import (
     HALF,
@@ -23,7 +24,6 @@ from certkit.assessment.findings.findings import (
     finding,
     graded,
 )
-from certkit.assessment.kinds import AsItIs, Attested
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import names, shown
 from certkit.assessment.metrics.series import View
@@ -32,7 +32,7 @@ from certkit.text import skeleton
 from certkit.wording import many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from certkit.assessment.bounded import Judged
     from certkit.assessment.findings.findings import Finding
@@ -258,19 +258,22 @@ def _elsewhere(judged: Judged) -> Iterator[Finding]:
     Failures can be moved to either. An agent does no worse without faults. Only values are compared: that of
     `r_op` stands for its posterior.
     """
-    splits, faulty = judged.view.summary.select(split=Split.NOVEL_FAULT), judged.view.nominal.runs > 0
-    sides = {"held-out": bool(splits), "nominal": faulty, "held-out and nominal": bool(splits) and faulty}
-    lost = {name: _lost(judged, name) for name, there in sides.items() if there}
-    name = max(lost, key=lambda side: len(lost[side]), default="")
-    if name and lost[name]:
-        yield finding(
-            "failures-elsewhere",
-            f"with the {name} runs the evidence misses what the tier asks for that it attains without them:"
-            f" {names(lost[name])}; failures seem to stand among runs that the rows do not count",
-        )
+    cells = judged.view.summary.cells
+    there = {
+        "held-out": any(cell.split != Split.STANDARD for cell in cells),
+        "nominal": any(not cell.is_fault for cell in cells),  # held-out ones too
+    }
+    for sides in (("held-out",), ("nominal",), ("held-out", "nominal")):
+        if all(there[side] for side in sides) and (lost := _lost(judged, sides)):
+            yield finding(
+                "failures-elsewhere",
+                f"if the {' and '.join(sides)} runs count too, rows of the attained tier fail: {names(lost)};"
+                " failures seem to stand among runs that the rows do not count",
+            )
+            return
 
 
-def _lost(judged: Judged, sides: str) -> list[str]:
+def _lost(judged: Judged, sides: Sequence[str]) -> list[str]:
     """Return the rows of the attained tier whose value fails if the runs of `sides` count under faults."""
     cells = tuple(
         structs.replace(
@@ -281,13 +284,10 @@ def _lost(judged: Judged, sides: str) -> list[str]:
         for cell in judged.view.summary.cells
     )
     moved = View(structs.replace(judged.view.summary, cells=cells), judged.view.manifest, judged.profile.tau)
-    attained = judged.tier(judged.profile.reading)
+    reading = judged.profile.reading
     lost: dict[str, str] = {}
-    for row in judged.rows:
-        kind = judged.kind(row)
-        if row.tier > attained or row.status is not Status.MET or CATALOGUE[row.metric.id].tau_of:
-            continue
-        if kind is None or isinstance(kind, AsItIs | Attested):
+    for row, kind in met_rows(judged, judged.tier(reading), reading):
+        if kind is None or CATALOGUE[row.metric.id].tau_of:
             continue
         if any(moved.sums(part.series, part.domain) is None for part in kind.parts(moved)):
             continue
@@ -326,16 +326,13 @@ def _repeats(judged: Judged) -> Iterator[Finding]:
 def _few_tasks(judged: Judged) -> Iterator[Finding]:
     """Name the rows that the table meets on so few tasks that flawless ones would not show it."""
     attained = judged.tier("table") if judged.profile.reading == "table" else 0
-    few = {
-        row.id: f"{row.id} ({reason})"
-        for row in judged.rows
-        if row.tier <= attained and (reason := judged.few(row))
-    }
+    highest = {row.id: row for row, _ in met_rows(judged, attained, "table")}
+    few = [f"{row.id} ({reason})" for row in highest.values() if (reason := judged.few(row))]
     if few:
         yield finding(
             "few-fault-runs",
-            f"the table reading meets {many(len(few), 'row')} on fewer tasks than flawless ones would take to"
-            f" show it: {names(list(few.values()))}",
+            f"the table reading meets {many(len(few), 'row')} on so few tasks that even flawless ones would"
+            f" not show it with the tier's confidence: {names(few)}",
         )
 
 

@@ -135,6 +135,7 @@ def import_(
     if str(source) == "-":
         raise UsageError("usage.option", "- is no log: an import reads a file or a folder")
     options = ImportOptions(
+        format=format_,
         agent=agent,
         agent_version=agent_version,
         mapping=mapping,
@@ -152,11 +153,11 @@ def import_(
         like=like,
     )
     if suggest_:
-        text = suggest(source, options, format_=format_)
+        text = suggest(source, options)
         emit_file(Suggested(mapping=text), text.encode(), out)
         return
     if dry_run:
-        records, faults = preview(source, options, format_=format_)
+        records, faults = preview(source, options)
         told = [*faults.grouped()]
         shown = [canonical.line(record).decode().rstrip() for record in records]
         emit(
@@ -164,7 +165,7 @@ def import_(
             [*shown, f"{faults.total:,} problems in all rows" if told else "all rows can be imported", *told],
         )
         return
-    accounts = run(source, out or Path("bundle"), options, progress(), format_=format_)
+    accounts = run(source, out or Path("bundle"), options, progress())
     emit(
         Import(bundles=[fill(ImportedBundle, account, bundle=account.out) for account in accounts]),
         (line for account in accounts for line in _imported(account, verbose=verbose)),

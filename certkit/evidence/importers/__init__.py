@@ -177,17 +177,14 @@ def _first_files(folder: Path) -> list[Path]:
     return sorted(paths)
 
 
-def run(
-    source: Path, out: Path, options: ImportOptions, progress: Progress, *, format_: str | None = None
-) -> list[ImportAccount]:
+def run(source: Path, out: Path, options: ImportOptions, progress: Progress) -> list[ImportAccount]:
     """Import `source` into a bundle at `out`, or, with `split_by`, into bundles below it.
 
-    `format_` is found by content where it is None. Raises `UsageError` where the format or an option cannot
-    be used or `out` is taken, `ImportFaultsError` with the faults where rows are refused, and `InputError`
-    where the source is wrong otherwise.
+    The format is found by content where the options name none. Raises `UsageError` where the format or an
+    option cannot be used or `out` is taken, `ImportFaultsError` with the faults where rows are refused, and
+    `InputError` where the source is wrong otherwise.
     """
-    options = replace(options, format=format_)
-    format_ = checked_format(source, options, format_)
+    format_ = checked_format(source, options)
     mapping, options = _mapping(source, options, format_, out)
     with files.building(out) as folder, Job(source, folder, options, progress, out) as job:
         return _run(job, out, format_, mapping)
@@ -218,29 +215,25 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAcco
     return accounts
 
 
-def suggest(source: Path, options: ImportOptions, *, format_: str | None = None) -> str:
+def suggest(source: Path, options: ImportOptions) -> str:
     """Return a commented mapping for a log, which `read_mapping` accepts. Raises as `run` does.
 
     A table that is not UTF-8 is read as Excel writes it in western Europe; the mapping says so.
     """
-    options = replace(options, format=format_)
-    format_ = checked_format(source, options, format_)
+    format_ = checked_format(source, options)
     try:
         with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
             suggestion = Suggestion(source, options, FORMATS[format_].importer(job))
     except InputError as error:
         if error.code != "json.encoding" or options.encoding is not None or format_ != "records":
             raise
-        return suggest(source, replace(options, encoding="cp1252"), format_=options.format)
+        return suggest(source, replace(options, encoding="cp1252"))
     return "\n".join(suggestion.text(format_)) + "\n"
 
 
-def preview(
-    source: Path, options: ImportOptions, *, format_: str | None = None
-) -> tuple[list[dict[str, Any]], Faults]:
+def preview(source: Path, options: ImportOptions) -> tuple[list[dict[str, Any]], Faults]:
     """Return the first `PREVIEWED` runs as the records that they would become, and the faults of all rows."""
-    options = replace(options, format=format_)
-    format_ = checked_format(source, options, format_)
+    format_ = checked_format(source, options)
     mapping, options = _mapping(source, options, format_)
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
         importer = FORMATS[format_].importer(job)
@@ -271,7 +264,7 @@ def _mapping(
         given = {"domain": options.domain, "condition": options.condition, "outcome": options.success}
         given = {name: value for name, value in given.items() if value is not None}
         if row and not {*REQUIRED} - {"run_id"} <= row.keys() | given.keys():
-            text = suggest(source, options, format_=format_)
+            text = suggest(source, options)
             return parse_mapping(text, "the suggested mapping"), options
     return Mapping(), options
 
@@ -289,8 +282,9 @@ def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str,
         yield {name: value for name, value in fields.items() if value is not None}
 
 
-def checked_format(source: Path, options: ImportOptions, format_: str | None) -> str:
-    """Return the format, found by content where it is None; raise `UsageError` where it cannot be used."""
+def checked_format(source: Path, options: ImportOptions) -> str:
+    """Return the format, found by content where none is named; raise `UsageError` where it cannot be used."""
+    format_ = options.format
     if format_ is not None and format_ not in FORMATS:
         known = ", ".join(FORMATS)
         raise UsageError("usage.option", f"format {format_!r} is not known", hint=f"choose one of {known}")

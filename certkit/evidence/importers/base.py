@@ -55,8 +55,8 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     succeeds if the task was done and the attack failed) or ``utility`` (the task was done).
     `traces` encloses the transcripts of the formats that have them.
     `tasks_independent`, `attempt` and `task_salt` go into the manifest: no salt is drawn here, so that
-    importing again gives the same bytes. `format` is the one that the user named, `like` the bundle whose
-    salt `task_salt` is; printed commands repeat both.
+    importing again gives the same bytes. `format` is the one that the user named, None where it is found by
+    content; `like` is the bundle whose salt `task_salt` is. Printed commands repeat both.
     """
 
     format: str | None = None

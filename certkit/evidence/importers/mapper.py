@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from certkit import canonical
 from certkit.errors import InputError, UsageError
+from certkit.evidence.bundle.manifest import UNVERSIONED
 from certkit.evidence.expressions import MISSING, ExpressionError, look_up, shell
 from certkit.evidence.importers.base import CHOICES
 from certkit.evidence.importers.mapping import (
@@ -27,6 +28,7 @@ from certkit.evidence.importers.mapping import (
     near,
     nearest,
     text_encoding,
+    zone,
 )
 from certkit.evidence.importers.records import agent_rank
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Outcome
@@ -60,10 +62,7 @@ class Mapper:
     def __init__(self, mapping: Mapping, options: ImportOptions, importer: Importer) -> None:
         self.mapping = mapping
         self._options, self._tabular, self._hints = options, importer.tabular, importer.hints
-        try:
-            self._values = Values(mapping, options.timezone, cells=importer.cells)
-        except ValueError as error:
-            raise UsageError("usage.option", f"--timezone: {error}") from None
+        self._values = Values(mapping, options.timezone, cells=importer.cells)
         self._paths: dict[tuple[str, ...], bool] = {}  # those the mapping names, and whether a row had them
         self._columns = {field: self._getter(text) for field, text in mapping.columns.items()}
         self._when = {
@@ -123,7 +122,8 @@ class Mapper:
             if fields.setdefault(field, value) is None:
                 fields[field] = value
             elif fields[field] != value:
-                expected, pointer = f"{value!r}, as --{field} says", f"/{visible(self._named(field))}"
+                pointer = f"/{visible(self.mapping.columns.get(field, field))}"
+                expected = f"{value!r}, as --{field} says"
                 hint = f"leave --{field} out, or say in a mapping what holds"
                 faults.append(run.place.fault(expected, repr(fields[field]), pointer=pointer, hint=hint))
                 self._contradicted[field] = None
@@ -206,10 +206,6 @@ class Mapper:
                     hint=hint,
                 )
         return faults
-
-    def _named(self, field: str) -> str:
-        """Return the column that fills a field."""
-        return self.mapping.columns.get(field, field)
 
     def _case(self, field: str) -> str:
         """Return where the expressions stand that decide a field."""
@@ -397,13 +393,18 @@ def _toml(text: Any) -> str:
 
 def check_mapping(mapping: Mapping, options: ImportOptions, name: str) -> None:
     """Raise `UsageError` where an option differs from what a mapping file, called `name`, decides."""
-    decided = {*mapping.columns, *mapping.when, *mapping.values, *mapping.constants}
-    decided |= (said := mapping.constants | mapping.read.model_dump(exclude_none=True)).keys()
-    for option in CHOICES:
+    said = mapping.constants | mapping.read.model_dump(exclude_none=True)
+    if (agent := mapping.agent) is not None:
+        said["agent"] = agent.name
+        if agent.version != UNVERSIONED:
+            said["agent_version"] = agent.version
+    decided = {*mapping.columns, *mapping.when, *mapping.values, *said}
+    for option in ("agent", "agent_version", *CHOICES):
         field = "outcome" if option == "success" else option
         if field in decided and getattr(options, option) not in {None, said.get(field)}:
-            hint = f"leave --{option} out, or change the mapping"
-            raise UsageError("usage.option", f"--{option}: {name} decides the {field} already", hint=hint)
+            flag = f"--{option.replace('_', '-')}"
+            hint = f"leave {flag} out, or change the mapping"
+            raise UsageError("usage.option", f"{flag}: {name} decides the {field} already", hint=hint)
 
 
 def check_options(options: ImportOptions, format_: str) -> None:
@@ -415,7 +416,8 @@ def check_options(options: ImportOptions, format_: str) -> None:
         if getattr(options, name) in {"NAME", "EXPRESSION"}:
             message = f"--{name.replace('_', '-')}: {getattr(options, name)} is a placeholder"
             raise UsageError("usage.option", message, hint="write your own in its place")
-    try:
-        text_encoding(options.encoding)
-    except ValueError as error:
-        raise UsageError("usage.option", f"--encoding: {error}") from None
+    for name, known in (("encoding", text_encoding), ("timezone", zone)):
+        try:
+            known(getattr(options, name))
+        except ValueError as error:
+            raise UsageError("usage.option", f"--{name}: {error}") from None

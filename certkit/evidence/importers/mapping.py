@@ -159,13 +159,12 @@ def text_encoding(name: str | None) -> str | None:
     return name
 
 
-def _is_time(text: str, form: str) -> bool:
-    """Tell whether a text is a time of this form."""
-    try:
-        datetime.strptime(text, form)  # noqa: DTZ007 - only its form is of interest
+def read_time(text: str, form: str | None) -> datetime | None:
+    """Return a text as a time of this form, of ISO 8601 without a form; None where it is none."""
+    try:  # the time may have no offset
+        return datetime.strptime(text, form) if form else datetime.fromisoformat(text)  # noqa: DTZ007
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def near(name: str, names: Collection[str]) -> str:
@@ -325,17 +324,14 @@ class Values:
     def _time(self, raw: Any) -> Any:
         if not isinstance(raw, str):
             return raw
-        try:
-            format_ = self._read.date
-            # The zone is added below.
-            time = datetime.strptime(raw, format_) if format_ else datetime.fromisoformat(raw)  # noqa: DTZ007
-        except ValueError:
-            expected = f"a time like {format_}" if format_ else "an RFC 3339 time with offset"
-            form = next((form for form in DATES if _is_time(raw, form)), "%d.%m.%Y %H:%M")
+        stated = self._read.date
+        if (time := read_time(raw, stated)) is None:
+            expected = f"a time like {stated}" if stated else "an RFC 3339 time with offset"
+            form = next((form for form in DATES if read_time(raw, form)), "%d.%m.%Y %H:%M")
             hint = f'state how times are written, for instance `date = "{form}"` under `[read]`'
-            raise CellError(expected, code="import.row" if format_ else "record.value", hint=hint) from None
+            raise CellError(expected, code="import.row" if stated else "record.value", hint=hint)
         if time.tzinfo is not None:
-            return time.isoformat() if self._read.date or " " in raw else raw
+            return time.isoformat() if stated or " " in raw else raw
         if self._zone is None:
             raise NaiveTimeError
         return time.replace(tzinfo=self._zone).isoformat()

@@ -34,7 +34,10 @@ AGENT_COLUMNS: Final = (
     *("agent", "agent_name", "bot", "bot_name", "model", "model_name", "model_id"),
     *("system", "system_name"),
 )
-"""Columns, or nested values, that name the agent; the first of them counts, the least nested of one name."""
+"""Columns, or nested values, that name the agent: the first of them counts, of one name the least nested.
+
+Of equally nested ones it is the first by the alphabet, in every row the same.
+"""
 
 MAX_AGENT_NAME: Final = 200
 """Characters of an agent's name; a longer text, such as a system prompt, names none."""
@@ -78,7 +81,7 @@ class Records(Importer):
         """Yield the rows."""
         for row, place in self.rows():
             names = [
-                (rank, len(path), value)
+                (rank, len(path), path, value)
                 for path, value in paths(row)
                 if (rank := agent_rank(path)) is not None
                 and isinstance(value, str)

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from contextlib import suppress
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
 from certkit import canonical
 from certkit.evidence.expressions import shell, spelled, success_test
-from certkit.evidence.importers.mapping import DATES
+from certkit.evidence.importers.mapping import DATES, read_time
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
 from certkit.evidence.importers.records import agent_rank, paths
 from certkit.evidence.reading.columns import KINDS
@@ -25,7 +23,7 @@ from certkit.evidence.records.record import FIELDS, REQUIRED, Outcome
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from certkit.evidence.importers.base import Importer, ImportOptions, Run
@@ -54,7 +52,7 @@ NAMES: Final = {
 }
 """Names that columns often have, besides the field's own; a longer name may hold one of them as a word."""
 
-# Words beside which a name means something else ("not OK", "max steps"), and those of no fault.
+# Words beside which a name means something else ("not OK", "max steps"), and those that deny a fault.
 _OTHERWISE, _NOMINAL = (
     frozenset(words.split())
     for words in (
@@ -74,20 +72,20 @@ _NONE: Final = frozenset(("", "-", "0", "0.0", "false", "falsch", "n", "n/a", "n
 
 _CANDIDATES: Final = 4
 
+_YES, _NO = (
+    frozenset(words.split()) for words in ("1 1.0 j ja true wahr y yes", "0 0.0 falsch false n nein no")
+)
+_TRUTH: Final = _YES | _NO
 WORDS: Final[dict[str, frozenset[str]]] = {
-    outcome: frozenset(word.replace("_", " ") for word in words.split())
-    for outcome, words in {
-        Outcome.SUCCESS: "1 1.0 bestanden c correct j ja ok pass passed resolved success true wahr y yes",
-        Outcome.FAILURE: "0 0.0 fail failed failure false falsch i incorrect n nein nicht_bestanden no"
-        " not_passed wrong",
-        Outcome.HARNESS_ERROR: "crash error timeout",
-    }.items()
+    Outcome.SUCCESS: _YES | {"bestanden", "c", "correct", "ok", "pass", "passed", "resolved", "success"},
+    Outcome.FAILURE: _NO
+    | {"fail", "failed", "failure", "i", "incorrect", "nicht bestanden", "not passed", "wrong"},
+    Outcome.HARNESS_ERROR: frozenset(("crash", "error", "timeout")),
 }
-_YES_NO: Final = WORDS[Outcome.SUCCESS] | WORDS[Outcome.FAILURE]
 _FAILING: Final = frozenset(
     ("fail", "failed", "failure", "failures", "error", "errors", "fehler", "fehlgeschlagen", "gescheitert")
 )
-"""Words of a column's name that turn the meaning of its yes and no round."""
+"""Words of a column's name beside which its yes may say that a run failed."""
 
 BLANK: Final = frozenset(("-", "n/a", "na", "nan", "none", "null", "?"))
 NEEDS: Final = (
@@ -153,6 +151,14 @@ class Column:
         """Return the values that are not blank."""
         return [value for value in self.values if value.casefold() not in BLANK]
 
+    def folded(self) -> set[str]:
+        """Return the values that are not blank, without the case of their letters."""
+        return {value.casefold() for value in self.plain()}
+
+    def numeric(self) -> bool:
+        """Tell whether all values that are not blank are numbers."""
+        return all(map(_is_number, self.plain()))
+
 
 class Suggestion:
     """Collects what the rows of a log hold, and writes a mapping of it."""
@@ -182,74 +188,66 @@ class Suggestion:
             self.equal += digest in self._seen
             self._seen.add(digest)
             for path, value in paths(run.row):
-                if path in self.columns or len(self.columns) < MAX_PATHS:
+                if agent_rank(path) is None and (path in self.columns or len(self.columns) < MAX_PATHS):
                     self.columns.setdefault(path, Column()).add(value)
         self.filled = self.filled - lacking | ({"outcome"} if self.options.success else set())
 
     def proposals(self) -> dict[str, tuple[str, ...]]:
         """Return record field → path of the column where name and values agree."""
         proposed: dict[str, tuple[str, ...]] = {}
-        wanted = [field for field in FIELDS if field not in self.filled]
-        several = [path for path, column in self.columns.items() if len(_forms(column)) > 1]
-        for field in wanted:
-            if fitting := self._fitting(field, _named, proposed, several):
-                proposed[field] = fitting[0]
-        for field in wanted:  # two columns that hold a word of a field leave the choice to the reader
-            if (
-                field not in proposed
-                and len(fitting := self._fitting(field, _worded, proposed, several)) == 1
-            ):
-                proposed[field] = fitting[0]
+        for named in (_named, _worded):
+            for field in FIELDS:
+                if field in self.filled | proposed.keys():
+                    continue
+                fitting = self._fitting(field, named, proposed)
+                # The reader chooses: the form of a date, of two outcomes, of two that hold a word of a field.
+                fitting = [path for path in fitting if len(_forms(self.columns[path])) < 2]  # noqa: PLR2004
+                if len(fitting) == 1 or (fitting and named is _named and field != "outcome"):
+                    proposed[field] = fitting[0]
         return proposed
 
     def _fitting(
-        self,
-        field: str,
-        named: Callable[[str, str], bool],
-        proposed: dict[str, tuple[str, ...]],
-        ambiguous: Sequence[tuple[str, ...]] = (),
+        self, field: str, named: Callable[[str, str], bool], proposed: dict[str, tuple[str, ...]]
     ) -> list[tuple[str, ...]]:
         """Return the paths not proposed yet whose name and values agree with a field."""
         return [
             path
             for path, column in self.columns.items()
-            if column.values and path not in {*proposed.values(), *ambiguous} and agent_rank(path) is None
-            if named(path[-1], field) and self._fits(field, column)
+            if column.values and path not in proposed.values()
+            if named(path[-1], field) and self._fits(field, path)
         ]
 
     def _candidates(self, field: str, proposed: dict[str, tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """Return the first columns whose values alone would fit a required field."""
+        """Return the column that is proposed for a field, else the first whose values alone would fit."""
+        if field in proposed:
+            return [proposed[field]]
         chosen = []
         for path in self._fitting(field, lambda *_: True, proposed):
-            column, numbers = self.columns[path], all(map(_is_number, self.columns[path].plain()))
-            texts = not (numbers or _forms(column))
+            column, dated = self.columns[path], bool(_forms(self.columns[path]))
             fits = {
-                "started_at": bool(_forms(column)),
-                "outcome": not (numbers or _words(path) & _FAILING),
-                "task_id": texts,
-                "domain": texts and not column.many and column.rows == self.rows,
-                "condition": any(_meant(value) == "nominal" for value in column.values)
-                and not {value.casefold() for value in column.plain()} <= _YES_NO,
+                "task_id": not dated,
+                "domain": not (dated or column.many) and column.rows == self.rows,
+                "condition": "nominal" in map(_meant, column.values) and not column.folded() <= _TRUTH,
             }
-            if fits.get(field, not numbers):
+            if not column.numeric() and fits.get(field, True):
                 chosen.append(path)
         return chosen[:_CANDIDATES]
 
-    def _fits(self, field: str, column: Column) -> bool:
-        values, kind = column.plain(), KINDS[field]
+    def _fits(self, field: str, path: tuple[str, ...]) -> bool:
+        column, kind = self.columns[path], KINDS[field]
+        values = column.folded()
         if field == "run_id":
             return column.rows == self.rows and max(column.values.values(), default=2) == 1
         if field == "outcome":
-            return _judges(column)
+            return _judges(column) and not (values & _TRUTH and _words(".".join(path)) & _FAILING)
         if kind == "ternary" or (field in ENUMERATIONS and field != "condition"):
             words = {word for synonyms in _synonyms(field).values() for word in synonyms}
-            folded = {value.casefold() for value in values}
-            return bool(values) and not column.many and folded <= words | set(ENUMERATIONS.get(field, ()))
+            return bool(values) and not column.many and values <= words | set(ENUMERATIONS.get(field, ()))
         if kind == "time":
             return bool(_forms(column))
         if kind == "string":
             return field != "task_id" or len(column.values) > 1 or self.rows == 1
-        return all(value.isdigit() if kind == "integer" else _is_number(value) for value in values)
+        return all(map(str.isdigit, values)) if kind == "integer" else column.numeric()
 
     def text(self, format_: str) -> Iterator[str]:
         """Yield the lines of the mapping."""
@@ -282,7 +280,7 @@ class Suggestion:
             yield "# A bundle of each: --split-by agent; of one: --agent NAME\n"
         yield "# Columns that fill nothing yet:"
         for path, column in self.columns.items():
-            if path not in proposed.values() and agent_rank(path) is None:
+            if path not in proposed.values():
                 yield f"#   {visible('.'.join(path))}: {column.told()}"
         yield "#\n# What criteria still need, as columns of these names or mapped to them:"
         for criterion, fields in NEEDS:
@@ -304,36 +302,35 @@ class Suggestion:
 
     def _values(self, field: str, column: Column) -> Iterator[str]:
         """Yield what the values of a column mean, where they are no words of the field itself."""
-        synonyms, blank = _synonyms(field).items(), Counter[str]()
-        if field == "outcome":
-            blank = Counter({text: n for text, n in column.values.items() if text.casefold() in BLANK})
-            blank[""] = column.blank
-        theirs = {
-            ours: [v for v in sorted(column.plain()) if v.casefold() in words] for ours, words in synonyms
-        }
-        unlike = {ours: [v for v in their if v != ours] for ours, their in theirs.items()}
-        known = {value for their in theirs.values() for value in their} | set(ENUMERATIONS.get(field, ()))
-        open_ = [value for value in column.plain() if field == "outcome" and value not in known]
-        if any(unlike.values()) or blank.total() or open_:
-            yield f"[values.{field}]"
-            yield from (f"{ours} = {_quoted(their)}" for ours, their in unlike.items() if their)
-            for text, count in (+blank).items():
+        lines, synonyms = [], _synonyms(field)
+        known = {*ENUMERATIONS.get(field, ()), *synonyms}
+        for ours, words in synonyms.items():
+            if theirs := [v for v in sorted(column.plain()) if v.casefold() in words and v not in known]:
+                lines.append(f"{ours} = {_quoted(theirs)}")
+                known.update(theirs)
+        for text, count in [*column.values.items(), ("", column.blank)] if field == "outcome" else ():
+            if count and (not text or text.casefold() in BLANK):
                 when = f"if the test rig failed in these {count:,} runs: they count as not succeeded"
-                yield f'# {_quoted(text)} = "harness_error"  # {when}; else "success", "failure", or no row'
-            for text in open_:
-                yield f'# {_quoted(text)} = "SUCCESS OR FAILURE"  # in {column.values[text]:,} of the rows'
-            yield ""
+                means = f'"harness_error"  # {when}; else "success", "failure", or no row'
+                lines.append(f"# {_quoted(text)} = {means}")
+            elif count and text not in known:
+                lines.append(f'# {_quoted(text)} = "SUCCESS OR FAILURE"  # in {count:,} of the rows')
+        if lines:
+            yield from (f"[values.{field}]", *lines, "")
 
     def _outcome(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         yield "# What is a success must be decided, for instance so:"
         hint = self.hints.get("outcome")
         tests = {hint: self.hints.get("several", "")} if hint else {}
         for path, column in () if hint else self.columns.items():
-            numbers = column.values and all(map(_is_number, column.plain()))
-            if numbers and _words(path) & {"outcome", *NAMES["outcome"]}:
-                tests[success_test(spelled(path), ">= 0.5")] = f"  ({column.told()})"
-            elif _words(path) & _FAILING and (fine := _denied(column)):
-                tests[success_test(spelled(path), f"in {fine}")] = f"  ({column.told()})"
+            words = _words(".".join(path))
+            if words & _FAILING:
+                test = f"in {fine}" if (fine := _denied(column)) else ""
+            else:
+                numbers = column.values and column.numeric()
+                test = ">= 0.5" if numbers and words & {"outcome", *NAMES["outcome"]} else ""
+            if test:
+                tests[success_test(spelled(path), test)] = f"  ({column.told()})"
         told = tests or {"COLUMN >= 0.5": "  (no column has the name and the values of an outcome)"}
         yield from (f"#   --success {shell(test)}{more}" for test, more in told.items())
         for test in [*tests][:1]:
@@ -346,8 +343,7 @@ class Suggestion:
     def _condition(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         """Yield what each value of the column means, as a comment where it is only a candidate."""
         lead = "" if "condition" in proposed else "# "
-        fitting = [proposed["condition"]] if not lead else self._candidates("condition", proposed)
-        if not fitting:
+        if not (fitting := self._candidates("condition", proposed)):
             yield _CONDITION
             return
         column, name = self.columns[fitting[0]], fitting[0][-1].casefold()
@@ -365,9 +361,7 @@ class Suggestion:
         texts = [value for column in self.columns.values() for value in column.values]
         mapped = [self.columns[path] for field, path in proposed.items() if field != "condition"]
         blank = sorted({value for column in mapped for value in column.values if value.casefold() in BLANK})
-        begun = (
-            [proposed["started_at"]] if "started_at" in proposed else self._candidates("started_at", proposed)
-        )
+        begun = self._candidates("started_at", proposed)
         forms = _forms(self.columns[begun[0]]) if begun and "started_at" not in self.filled else {}
         yield "[read]"
         if self.options.encoding is not None:
@@ -393,22 +387,25 @@ def _named(column: str, field: str) -> bool:
 
 def _worded(column: str, field: str) -> bool:
     """Tell whether the words of a column's name hold a name of this field, and of no other."""
-    words = set(re.findall(r"[^\W_]+", column.casefold()))
+    words = _words(column)
     holding = {held for held, names in NAMES.items() if held != "run_id" and words & set(names)}
     return holding == {field} and not words & _OTHERWISE
 
 
 def _meant(value: str) -> str | None:
-    """Return the only condition that a text may mean, None where there is none or several."""
-    text = value.casefold()
-    flat = re.sub(r"[\W_]+", "", text)
+    """Return the only condition that a text may mean, None where there is none or several.
+
+    A word that denies a fault means nominal only alone or beside a word for faults: not in "no response".
+    """
+    if (words := _words(value)) & _NOMINAL:
+        return "nominal" if words <= _NOMINAL.union(NAMES["condition"]) else None
+    flat = re.sub(r"[\W_]+", "", value.casefold())
     meant = [condition for condition, parts in _FAULTS.items() if any(part in flat for part in parts)]
-    meant += ["nominal"] if _NOMINAL & set(re.findall(r"\w+", text)) else []
     return meant[0] if len(meant) == 1 else None
 
 
-def _words(path: tuple[str, ...]) -> set[str]:
-    return set(re.split(r"[\W_]+", ".".join(path).casefold()))
+def _words(name: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", name.casefold()))
 
 
 def _judges(column: Column) -> bool:
@@ -417,17 +414,14 @@ def _judges(column: Column) -> bool:
     known = [value for value in column.plain() if value.casefold() in words]
     unknown = [value for value in column.plain() if value not in known]
     most = 2 * sum(column.values[value] for value in known) > column.rows
-    decides = any(value.casefold() in _YES_NO | set(Outcome) for value in known)
+    decides = any(value.casefold() not in WORDS[Outcome.HARNESS_ERROR] for value in known)
     return decides and most and not column.many and not any(map(_is_number, unknown))
 
 
 def _denied(column: Column) -> str:
     """Return the values of a column of yes and no that say no, as an expression has them; "" of another."""
-    folded = {value.casefold() for value in column.plain()}
-    fine = [value for value in column.plain() if value.casefold() in WORDS[Outcome.FAILURE]]
-    if not fine or column.many or not folded <= _YES_NO:
-        return ""
-    return f"[{', '.join(value if value in column.literal else repr(value) for value in fine)}]"
+    fine = [v if v in column.literal else repr(v) for v in column.plain() if v.casefold() in _NO]
+    return f"[{', '.join(fine)}]" if fine and not column.many and column.folded() <= _TRUTH else ""
 
 
 def _synonyms(field: str) -> dict[str, frozenset[str]]:
@@ -441,10 +435,11 @@ def _forms(column: Column) -> dict[str, bool]:
     """Return how the values can be read as times, "" for ISO 8601, and whether a time lacks an offset."""
     forms, values = {}, column.plain()
     for form in ("", *DATES) if values else ():
-        with suppress(ValueError):  # the times may have no offset
-            times = [datetime.strptime(v, form) if form else datetime.fromisoformat(v) for v in values]  # noqa: DTZ007
-            forms[form] = any(time.tzinfo is None for time in times)
-    return {"": forms[""]} if "" in forms else forms
+        if all(read_time(value, form) for value in values):
+            forms[form] = any((time := read_time(value, form)) and time.tzinfo is None for value in values)
+            if not form:
+                break
+    return forms
 
 
 def _is_number(value: str) -> bool:

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 HONEST = honest()
 NOMINAL = [run for run in HONEST if run["condition"] == "nominal"]
+FAULTY = [
+    run
+    for run in HONEST
+    if run["condition"] != "nominal" and (run["outcome"] == "success" or run["sequence"] < 250)
+]
+"""Runs under faults that are consistent without the nominal ones too."""
 UNSCORED = ("confidence", "safety_risk", "memory_similarity", "traceability")
 
 
@@ -200,6 +206,14 @@ TRICKS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
             ),
             *(run | {"sequence": 25 * len(NOMINAL) + run["sequence"]} for run in HONEST),
             *(held_out(f"h{i}") for i in range(600)),
+        ],
+        {},
+    ),
+    "failures that are held out without a fault, where no nominal run counts": (
+        "failures-elsewhere",
+        lambda: [
+            *(run | {"sequence": i} for i, run in enumerate(FAULTY)),
+            *(held_out(f"h{i}", condition="nominal") for i in range(400)),
         ],
         {},
     ),

@@ -22,7 +22,9 @@ C = DATA / "hb-eval" / "methodology_c.json"
 
 
 def campaign(source: Path, out: Path, **options: Any) -> dict[str, Any]:
-    accounts = run(source, out, ImportOptions(**({"split_by": "agent"} | options)), SILENT, format_="hb-eval")
+    accounts = run(
+        source, out, ImportOptions(**({"format": "hb-eval", "split_by": "agent"} | options)), SILENT
+    )
     assert {account.out.parent for account in accounts} == {out}
     return {account.agent.name: account for account in accounts}
 

@@ -26,7 +26,7 @@ JSONL = DATA / "records" / "runs.jsonl"
 
 def refused(path: Path, out: Path, format_: str = "records") -> CertkitError:
     with pytest.raises(CertkitError) as caught:
-        run(path, out, ImportOptions(agent="mine"), SILENT, format_=format_)
+        run(path, out, ImportOptions(format=format_, agent="mine"), SILENT)
     assert not out.exists()
     assert not list(out.parent.glob(f".{out.name}*"))
     return caught.value
@@ -97,7 +97,7 @@ def test_what_is_no_log_gets_a_hint_that_fits(tmp_path: Path, name: str, hint: s
         with zipfile.ZipFile(path, "w") as file:
             file.writestr("META-INF/manifest.xml" if name == "sheet.ods" else "[Content_Types].xml", "<x/>")
     with pytest.raises(CertkitError) as caught:
-        run(path, tmp_path / "out", ImportOptions(agent="mine"), SILENT, format_=format_)
+        run(path, tmp_path / "out", ImportOptions(format=format_, agent="mine"), SILENT)
     assert (caught.value.code, hint in str(caught.value.hint)) == ("import.source", True)
     assert "certkit import inspect" not in str(caught.value.hint)
 

@@ -219,19 +219,19 @@ def test_an_option_that_contradicts_the_rows_is_refused_and_fills_what_is_blank(
         ("success", "Punkte >= 0.5"),
         ("timezone", "UTC"),
         ("encoding", "utf-8"),
+        ("agent", "a"),
     ],
 )
 def test_an_option_beside_a_mapping_that_decides_the_same_is_refused(
     tmp_path: Path, option: str, value: str
 ) -> None:
     (tmp_path / "runs.csv").write_text(MESSY)
-    (tmp_path / "map.toml").write_text(MAPPING + 'encoding = "cp1252"\n')
+    (tmp_path / "map.toml").write_text(MAPPING + 'encoding = "cp1252"\n[agent]\nname = "b"\n')
     with pytest.raises(CertkitError, match=f"--{option}: map.toml decides") as caught:
         imported(
             None,
             tmp_path / "runs.csv",
             tmp_path / "out",
-            agent="a",
             mapping=tmp_path / "map.toml",
             **{option: value},
         )
@@ -680,6 +680,18 @@ ROWS = enumerate(("true", "false", "true"))
             ("#   --success \"Failed in ['no']\"  (2 distinct: yes (1), no (1))",),
         ),
         ("Task,Fault injected\nt,0\nu,1\nv,-\n", ('# "0" = "nominal"', '# "-" = "nominal"')),
+        (
+            "Task,Condition\nt,no_attack\nu,no response\nv,kein Fehler\n",
+            ('"no_attack" = "nominal"', '# "no response" = "tool_failure"', '"kein Fehler" = "nominal"'),
+        ),
+        (
+            "Task,Failure result\nt,yes\nu,no\n",
+            ("# What is a success must be decided", "#   --success '`Failure result` in [\"no\"]'"),
+        ),
+        ("Task,Failed result\nt,yes\n", ("# What is a success must be decided",)),
+        ("Task,error_status\nt,1\nu,0\n", ("#   --success \"error_status in ['0']\"",)),
+        ("Task,Status,Passed\nt,ok,yes\nu,ok,no\n", ('# outcome = "Status"', '# outcome = "Passed"')),
+        ("Task,Pass/Fail\nt,pass\nu,fail\n", ('outcome = "Pass/Fail"', 'success = ["pass"]')),
         ("Task,Condition\nt,clean\nu,injected\n", ('"clean" = "nominal"', '# "injected" = "tool_failure"')),
         ("Task,Success\nt,yes\nu,maybe\nv,TRUE\n", ('success = ["TRUE", "yes"]', '# "maybe" = "SUCCESS OR')),
         ("Task;Erfolg\nt;WAHR\nu;FALSCH\nSumme;50%\n", ('success = ["WAHR"]', 'failure = ["FALSCH"]')),

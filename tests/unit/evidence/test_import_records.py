@@ -406,6 +406,12 @@ def test_agents_that_stand_in_the_rows_are_not_pooled(
     assert '"meta.agent.name"' not in text
 
 
+def test_of_equally_nested_names_of_agents_the_same_counts_in_every_row(tmp_path: Path) -> None:
+    rows = ({"b": {"model": "y"}, "a": {"model": "x"}}, {"a": {"model": "z"}, "b": {"model": "y"}})
+    (tmp_path / "runs.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
+    assert "The log holds 2 agents: x, z." in suggest(tmp_path / "runs.jsonl", ImportOptions())
+
+
 def test_rows_that_name_no_agent_beside_rows_that_do_are_told(tmp_path: Path) -> None:
     source = tmp_path / "runs.csv"
     source.write_text("task_id,agent,domain,condition,outcome\nt,,d,nominal,success\nu,a,d,nominal,success\n")
@@ -423,4 +429,4 @@ def test_a_printed_command_repeats_the_format_that_the_user_named(tmp_path: Path
             imported(named, source, tmp_path / "out", like=tmp_path / "first")
         assert f"certkit import {told} --domain NAME" in str(caught.value.hint)
         assert f"--like {tmp_path / 'first'} -o" in str(caught.value.hint)
-        assert f"certkit import {told} -o BUNDLE" in suggest(source, ImportOptions(), format_=named)
+        assert f"certkit import {told} -o BUNDLE" in suggest(source, ImportOptions(format=named))

@@ -228,8 +228,8 @@ def nominal(successes: int, operator: str = ">") -> Callable[[dict[str, Any]], N
         (attacked(0, 16), "no-attack-landed", "serious"),
         (attacked(0, 0), "no-attack-landed", None),
         (nominal(2), "failures-elsewhere", "serious"),
-        (nominal(3), "failures-elsewhere", None),
         (nominal(2, ">="), "failures-elsewhere", None),
+        (nominal(3), "failures-elsewhere", None),
         (nominal(1, ">="), "failures-elsewhere", "serious"),
     ],
 )
