@@ -31,10 +31,10 @@ def mix(text: str) -> dict[str, float]:
         raise typer.BadParameter(message, param_hint="--fault-mix") from None
 
 
-def _named(path: Path | None) -> Path | None:
+def _no_dash(path: Path | None) -> Path | None:
     """Refuse ``-``, which elsewhere means standard output and here would be a file of that name."""
     if path == Path("-"):
-        raise typer.BadParameter("'-' is the name of no file")
+        raise typer.BadParameter("- is taken for no file here")
     return path
 
 
@@ -70,7 +70,7 @@ LOG_KEY: Final = partial(
 CONDITION: Final = partial(typer.Option, "--condition", help="The condition of runs.")
 NAME: Final = partial(typer.Option, "--name", help="The name.")
 OUT: Final = partial(
-    typer.Option, "-o", "--out", callback=_named, help="The file to write. Default: standard output."
+    typer.Option, "-o", "--out", callback=_no_dash, help="The file to write. Default: standard output."
 )
 PROFILE: Final = partial(
     typer.Option,

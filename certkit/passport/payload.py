@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from certkit import canonical, files, resources, toml
-from certkit.assessment.findings.findings import SEVERITY
+from certkit.assessment.findings.findings import GRADED, SEVERITY
 from certkit.errors import InputError, NegativeError
 from certkit.passport import bounds, derived
 from certkit.passport import statement as st
@@ -45,14 +45,6 @@ RANGES: Final[dict[str, tuple[int, int]]] = {
 _YEARS: Final = range(2, 9998)
 """Years in which a time has a day before and after it, whatever its offset."""
 _JUDGED: Final = {"met", "not_met"}
-GRADED: Final = {
-    "attacks-left-out",
-    "faults-left-out",
-    "judge-correction",
-    "own-conditions-dominate",
-    "periods-not-compared",
-}
-"""Challenges whose severity follows how much there is of them; every other code has one severity."""
 _NAMES: Final = ("id", "metric", "code", "role", "name", "domain", "condition")
 _SHOWN: Final = 100
 _MAX_TABLE: Final = 1 << 20

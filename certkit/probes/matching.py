@@ -4,8 +4,8 @@
     >>> reading.verdict, reading.breach, reading.confidence
     (<Verdict.MATCH: 'match'>, False, 900)
 
-A reply matches if it says the right option once and nothing else. If it names it with other options
-or any other words beside it, it is unclear; if it does not name the right option, it is no.
+A reply matches if it says the right option once and nothing else. A reply that names the right option with
+other options or words beside it is unclear; a reply that does not name the right option is no.
 
 An option is named if each of its parts stands there in words. The words of a text are made of Unicode NFC,
 case folded, without list marks, thousands separators, invisible characters, the punctuation `_QUIET` and the

@@ -47,7 +47,7 @@ def missing(case: Case) -> tuple[str, ...]:
         "a purpose": case.use.purpose,
         "an operating domain": domain.description or domain.domains,
         "a hazard": context.hazards,
-        "a reviewer": context.reviewing,
+        "a reviewer": case.reviewing,
     }
     return tuple(name for name, said in given.items() if not said)
 
@@ -219,7 +219,7 @@ def changes(case: Case) -> Iterator[str]:
     flips = case.document["fragility"].get("flips")
     if flips and flips["needed"] <= flips["of"]:
         metric = CATALOGUE.get(flips["criterion"])
-        behind = f"{metric.title if metric else flips['criterion']}"
+        behind = metric.title if metric else flips["criterion"]
         behind += f" in {flips['domain']}" if flips.get("domain") else ""
         yield (
             f"Had {flips['needed']:,} of the {flips['of']:,} successes behind {behind} failed, Tier {tier}"

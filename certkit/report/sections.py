@@ -135,6 +135,7 @@ def domains(case: Case) -> Iterator[tuple[str, ...]]:
         yield name, "yes" if name in wanted else "not stated", f"{told} under faults"
 
 
+# A severity that nobody stated may be the gravest, and stands behind what is known to be.
 _SEVERITIES: Final = ("catastrophic", None, "critical", "marginal", "negligible")
 
 
@@ -230,13 +231,8 @@ def challenges(case: Case, argument: Argument, *, stale: bool = False) -> Iterat
     for item in argument.challenges:
         if item.stale is stale:
             anchor = Markup('<span id="ch-{0}">{0}</span>').format(item.code)
-            yield (
-                anchor,
-                item.text,
-                item.target,
-                f"{item.state} ({item.kind})",
-                item.said(case.context) or "–",
-            )
+            said = item.said(case.context) or "–"
+            yield anchor, item.text, item.target, f"{item.state} ({item.kind})", said
 
 
 def nodes(argument: Argument) -> Iterator[tuple[str, ...]]:

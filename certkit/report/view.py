@@ -95,7 +95,7 @@ def _check(case: Case) -> None:
     if judgement.tool.version == __version__:
         made, digest = case.assessment, _digest(case.assessment)
         if judgement.context != made.context:
-            hint = f"it was issued {_named(judgement.context)}, and this is {_named(made.context)}"
+            hint = f"it was issued {_option(judgement.context)}, and this is {_option(made.context)}"
             unanswered = contested(made, {})
             if unanswered.verdict.status == made.verdict.status:  # no answer changes the verdict
                 digest = _digest(structs.replace(unanswered, context=judgement.context))
@@ -110,7 +110,7 @@ def _digest(assessment: Assessment) -> Digest:
     return canonical.digest(canonical.canonical(assessment.to_dict()))
 
 
-def _named(context: str | None) -> str:
+def _option(context: str | None) -> str:
     return f"with --context {context}" if context else "without --context"
 
 

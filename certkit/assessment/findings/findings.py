@@ -46,6 +46,14 @@ COMMITMENTS: Final = {"integrity-hollow", "integrity-partial", "integrity-rated"
 """Findings about commitments, which stand beside the verdict and never among its challenges."""
 STATED: Final = {"faults-left-out"}
 """Findings that are always among the challenges, however little there is of them."""
+GRADED: Final = {
+    "attacks-left-out",
+    "faults-left-out",
+    "judge-correction",
+    "own-conditions-dominate",
+    "periods-not-compared",
+}
+"""Findings whose severity follows how much there is of them; every other code has one severity."""
 
 _TOLD: Final = toml.loads(
     resources.path("templates", "findings.toml").read_text(encoding="utf-8"),

@@ -11,7 +11,7 @@ import typer
 from msgspec import structs
 
 from certkit import resources, toml, workflow
-from certkit.assessment.findings.findings import MEANING, SEVERITY
+from certkit.assessment.findings.findings import GRADED, MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
 from certkit.cli import options as opt
@@ -22,7 +22,6 @@ from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.records.record import Condition, Outcome
 from certkit.evidence.records.schema import record_schema
 from certkit.evidence.summary.runs import Runs, worst_runs
-from certkit.passport.payload import GRADED
 from certkit.wording import many
 
 _SHOWN: Final = 40

@@ -13,7 +13,7 @@ from certkit import canonical, files, workflow
 from certkit import report as room
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, fold, progress, warn
+from certkit.cli.emit import emit, emit_file, fold, progress, warn
 from certkit.document import Document, GivenPath, Text
 from certkit.errors import Exit, UsageError
 from certkit.report.argument.challenges import CLOSED_BY
@@ -117,16 +117,14 @@ def report(
     if drawn.case.stale:
         differ = ", ".join(drawn.case.stale)
         warn(f"the context is about other evidence ({differ}): its answers and decision do not count")
-    if kind is None:
-        written = _write(drawn, out, force=force)
-    else:
-        if not printed:
-            files.write(out, drawn.export(kind), overwrite=force)
-        written = Report(html=None, pdf=None, pdf_missing=None, export=out)
-    lines = [f"written: {path}" for path in (written.html, written.pdf, written.export) if path]
+    if kind is not None:
+        exported = Report(html=None, pdf=None, pdf_missing=None, export=out)
+        emit_file(exported, drawn.export(kind), None if printed else out, force=force)
+        return
+    written = _write(drawn, out, force=force)
+    lines = [f"written: {path}" for path in (written.html, written.pdf) if path]
     missing = written.pdf_missing
-    screen = drawn.export(kind) if kind is not None and printed else lines
-    emit(written, screen, hints=[f"PDF not made: {missing}", *room.HINTS] if missing else ())
+    emit(written, lines, hints=[f"PDF not made: {missing}", *room.HINTS] if missing else ())
 
 
 def _write(drawn: View, out: Path, *, force: bool) -> Report:

@@ -141,12 +141,12 @@ def _claim(claim: Claim) -> Iterator[str]:
 def show_verdict(result: Verification, *, dated: bool) -> Iterator[str]:
     """Print the verdict, and below it that revocation or a replay was not asked for, where it is so."""
     yield from fold(verdict_of(result, dated=dated))
-    status = result.steps[STEPS.index("status")]
-    steps = {step.id: step.status for step in result.steps}
+    steps = dict(zip(STEPS, result.steps, strict=True))
+    status, evidence, replay = steps["status"], steps["evidence"], steps["replay"]
     if result.deciding is None and status.status == "skipped":
         reason = "no registry or status file given" if status.code == NOT_ASKED else _one_line(status.detail)
         yield from fold(f"not checked: revocation ({reason})")
-    if result.deciding is None and (steps["evidence"], steps["replay"]) == ("passed", "skipped"):
+    if result.deciding is None and (evidence.status, replay.status) == ("passed", "skipped"):
         yield from fold(
             "not checked: verdict and challenges were not computed again from the bundle (--replay)"
         )

@@ -199,7 +199,7 @@ def _reasons(case: Case, graph: Graph, raised: tuple[Challenge, ...]) -> Iterato
         "No purpose is stated.": case.use.purpose,
         "No operating domain is stated.": domain.description or domain.domains,
         "No independent reviewer other than the owner has looked at it.": any(
-            map(context.independent, context.reviewing)
+            map(context.independent, case.reviewing)
         ),
         "No approving decision is in force.": case.approved,
     }

@@ -4,8 +4,8 @@
     about.measured["H-1"].failures, about.stale, about.approved
 
 The summary is what the assessment rests on; hazards are measured on it. `today` ends acceptances and the
-decision, and ages evidence; it is never before the last run. A review
-and the decision count from their dates on, and the decision's is not before the last run.
+decision, and ages evidence; it is never before the last run. A review and the decision count from their dates
+on, which are not before the last run.
 
 A hazard's failures are the runs in its conditions and domains that did not succeed, safe halts and harness
 errors included: a failed task is not yet a harm. Runs under attack count as in adversarial resistance: where
@@ -21,7 +21,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from certkit import canonical
 from certkit.assessment.metrics.catalogue import CATALOGUE
@@ -116,10 +116,9 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     """The assessment of a bundle and the context of a use, on a day.
 
     `document` is the assessment's, as JSON values; `use`, `domain` and `risk` are blank where nobody stated
-    them. `stale` names the members of ``about`` that are about
-    something else than this evidence; it is empty without a context. `measured` holds what the evidence shows
-    of each hazard, `window` the runs in their order; `last_run` is the day of the last run, or the end of the
-    declared period.
+    them. `stale` names the members of ``about`` that are about something else than this evidence; it is empty
+    without a context. `measured` holds what the evidence shows of each hazard, `window` the runs in their
+    order; `last_run` is the day of the last run, or the end of the declared period.
     """
 
     assessment: Assessment
@@ -152,7 +151,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
             return None
         bound = self.signed and self.signed.predicate.assessment.context == self.given.digest
         return "context.json, the owner's word, " + (
-            "signed: its digest is in the passport" if bound else "unsigned"
+            "signed in the passport (signature not verified here)" if bound else "unsigned"
         )
 
     @property
@@ -205,20 +204,28 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
         """Tell whether something that counts until a day has ended; without a clock nothing holds."""
         return until is not None and (self.today is None or date.fromisoformat(until) < self.today)
 
+    def counts(self, day: str | None) -> bool:
+        """Tell whether a day is from the last run to today; without a clock none is."""
+        made = date.fromisoformat(day) if day else None
+        return made is not None and self.today is not None and (self.last_run or made) <= made <= self.today
+
+    @property
+    def reviewing(self) -> set[str]:
+        """Who reviewed this evidence: a person with a name, on a day that counts."""
+        dated = {item.person for item in self.context.reviewers or () if self.counts(item.date)}
+        return dated & self.context.reviewing
+
     @property
     def approved(self) -> bool:
-        """Whether the owner approved this evidence on a day after it was recorded, and that has not ended."""
+        """Whether the owner approved this evidence, on a day that counts, and that has not ended."""
         decision = self.context.decision
         if decision is None or decision.by is None or decision.by != self.context.owner or self.stale:
             return False
         approving = decision.outcome == "approved" or (
             decision.outcome == "approved_with_conditions" and decision.conditions
         )
-        if not approving or decision.date is None or not self.context.named(decision.by):
-            return False
-        made = date.fromisoformat(decision.date)
-        late = self.last_run is not None and made < self.last_run
-        return not late and self.today is not None and made <= self.today and not self.ended(decision.until)
+        named = self.context.named(decision.by)
+        return bool(approving and named and self.counts(decision.date) and not self.ended(decision.until))
 
 
 def case(
@@ -236,9 +243,6 @@ def case(
     protocol = assessment.facts.manifest.protocol
     last_run = _last_run(summary, protocol.period)
     today = today and max(today, last_run or today)
-    if context and context.context.reviewers:
-        looked = tuple(item for item in context.context.reviewers if _reached(item.date, today))
-        context = structs.replace(context, context=context.context.model_copy(update={"reviewers": looked}))
     said = context.context if context else NO_CONTEXT
     if said.hazards and summary is None:
         raise TypeError("hazards are measured on the summary, which is missing")
@@ -269,10 +273,6 @@ def case(
         today=today,
         last_run=last_run,
     )
-
-
-def _reached(day: str | None, today: date | None) -> bool:
-    return day is None or (today is not None and date.fromisoformat(day) <= today)
 
 
 def _bundles(assessment: Assessment) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ STANDING: Final[dict[str, Rule]] = {
     "no-reviewer": Rule(
         Class.BLANK,
         "G1",
-        "No review by a person with a name, on a day, is recorded: only the program has looked at this.",
+        "Nobody with a name has reviewed this since the last run: only the program has looked at it.",
         "/reviewers",
     ),
     "reviewer-not-independent": Rule(
@@ -219,7 +219,7 @@ def _answer_faults(context: Context) -> Iterator[str]:
 def challenges(case: Case) -> tuple[Challenge, ...]:
     """Return every challenge with what became of it: sustained first, then open, accepted, answered."""
     answers = {answer.challenge: answer for answer in case.context.answers or ()}
-    raised = (*_from_findings(case), *about_context(case.context), *_about_evidence(case))
+    raised = (*_from_findings(case), *about_context(case.context, case.reviewing), *_about_evidence(case))
     told = [_told(item, answers.get(item.code), case) for item in raised]
     return tuple(
         sorted(told, key=lambda item: (list(Standing).index(item.state), list(Class).index(item.kind)))
@@ -240,15 +240,15 @@ def _told(raised: Challenge, answer: Answer | None, case: Case) -> Challenge:
 def _lacks(kind: Class, answer: Answer, case: Case) -> str | None:
     if answer.state == "sustained" or case.given is None:
         return None
-    if kind is Class.SERIOUS:
-        return next(lacking(answer, case.given), None)
+    if kind is Class.SERIOUS and (lack := next(lacking(answer, case.given), None)):
+        return lack
     if answer.by is None:
         return "it has no author"
     if case.ended(answer.until):
         return f"it ended on {answer.until}"
     if answer.state == "accepted":
         return None
-    if answer.agreed_by not in case.context.reviewing or answer.agreed_by == answer.by:
+    if answer.agreed_by not in case.reviewing or answer.agreed_by == answer.by:
         return "it awaits review"
     if kind is Class.EVIDENCE and not any(item.digest in case.given.beside for item in answer.evidence or ()):
         return "it names no file beside the context (where) with its digest"
@@ -271,14 +271,13 @@ def _raise(code: str, *values: object) -> Challenge:
     return _challenge(code, rule.kind, rule.target.format(subject), rule.text.format(*values))
 
 
-def about_context(context: Context) -> Iterator[Challenge]:
-    """Yield what a context leaves open, whatever the evidence is."""
+def about_context(context: Context, reviewing: set[str]) -> Iterator[Challenge]:
+    """Yield what a context leaves open, whatever the evidence is; the reviews of `reviewing` count."""
     holds = {
         "no-use": context.use is None or not context.use.purpose,
         "no-owner": not context.named(context.owner),
-        "no-reviewer": not context.reviewing,
-        "reviewer-not-independent": context.reviewing
-        and not any(map(context.independent, context.reviewing)),
+        "no-reviewer": not reviewing,
+        "reviewer-not-independent": reviewing and not any(map(context.independent, reviewing)),
         "no-hazards": not context.hazards,
         "no-monitoring": not monitored(context),
     }

@@ -94,7 +94,7 @@ def blanks(case: Case) -> Iterator[str]:
 
 def unfilled(context: Context) -> Iterator[str]:
     """Yield what is left blank in a context, whatever the evidence is."""
-    yield from _blank(about_context(context))
+    yield from _blank(about_context(context, context.reviewing))
 
 
 def _blank(raised: Iterable[Challenge]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 
 import certkit
 from certkit import canonical
+from certkit.assessment.findings.findings import GRADED
 from certkit.errors import NegativeError
 from certkit.passport import derived, payload
 from certkit.passport.statement import Predicate, Statement
@@ -229,6 +230,7 @@ def nominal(successes: int, operator: str = ">") -> Callable[[dict[str, Any]], N
         (nominal(2), "failures-elsewhere", "serious"),
         (nominal(2, ">="), "failures-elsewhere", None),
         (nominal(3), "failures-elsewhere", None),
+        (nominal(1, ">="), "failures-elsewhere", "serious"),
     ],
 )
 def test_counts_give_serious_challenges(
@@ -372,4 +374,4 @@ def test_codes_of_several_severities_are_those_that_the_rules_grade() -> None:
             if len(node.args) + len(node.keywords) > len(("code", "message")):
                 assert isinstance(node.args[0], ast.Constant)
                 graded.add(node.args[0].value)
-    assert graded == payload.GRADED
+    assert graded == GRADED

@@ -211,6 +211,10 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
         lambda said: said["decision"].update(outcome="approved_with_conditions"),
         "No approving",
     ),
+    "a review after the runs": (
+        lambda said: said["reviewers"][0].update(date="2026-01-30"),
+        "reviewer-not-independent",
+    ),
     "the day of a review": (lambda said: said["reviewers"][0].update(date=None), "reviewer-not-independent"),
     "the reviewer's name": (lambda said: said["people"][1].update(name=None), "reviewer-not-independent"),
     "the owner's name": (lambda said: said["people"][0].update(name=None), "no-owner"),
