@@ -96,9 +96,7 @@ class _Reader:
         sound = self._faults.total == before
         questions = {key for key, _, _ in asked(tasks)} if sound else None
         run = None
-        if not self._data.keys().isdisjoint(
-            {records.RUN, records.ANSWERS}
-        ):  # there are no answers without a run
+        if self._data.keys() & {records.RUN, records.ANSWERS}:  # there are no answers without a run
             run = self._checked(records.RUN, 1, self._data.get(records.RUN, b""), Run)
         if run is not None:
             self._same(records.RUN, "inventory", self._data[records.INVENTORY], run)

@@ -658,7 +658,11 @@ def test_values_of_unlike_kinds_are_refused_and_not_unequal() -> None:
 
 def test_an_expression_that_cannot_compare_is_told_with_commands_that_leave_it_out(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
-    rows = [f'{{"task_id": "t{i}", "domain": "d", "condition": "nominal", "ok": {w}}}' for i, w in ROWS]
+    words = ("true", "false", "true")
+    rows = [
+        f'{{"task_id": "t{i}", "domain": "d", "condition": "nominal", "ok": {w}}}'
+        for i, w in enumerate(words)
+    ]
     path.write_text("\n".join(rows))
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "out", agent="a", success="ok == 'true'")
@@ -667,9 +671,6 @@ def test_an_expression_that_cannot_compare_is_told_with_commands_that_leave_it_o
     account, _ = imported(None, path, tmp_path / "out", agent="a", success="ok == true")
     told = {note.what: note.detail for note in account.imported.notes}
     assert told["outcome"] == "2 success, 1 failure, by ok == true"
-
-
-ROWS = enumerate(("true", "false", "true"))
 
 
 @pytest.mark.parametrize(
