@@ -269,8 +269,9 @@ def table(
     `tasks` tells by metric how many tasks carry it: `k` of a `Row`.
     """
     return tuple(
-        judge(criterion, metrics[criterion.metric], tier, tasks(criterion.metric))
+        judge(criterion, metrics[criterion.metric], tier, k)
         for criterion in profile.criteria
+        for k in (tasks(criterion.metric),)
         for tier in profile.tier_numbers
     )
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode
 from datetime import timedelta
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -56,6 +56,7 @@ def write(statement: st.Statement) -> bytes:
     return canonical.canonical(st.plain(statement))
 
 
+@lru_cache(maxsize=8)  # a lineage's latest are asked for again and again; a statement may take megabytes
 def read(payload: bytes) -> st.Statement:
     """Return the statement in a payload whose signature holds.
 
@@ -270,7 +271,7 @@ def profile_differences(predicate: st.Predicate, rows: Iterable[bounds.Row]) -> 
     table = packaged(predicate.assessment.profile)
     if table is None:
         return
-    wanted = _wanted(table, predicate.protocol.attempt or 1)
+    wanted = _wanted(table["id"], predicate.protocol.attempt or 1)
     if mismatch := difference(_claimed(predicate), wanted, f"{table['id']} has"):
         yield mismatch
     least = {row["id"]: row.get("min_n", 0) for row in table["criteria"]}
@@ -301,9 +302,10 @@ def _claimed(predicate: st.Predicate) -> dict[str, Any]:
     }
 
 
-def _wanted(table: dict[str, Any], attempt: int) -> dict[str, Any]:
+@lru_cache
+def _wanted(name: str, attempt: int) -> dict[str, Any]:
     """Return the same as a packaged profile decides it for an attempt."""
-    criteria = {}
+    table, criteria = _read(name), {}
     for row in table["criteria"]:
         operator, tiers = row["operator"], {}
         for tier, threshold in row["tiers"].items():

@@ -147,8 +147,10 @@ def log_evidence(x: Mapping[str, Fraction], tau: float) -> float:
 def at_any_time(groups: Groups, level: float, *, lower: bool) -> float:
     """Return the bound at any time in the metric's unit."""
     x = groups.best(lower=lower)
-    low, high = 0.0, float(sum(x.values()) / len(x))
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if log_evidence(x, middle) >= -log(1 - level) else (low, middle)
-    return groups.unscaled(low, lower=lower)
+    mean = float(sum(x.values()) / len(x))
+
+    def lacking(tau: float) -> float:
+        return float(np.clip(-log(1 - level) - log_evidence(x, tau), -1e3, 1e3))
+
+    limit = optimize.brentq(lacking, 0.0, mean, xtol=1e-14) if mean else 0.0
+    return groups.unscaled(limit, lower=lower)

@@ -8,19 +8,23 @@ tests/unit/report/test_pdf.py, in the program itself, and by the demo of the bui
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from unittest import mock
 
-from certkit import report
 from certkit.cli.main import run
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterable, Iterator
+
+    from certkit import report
 
 PROGRAM: Final = Path(__file__).with_name("bin") / "certkit"
 """A `certkit` for the search path of a shell."""
+DRAWING: Final = frozenset({"report", "issue", "demo"})
+"""Commands that draw."""
 
 
 def pdf(view: report.View, _markup: str | None = None) -> bytes:
@@ -30,11 +34,16 @@ def pdf(view: report.View, _markup: str | None = None) -> bytes:
     return attaching(*((item.name, item.data) for item in view.attachments))
 
 
-def pdfs() -> AbstractContextManager[object]:
-    """Stand in for `report.pdf` where it can draw; why it cannot is said as ever."""
-    return mock.patch.object(report, "pdf", pdf)
+@contextlib.contextmanager
+def pdfs(words: Iterable[str] = DRAWING) -> Iterator[None]:
+    """Stand in for `report.pdf` in a command of these words; why it cannot draw is said as ever."""
+    if DRAWING.isdisjoint(words):  # what draws takes longer to load than most commands to run
+        yield
+        return
+    with mock.patch("certkit.report.pdf", pdf):
+        yield
 
 
 if __name__ == "__main__":
-    with pdfs():
+    with pdfs(sys.argv):
         run(sys.argv[1:])

@@ -18,7 +18,7 @@ scatter of single runs:
 from __future__ import annotations
 
 from fractions import Fraction
-from math import sqrt
+from math import lcm, sqrt
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, structs
@@ -108,9 +108,10 @@ def _product(pei: list[Fraction], irs: list[Fraction], failures: list[bool], ord
 
 def deviation(values: Sequence[Fraction]) -> float:
     """Return the sample standard deviation of two or more values, [26] eq. 7, rounded once."""
-    total = sum(values, Fraction(0))
-    squares = sum((value * value for value in values), Fraction(0)) - total * total / len(values)
-    return sqrt(squares / (len(values) - 1))
+    n, unit = len(values), lcm(*(value.denominator for value in values))
+    units = [value.numerator * (unit // value.denominator) for value in values]
+    squares = n * sum(value * value for value in units) - sum(units) ** 2
+    return sqrt(Fraction(squares, n * (n - 1) * unit * unit))
 
 
 def stability(sigma: float) -> float:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, comb, log, log1p, sqrt
 from typing import TYPE_CHECKING, Final
 
@@ -86,6 +87,7 @@ def posterior(successes: Number, n: Number, threshold: Fraction) -> Number:
     return chance if getattr(chance, "ndim", 0) else float(chance)
 
 
+@lru_cache  # every row of a tier asks the same
 def least_failure_free(threshold: Fraction, confidence: Fraction) -> int | None:
     """Return the least n for which n successes in n runs give P(θ > threshold) > confidence.
 

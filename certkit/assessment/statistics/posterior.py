@@ -90,12 +90,13 @@ def moments(sums: TaskSums, failed: Number = 1, passed: Number = 1) -> tuple[Num
 
     `failed` and `passed` are the weights of the prior tasks.
     """
-    share, size = ratio(sums.k, sums.n), sums.k + failed + passed
-    mean = ratio(share * sums.y / sums.scale + passed, size)
-    xx, x, ww = (share * share * total for total in (sums.yy, sums.yn, sums.nn))
-    squares = xx / sums.scale**2 - 2 * mean * (x / sums.scale) + mean * mean * ww
-    squares = squares + failed * mean * mean + passed * (1 - mean) * (1 - mean)
-    return mean, ratio(squares, size * (size + 1))
+    # Few steps, since each one on fractions takes a common divisor.
+    share, size = ratio(sums.k, sums.n * sums.scale), sums.k + failed + passed
+    mean = ratio(share * sums.y + passed, size)
+    unit = mean * sums.scale
+    spread = share * share * (sums.yy - unit * (2 * sums.yn - unit * sums.nn))
+    prior = mean * ((failed + passed) * mean - 2 * passed) + passed
+    return mean, ratio(spread + prior, size * (size + 1))
 
 
 def beta(mean: Number, variance: Number) -> Beta:

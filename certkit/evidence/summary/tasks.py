@@ -97,6 +97,8 @@ class TaskSums(Struct, frozen=True, kw_only=True, eq=False):
         """Return the sums of start + slope·v, v being the values here; `most` is that of the largest v."""
         if isinstance(self.y, np.ndarray):
             start, slope = (v if isinstance(v, np.ndarray) else float(v) for v in (start, slope))
+        elif (start, slope) == (0, 1):
+            return self
         slope = ratio(slope, self.scale)
         return TaskSums(
             scale=1,
