@@ -17,7 +17,7 @@ from certkit.document import Digest, Document, GivenPath, Part, Text, fill
 from certkit.errors import UsageError
 from certkit.evidence.bundle.manifest import Agent, Imported
 from certkit.evidence.importers import FORMATS, ImportOptions, preview, run, suggest
-from certkit.evidence.importers.drafts import OTHERS
+from certkit.evidence.importers.drafts import OTHERS, counted
 from certkit.text import quoted
 
 if TYPE_CHECKING:
@@ -40,9 +40,11 @@ class Suggested(Document, frozen=True, kw_only=True, tag="urn:certkit:import-sug
 
 
 class Previewed(Document, frozen=True, kw_only=True, tag="urn:certkit:import-preview:v1"):
-    """The first runs of a log as records, and the faults of all its rows, like ones together."""
+    """The first runs of a log as records, and of all its rows the conditions, the outcomes and the faults."""
 
     records: Sequence[Mapping[str, Any]]
+    conditions: Annotated[Mapping[str, int], Meta(description="how many runs of each, of all rows")]
+    outcomes: Mapping[str, int]
     faults: Sequence[Text]
 
 
@@ -157,12 +159,20 @@ def import_(
         emit_file(Suggested(mapping=text), text.encode(), out)
         return
     if dry_run:
-        records, faults = preview(source, options)
+        records, counts, faults = preview(source, options)
         told = [*faults.grouped()]
         shown = [canonical.line(record).decode().rstrip() for record in records]
+        shown += [f"{name}: {counted(words)}" for name, words in counts.items() if words]
+        conditions, outcomes = counts.values()
         emit(
-            Previewed(records=records, faults=told),
-            [*shown, f"{faults.total:,} problems in all rows" if told else "all rows can be imported", *told],
+            Previewed(records=records, conditions=conditions, outcomes=outcomes, faults=told),
+            [
+                *shown,
+                f"{faults.total:,} problem{'s' * (faults.total > 1)} in all rows"
+                if told
+                else "all rows can be imported",
+                *told,
+            ],
         )
         return
     accounts = run(source, out or Path("bundle"), options, progress())

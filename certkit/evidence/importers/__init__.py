@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from itertools import islice
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -231,20 +231,28 @@ def suggest(source: Path, options: ImportOptions) -> str:
     return "\n".join(suggestion.text(format_)) + "\n"
 
 
-def preview(source: Path, options: ImportOptions) -> tuple[list[dict[str, Any]], Faults]:
-    """Return the first `PREVIEWED` runs as the records that they would become, and the faults of all rows."""
+def preview(
+    source: Path, options: ImportOptions
+) -> tuple[list[dict[str, Any]], dict[str, Counter[str]], Faults]:
+    """Return the first `PREVIEWED` runs as the records that they would become, what all become, the faults.
+
+    Of all rows are counted the conditions and the outcomes.
+    """
+    counts: dict[str, Counter[str]] = {"condition": Counter(), "outcome": Counter()}
     format_ = checked_format(source, options)
     mapping, options = _mapping(source, options, format_)
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
         importer = FORMATS[format_].importer(job)
         records = _records(importer, Mapper(mapping, options, importer), job)
-        first = list(islice(records, PREVIEWED))
-        for _ in records:
-            pass
+        first: list[dict[str, Any]] = []
+        for record in records:
+            first += [record] if len(first) < PREVIEWED else []
+            for name, words in counts.items():
+                words.update([str(record[name])] if name in record else [])
         job.close_files()
         for draft in job.drafts.values():
             job.note_faults(draft)
-    return first, job.faults
+    return first, counts, job.faults
 
 
 def _mapping(

@@ -18,6 +18,7 @@ from certkit.evidence.bundle.manifest import UNVERSIONED
 from certkit.evidence.expressions import MISSING, ExpressionError, look_up, shell
 from certkit.evidence.importers.base import CHOICES
 from certkit.evidence.importers.mapping import (
+    MERGED,
     NO_TIME_ZONE,
     OTHERWISE,
     WORDS,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterable, Sequence
 
+    from certkit.evidence.expressions import Expression
     from certkit.evidence.importers.base import Importer, ImportOptions, Job, Run
     from certkit.evidence.importers.drafts import Draft
     from certkit.evidence.records.faults import Fault
@@ -52,6 +54,12 @@ MAX_RULE: Final = 512
 """Characters of a success rule in a manifest."""
 _READINGS: Final = ("strict", "utility")
 _SUCCESS: Final = "--success"
+_MEANS: Final = {
+    "outcome": ("harness_error", "the test rig failed"),
+    "condition": ("nominal", "no fault was injected"),
+}
+"""What a blank may mean, and when; of a name it means nothing that a mapping could say."""
+
 _SAME: Final = ("domain", "task_id", "condition", "trial", "started_at")
 """Two rows of a table that agree in these may be one run."""
 
@@ -71,10 +79,10 @@ class Mapper:
                 for value, text in cases.items()
             ]
             for field, cases in mapping.when.items()
-        }
+        }  # None stands for `otherwise`
         if options.success not in {None, *_READINGS}:
             success = self._test(str(options.success), _SUCCESS)
-            self._when["outcome"] = [(Outcome.SUCCESS, success), (Outcome.FAILURE, lambda _: True)]
+            self._when["outcome"] = [(Outcome.SUCCESS, success), (Outcome.FAILURE, None)]
         answer = mapping.trace.answer
         self._answer = self._getter(answer) if answer is not None else lambda _: None
         self._taken = mapping.columns.keys() | mapping.constants.keys() | self._when.keys()
@@ -191,21 +199,30 @@ class Mapper:
             if field == "outcome" and run.fields.get(field) == Outcome.HARNESS_ERROR:
                 continue
             try:
-                fields[field] = next((value for value, holds in cases if holds(run.row)), None)
+                fields[field], blank = _decided(cases, run.row)
             except ExpressionError as error:
                 expected, pointer = "values that can be compared", self._case(field)
                 faults.append(run.place.fault(expected, str(error), pointer=pointer, hint=error.hint))
                 continue
             if fields[field] is None and field in REQUIRED:
+                expected, found = "a case that holds", "none"
                 hint = f'end `[when.{field}]` with `VALUE = "{OTHERWISE}"`'
+                if blank:
+                    expected, found = f"values that decide {field}", f"nothing in {', '.join(blank)}"
+                    hint = self._meaning(field, f"{blank[0]} == null")
                 wanting[field] = run.place.fault(
-                    "a case that holds",
-                    "none",
-                    pointer=self._case(field),
-                    code="record.missing-field",
-                    hint=hint,
+                    expected, found, pointer=self._case(field), code="record.missing-field", hint=hint
                 )
         return faults
+
+    def _meaning(self, field: str, test: str) -> str:
+        """Return what to write in a mapping where a blank leaves open what decides a field."""
+        means, when = _MEANS.get(field, ("VALUE", "it means that"))
+        lines = [f"{means} = {_toml(test)}"]
+        if self._case(field) == _SUCCESS:
+            lines = [f"success = {_toml(self._options.success)}", f'failure = "{OTHERWISE}"', *lines]
+        instead = f" in a mapping, in place of {_SUCCESS}" * (len(lines) > 1)
+        return f"if {when} there, write `{'`, `'.join(lines)}` under `[when.{field}]`{instead}"
 
     def _case(self, field: str) -> str:
         """Return where the expressions stand that decide a field."""
@@ -233,8 +250,8 @@ class Mapper:
 
     def _getter(self, text: str) -> Evaluate:
         """Return what reads a column: one of exactly this name, else a dotted path or an expression."""
-        if any(mark in text for mark in "([`"):
-            return self._test(text, "columns")
+        if any(mark in text for mark in "([`") and (test := self._test(text, "columns")) is not None:
+            return test
         path = tuple(text.split("."))
         self._paths[path] = False
 
@@ -243,9 +260,9 @@ class Mapper:
 
         return get
 
-    def _test(self, text: str, place: str) -> Evaluate:
+    def _test(self, text: str, place: str) -> Expression | None:
         if text == OTHERWISE:
-            return lambda _: True
+            return None
         expression = self._values.expression(text, place)
         if not expression.paths:
             message = f"{place}: {text!r} names no column, and says the same of every row"
@@ -297,7 +314,10 @@ class Mapper:
             return f"nothing was imported; {way} `domain_before_task = true`; else correct these rows"
         if self._options.mapping is not None:
             return f"nothing was imported; correct these rows or the mapping, then: {job.command(**agent)}"
-        if any(fault.pointer == _SUCCESS for fault in job.faults):
+        if any(fault.pointer == _SUCCESS and "record.missing-field" in codes for fault in job.faults):
+            suggest = f"{job.options.command(job.source, success=None)} --suggest -o MAP.toml"
+            agent["success"] = None
+        elif any(fault.pointer == _SUCCESS for fault in job.faults):
             suggest = f"{job.options.command(job.source, success=None)} --suggest"
             again = job.command(success="EXPRESSION", **agent)
             return (
@@ -375,15 +395,34 @@ class Mapper:
         return column if column is None or not words else f"{column}, read by {_toml(words)}"
 
 
+def _decided(cases: Iterable[tuple[Any, Expression | None]], row: dict[str, Any]) -> tuple[Any, list[str]]:
+    """Return the value of the first case that holds, None of none, and the blanks that left one undecided.
+
+    What a blank leaves undecided, `otherwise` does not take.
+    """
+    blank: list[str] = []
+    for value, case in cases:
+        held = not blank if case is None else case.holds(row)
+        if held:
+            return value, blank
+        if held is None and case is not None:
+            blank += case.blanks(row)
+    return None, blank
+
+
 def _blank(run: Run, field: str, column: str, raw: Any) -> Fault:
     """Return the fault of a required field whose column is blank."""
-    means = {"outcome": "harness_error", "condition": "nominal"}.get(field, "NAME")
+    hint = MERGED
+    if field in _MEANS:
+        means, when = _MEANS[field]
+        hint = f'say what it means under `[values.{field}]`, for instance `{_toml(raw or "")} = "{means}"`'
+        hint += f" if {when} there"
     return run.place.fault(
         f"a value for {field}",
         "nothing",
         pointer=f"/{visible(column)}",
         code="record.missing-field",
-        hint=f'say what it means under `[values.{field}]`, for instance `{_toml(raw or "")} = "{means}"`',
+        hint=hint,
     )
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from certkit import canonical
 from certkit.evidence.expressions import shell, spelled, success_test
-from certkit.evidence.importers.mapping import DATES, read_time
+from certkit.evidence.importers.mapping import DATES, MERGED, read_time
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
 from certkit.evidence.importers.records import agent_rank, paths
 from certkit.evidence.reading.columns import KINDS
@@ -56,7 +56,10 @@ NAMES: Final = {
 _OTHERWISE, _NOMINAL = (
     frozenset(words.split())
     for words in (
-        "not no non un never kein nicht max min limit budget expected planned optimal oracle soll judge",
+        (
+            "not no non un never kein nicht max min limit budget expected planned optimal oracle soll judge"
+            " target"
+        ),
         "no none without nominal baseline clean kein keine ohne",
     )
 )
@@ -69,6 +72,9 @@ _FAULTS: Final = {
 
 _NONE: Final = frozenset(("", "-", "0", "0.0", "false", "falsch", "n", "n/a", "na", "nein", "null"))
 """Texts that may say that there was no fault."""
+
+_UNKNOWN: Final = "KIND OF FAULT"
+"""Stands for a condition that the reader must name; no mapping with it is accepted."""
 
 _CANDIDATES: Final = 4
 
@@ -110,7 +116,7 @@ _CONDITION: Final = """\
 # The condition must be decided. If no run was under a fault: --condition nominal. Else:
 # [when.condition]
 # nominal = "COLUMN == 'none'"
-# adversarial = "otherwise"
+# "KIND OF FAULT" = "otherwise"
 """
 _DECIMAL = re.compile(r"-?[0-9]+,[0-9]+\Z")
 
@@ -231,7 +237,9 @@ class Suggestion:
             fits = {
                 "task_id": not dated,
                 "domain": not (dated or column.many) and column.rows == self.rows,
-                "condition": "nominal" in map(_meant, column.values) and not column.folded() <= _TRUTH,
+                "condition": "nominal" in map(_meant, column.values)
+                and not column.folded() <= _TRUTH
+                and not _words(".".join(path)) & _OTHERWISE,
             }
             if not column.numeric() and fits.get(field, True):
                 chosen.append(path)
@@ -298,6 +306,8 @@ class Suggestion:
         yield "\n[columns]"
         for field, path in proposed.items():
             yield f"{'# ' * (path == (field,))}{field} = {_column(path)}  # {self.columns[path].told()}"
+            if field in {"task_id", "domain"} and self.rows > self.columns[path].rows:
+                yield f"#   {MERGED}"
         for field in (*REQUIRED, "started_at"):
             if field not in self.filled | proposed.keys() | {"run_id"}:
                 for path in self._candidates(field, proposed):
@@ -339,6 +349,11 @@ class Suggestion:
         yield from (f"#   --success {shell(test)}{more}" for test, more in told.items())
         for test in [*tests][:1]:
             yield f'# or so:\n# [when.outcome]\n# success = {_quoted(test)}\n# failure = "otherwise"'
+            blank = [path for path in self.columns if test.startswith(f"{spelled(path)} ")]
+            for path in blank if not hint else ():
+                if count := self.rows - self.columns[path].rows:
+                    when = f"if the test rig failed in the {count:,} rows without one; else correct these"
+                    yield f"# harness_error = {_quoted(f'{spelled(path)} == null')}  # {when}"
         yield ""
         for path in self._candidates("outcome", proposed)[:1]:
             for line in self._values("outcome", self.columns[path]):
@@ -348,18 +363,38 @@ class Suggestion:
         """Yield what each value of the column means, as a comment where it is only a candidate."""
         lead = "" if "condition" in proposed else "# "
         if not (fitting := self._candidates("condition", proposed)):
-            yield _CONDITION
+            test = next(map(spelled, filter(self._null_or_object, self.columns)), "COLUMN")
+            yield (
+                _CONDITION if test == "COLUMN" else _CONDITION.replace("COLUMN == 'none'", f"{test} == null")
+            )
             return
         column, name = self.columns[fitting[0]], fitting[0][-1].casefold()
         yield "# Each value of the column needs a condition: nominal, adversarial, tool_failure, …"
         yield f"{lead}[values.condition]"
         for value in [*column.values, *([""] if column.blank else [])]:
-            # A blank says "no fault" in a column of faults, and nothing in a column of conditions.
-            meant = _meant(value) if value or name == "condition" else "nominal"
+            # A blank says "no fault" in the only column of faults, and nothing in a column of conditions.
+            says = [path for path in self.columns if path != fitting[0] and self._speaks_of_faults(path)]
+            meant = _meant(value) if value or name == "condition" or says else "nominal"
             if value not in ENUMERATIONS["condition"]:
-                likely = "nominal" if value.casefold() in _NONE else "tool_failure"
-                yield f'{lead if meant else "# "}{_quoted(value)} = "{meant or likely}"'
+                likely = "nominal" if value.casefold() in _NONE else _UNKNOWN
+                count = column.values[value] if value else column.blank
+                asked = "" if meant else f"  # in {count:,} of the rows"
+                if says and not value:
+                    path = says[0]
+                    asked += f"; what does {_column(path)} say there? {self.columns[path].told()}"
+                yield f'{lead if meant else "# "}{_quoted(value)} = "{meant or likely}"{asked}'
         yield ""
+
+    def _speaks_of_faults(self, path: tuple[str, ...]) -> bool:
+        """Tell whether a column's name holds a word for faults, or all its values are such words."""
+        meant = {*map(_meant, self.columns[path].values)}
+        told = not self.columns[path].many and None not in meant and meant - {"nominal"}
+        return bool(told or _words(path[-1]) & set(NAMES["condition"]))
+
+    def _null_or_object(self, path: tuple[str, ...]) -> bool:
+        """Tell whether a path named like a fault is null in some rows and an object in others."""
+        within = any(other[:-1] == path for other in self.columns)
+        return within and not self.columns[path].values and self._speaks_of_faults(path)
 
     def _read(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         texts = [value for column in self.columns.values() for value in column.values]

@@ -265,11 +265,11 @@ def test_a_suggestion_names_what_must_be_decided(tmp_path: Path) -> None:
     (tmp_path / "map.toml").write_text(text)
     assert '#   --success "info.reward >= 0.5"  (1 distinct: 0.5 (1))' in text
     assert '"none" = "nominal"' in text
-    assert '# "x" = "tool_failure"' in text
+    assert '# "x" = "KIND OF FAULT"  # in 1 of the rows' in text
     options = ImportOptions(mapping=tmp_path / "map.toml", success="info.reward >= 0.5", domain="d")
-    records, faults = preview(path, options)
-    assert [record.get("outcome") for record in records] == ["success", "failure"]
-    assert [fault.pointer for fault in faults] == ["/fault"]
+    records, _, faults = preview(path, options)
+    assert [record.get("outcome") for record in records] == ["success", None]
+    assert [fault.pointer for fault in faults] == ["/fault", "--success"]
 
 
 CASES = (
@@ -296,8 +296,8 @@ def test_a_column_is_proposed_by_a_word_of_its_name_where_its_values_agree(tmp_p
     assert values == [
         '"none" = "nominal"',
         '"prompt injection" = "adversarial"',
-        '# "no tool" = "tool_failure"',
-        '# "sabotage" = "tool_failure"',
+        '# "no tool" = "KIND OF FAULT"  # in 1 of the rows',
+        '# "sabotage" = "KIND OF FAULT"  # in 1 of the rows',
     ]
     [blank] = [line for line in lines if "harness_error" in line]
     assert blank.startswith('# "" = "harness_error"  # if the test rig failed in these 1 runs: they')
@@ -412,7 +412,7 @@ def test_a_preview_tells_the_faults_of_all_rows(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     rows = [f"t{i},d,nominal,{'success' if i < 20 else 'good'},{1 - i}" for i in range(40)]
     path.write_text("task_id,domain,condition,outcome,trial\n" + "\n".join(rows) + "\n")
-    records, faults = preview(path, ImportOptions(agent="a"))
+    records, _, faults = preview(path, ImportOptions(agent="a"))
     assert len(records) == 10
     assert {(fault.pointer, fault.code) for fault in faults} == {
         ("/outcome", "record.value"),
@@ -493,7 +493,7 @@ def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: P
     for line in (
         'outcome = "Erfolg"  # 1 distinct: ja (1); blank (1)',
         '"" = "nominal"',
-        '# "x" = "tool_failure"',
+        '# "x" = "KIND OF FAULT"  # in 1 of the rows',
     ):
         assert line in text.splitlines()
     assert "The domain must be decided" not in text
@@ -673,6 +673,96 @@ def test_an_expression_that_cannot_compare_is_told_with_commands_that_leave_it_o
     assert told["outcome"] == "2 success, 1 failure, by ok == true"
 
 
+SHEETS: dict[str, str] = {
+    "fault": "Task,Domain,Injected fault?,Fault type,Result,Agent\n"
+    "t,d,No,,pass,b\nt,d,Yes,timeout,fail,b\nu,d,Yes,,fail,b\n",
+    "merged": "Task,Domain,Fault,Result,Agent\nt,d,none,pass,b\n,,timeout,fail,b\nu,d,none,pass,b\n",
+}
+
+
+def test_a_blank_is_no_normal_run_where_another_column_speaks_of_faults(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(SHEETS["fault"])
+    [line] = [line for line in suggest(path, ImportOptions()).splitlines() if line.startswith('# "" =')]
+    assert line == (
+        '# "" = "KIND OF FAULT"  # in 2 of the rows; what does "Injected fault?" say there?'
+        " 2 distinct: Yes (2), No (1)"
+    ).replace("KIND OF FAULT", "nominal")
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out")
+    assert "expected a value for condition, found nothing" in str(caught.value)
+    assert "if no fault was injected there" in str(caught.value)
+    path.write_text(SHEETS["fault"].replace("Injected fault?", "Seed"))
+    account, _ = imported(None, path, tmp_path / "out")
+    told = {note.what: note.detail for note in account.imported.notes}
+    assert told["condition"] == "2 nominal, 1 tool_failure, from 'Fault type'"
+    assert preview(path, ImportOptions())[1]["condition"] == {"nominal": 2, "tool_failure": 1}
+
+
+def test_blank_names_look_like_merged_cells_and_get_no_name_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(SHEETS["merged"])
+    assert suggest(path, ImportOptions()).count("look like merged cells: fill the value down") == 2
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out")
+    assert str(caught.value).count("look like merged cells: fill the value down") == 2
+    assert "NAME" not in str(caught.value)
+
+
+SCORES = "task_id,domain,condition,Score,ok\nt,d,nominal,1,yes\nu,d,nominal,,\nv,d,nominal,n/a,no\n"
+
+
+def test_a_blank_is_no_failure_unless_the_mapping_says_so(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text(SCORES.replace("n/a", "0"))
+    given: dict[str, Any] = {"agent": "a"}
+    line = '# harness_error = "Score == null"  # if the test rig failed in the 1 rows without one'
+    assert line in suggest(path, ImportOptions())
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "none", success="Score >= 0.5", **given)
+    cases = '`success = "Score >= 0.5"`, `failure = "otherwise"`, `harness_error = "Score == null"`'
+    assert "3 --success: expected values that decide outcome, found nothing in Score" in str(caught.value)
+    assert f"{cases} under `[when.outcome]` in a mapping, in place of --success" in str(caught.value)
+    assert "--success" not in str(caught.value.hint)
+    path.write_text(SCORES)
+    text = '[when.outcome]\nsuccess = "%s"\nfailure = "otherwise"\n%s[read]\nblank = ["n/a"]\n'
+    for test, decided in (("Score >= 0.5", 1), ("Score != 0", 1), ("not Score < 0.5 and ok != 'x'", 1)):
+        file.write_text(text % (test, ""))
+        with pytest.raises(ImportFaultsError) as caught:
+            imported(None, path, tmp_path / "none", mapping=file, **given)
+        assert caught.value.total == 3 - decided, test
+    file.write_text(text % ("Score >= 0.5", 'harness_error = "Score == null"\n'))
+    account, _ = imported(None, path, tmp_path / "out", mapping=file, **given)
+    told = {note.what: note.detail or "" for note in account.imported.notes}
+    assert told["outcome"].startswith("1 success, 2 harness_error, by")
+    file.write_text(text % ("Score == null or Score > 2", ""))  # asks for the blank itself
+    _, records = imported(None, path, tmp_path / "asked", mapping=file, **given)
+    assert [record["outcome"] for record in records] == ["failure", "success", "success"]
+
+
+def test_a_text_alone_is_no_success(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(SCORES.replace("u,d,nominal,,\n", ""))
+    with pytest.raises(ImportFaultsError, match="neither true nor false"):
+        imported(None, path, tmp_path / "none", agent="a", success="ok")
+    path.write_text(SCORES.replace("yes", "true").replace("no\n", "false\n").replace("u,d,nominal,,\n", ""))
+    _, records = imported(None, path, tmp_path / "out", agent="a", success="ok")
+    assert [record["outcome"] for record in records] == ["success", "failure"]
+
+
+def test_a_fault_that_is_null_or_an_object_is_asked_for_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    row = {"task_id": "t", "domain": "d", "outcome": "success"}
+    faults = (None, {"kind": "latency", "at_step": 3})
+    path.write_bytes(b"".join(canonical.line(row | {"fault": fault}) for fault in faults))
+    text = suggest(path, ImportOptions())
+    assert '# nominal = "fault == null"\n# "KIND OF FAULT" = "otherwise"\n' in text
+    (tmp_path / "map.toml").write_text("[when.condition]\nnominal = \"fault == 'x'\"\n")
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a", mapping=tmp_path / "map.toml")
+    assert "it is an object or null: use `fault == null`, or `fault.kind`" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("sheet", "lines"),
     [
@@ -683,7 +773,7 @@ def test_an_expression_that_cannot_compare_is_told_with_commands_that_leave_it_o
         ("Task,Fault injected\nt,0\nu,1\nv,-\n", ('# "0" = "nominal"', '# "-" = "nominal"')),
         (
             "Task,Condition\nt,no_attack\nu,no response\nv,kein Fehler\n",
-            ('"no_attack" = "nominal"', '# "no response" = "tool_failure"', '"kein Fehler" = "nominal"'),
+            ('"no_attack" = "nominal"', '# "no response" = "KIND OF FAULT"', '"kein Fehler" = "nominal"'),
         ),
         (
             "Task,Failure result\nt,yes\nu,no\n",
@@ -694,7 +784,7 @@ def test_an_expression_that_cannot_compare_is_told_with_commands_that_leave_it_o
         ("Task,Status,Passed\nt,ok,yes\nu,ok,no\n", ('# outcome = "Status"', '# outcome = "Passed"')),
         ('{"Task": "t", "expected": {"result": "ok"}}\n', ('# outcome = "expected.result"',)),
         ("Task,Pass/Fail\nt,pass\nu,fail\n", ('outcome = "Pass/Fail"', 'success = ["pass"]')),
-        ("Task,Condition\nt,clean\nu,injected\n", ('"clean" = "nominal"', '# "injected" = "tool_failure"')),
+        ("Task,Condition\nt,clean\nu,injected\n", ('"clean" = "nominal"', '# "injected" = "KIND OF FAULT"')),
         ("Task,Success\nt,yes\nu,maybe\nv,TRUE\n", ('success = ["TRUE", "yes"]', '# "maybe" = "SUCCESS OR')),
         ("Task;Erfolg\nt;WAHR\nu;FALSCH\nSumme;50%\n", ('success = ["WAHR"]', 'failure = ["FALSCH"]')),
         ("Task,Ergebnis\nt,bestanden\nu,nicht bestanden\n", ('failure = ["nicht bestanden"]',)),
