@@ -9,15 +9,16 @@ can check every gold answer. Each document here is one file of ``integrity/``, o
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from certkit import canonical
 from certkit.document import Count, Digest, Document, Part, Positive, Share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 GENERATOR: Final = "certkit-probes/1"
 PUBLIC: Final = "public-1"
@@ -296,6 +297,12 @@ class Annotation(About, Document, frozen=True, kw_only=True, tag="urn:certkit:in
         need = SAYS[self.kind]
         if getattr(self, need) is UNSET and (need != "rating" or self.valid is UNSET):
             raise ValueError(f"Object missing required field `{need}`")  # as msgspec says it
+
+
+def lines(items: Iterable[Document]) -> bytes:
+    """Return documents as lines of JSON that do not repeat which schema they have."""
+    made: list[dict[str, Any]] = [msgspec.to_builtins(item) for item in items]
+    return b"".join(canonical.line({k: v for k, v in item.items() if k != "schema"}) for item in made)
 
 
 Asked = tuple[Key, Task, Question]

@@ -18,7 +18,7 @@ from certkit.errors import CODES
 from certkit.evidence.reading.lines import object_on, shown, split_lines
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
 from certkit.probes import records
-from certkit.probes.generate import generate, line
+from certkit.probes.generate import generate
 from certkit.probes.lint import lint
 from certkit.probes.matching import Reading, judge, thousandths
 from certkit.probes.records import About, Annotation, Answer, Inventory, Key, Mode, Run, Task, asked
@@ -149,7 +149,7 @@ class _Reader:
         if inventory.seed is None or inventory.instances is None:
             return self._linted()
         right = generate(seed=inventory.seed, instances=inventory.instances)
-        pairs = zip_longest(map(line, right), BytesIO(data))
+        pairs = zip_longest(BytesIO(records.lines(right)), BytesIO(data))
         for number, (expected, actual) in enumerate(pairs, 1):
             if expected != actual:
                 wrong = "the task that the generator gives", "another" if actual else "none"

@@ -18,7 +18,7 @@ from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import MAX_FILE, read
 from certkit.probes import records
 from certkit.probes.agents import Asking, agents_of, ask_all
-from certkit.probes.generate import INSTANCES, generate, line, tasks_file
+from certkit.probes.generate import INSTANCES, generate
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def generate_probes(
     """
     if not 0 < len(seed) <= records.MAX_SEED:
         raise UsageError("usage.option", f"--seed: a text of 1 to {records.MAX_SEED} characters")
-    data = tasks_file(generate(seed=seed, instances=instances))
+    data = records.lines(generate(seed=seed, instances=instances))
     inventory = records.Inventory(
         generator=records.GENERATOR,
         seed=None if withhold else seed,
@@ -91,12 +91,12 @@ def run_probes(
         questions, answers = list(records.asked(kept.tasks)), kept.answers
         if len(answers) == len(questions):  # what failed is asked again once everything was asked
             answers = {key: answer for key, answer in answers.items() if answer.status == "answered"}
-            files.write(path, b"".join(map(line, answers.values())))
+            files.write(path, records.lines(answers.values()))
         waiting = [question for question in questions if question[0] not in answers]
         progress.start("asking", len(waiting), "questions")
         with files.appending(path) as append:
             for answer in ask_all(waiting, agents, asking):
-                append(line(answer))
+                append(records.lines([answer]))
                 answers[answer.key] = answer
                 progress.advance(1)
         progress.finish()

@@ -18,9 +18,8 @@ from msgspec import UNSET
 from certkit import files
 from certkit.errors import InputError
 from certkit.probes.agents import told
-from certkit.probes.generate import line
 from certkit.probes.matching import MAX_WORDS
-from certkit.probes.records import ANNOTATIONS, FOLDER, SAYS, Annotation, Family, Key, asked
+from certkit.probes.records import ANNOTATIONS, FOLDER, SAYS, Annotation, Family, Key, asked, lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,4 +138,4 @@ def take(
 
 def keep(root: Path, kept: Kept, added: tuple[Annotation, ...]) -> None:
     """Write the annotations of a bundle with those that were added."""
-    files.write(root / FOLDER / ANNOTATIONS, b"".join(map(line, (*kept.annotations, *added))))
+    files.write(root / FOLDER / ANNOTATIONS, lines((*kept.annotations, *added)))
