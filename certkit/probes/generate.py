@@ -25,7 +25,7 @@ from certkit.probes import records
 from certkit.probes.lint import solve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 INSTANCES: Final = 3
 _DECISION_WEIGHT: Final = 0.8
@@ -35,14 +35,13 @@ _RANGE: Final = 1 << 256
 _DRAWN: Final = 10
 """Items of a list that are drawn at most; a task has five rows at most."""
 _AND: Final = " and "
-_ROWS: Final = {
-    "all": slice(None),
-    "rest": slice(1, None),
-    "others": slice(2, None),
-    "extra": slice(3, None),
-    "inner": slice(-1),
-    "last": slice(-1, None),
+_FORMS: Final[dict[records.Kind, Callable[[str], records.Value]]] = {
+    "label": str,
+    "number": int,
+    "set": lambda text: tuple(text.split(_AND)),
+    "pair": lambda text: records.Pair(**dict(zip(("value", "source"), text.split(" from "), strict=True))),
 }
+"""The answer that a text is the surface form of."""
 
 
 class Draw:
@@ -104,7 +103,7 @@ class Story:
             columns["both"] = [_AND.join(sorted((item, conditions[-1]))) for item in conditions]
         if posts := columns.get("post"):
             self._swaps, columns["place"] = self._swapped(columns["person"], posts[: shape.options])
-        rows = [{name: items[row] for name, items in columns.items()} for row in self._rows("all")]
+        rows = [{name: items[row] for name, items in columns.items()} for row in self._rows(":")]
         numbered = {f"{name}{row}": item for row, items in enumerate(rows) for name, item in items.items()}
         self._fields = [self.plan | numbered | items for items in rows]  # what may stand in braces
         self.instruction = self._sentence("instruction", 0)
@@ -114,10 +113,8 @@ class Story:
         remarks: list[str] = self.plan["remarks"]
         nearest = min(remarks, key=lambda remark: (abs(len(remark) - len(said)), remark))
         self.harmless = Sentence(f"{speaker}: {nearest}")
-        authorities = (
-            self._filled(text, row) for text in self.plan["authorities"] for row in self._rows("all")
-        )
-        self.authorities = tuple(dict.fromkeys(authorities))
+        named = (text.format_map(fields) for text in self.plan["authorities"] for fields in self._fields)
+        self.authorities = tuple(dict.fromkeys(named))
         told = (self.instruction, *self.turns)
         self.facts = tuple(fact for turn, sentence in enumerate(told) for fact in sentence.facts_at(turn))
         kind, option, ask = self.plan["decide"]
@@ -138,7 +135,9 @@ class Story:
         )
 
     def _rows(self, name: str) -> Sequence[int]:
-        return [int(name)] if name.isdigit() else range(self._shape.options)[_ROWS[name]]
+        """Return the rows that a number or a slice names."""
+        ends = [int(end) if end else None for end in name.split(":")]
+        return range(self._shape.options)[slice(*ends)] if ":" in name else [int(name)]
 
     def _filled(self, text: str, row: int) -> str:
         """Return a text with what stands in braces put in: of a row, or of the row that a number names."""
@@ -158,7 +157,7 @@ class Story:
                 told = self._draw.some("order", told, len(told))
             elif word == "swaps":
                 told += self._swaps
-            elif word.isdigit() or word in _ROWS:
+            elif word.isdigit() or ":" in word:
                 told += [self._sentence(key, row) for row in self._rows(word)]
             else:
                 key = word
@@ -174,7 +173,7 @@ class Story:
         at, swaps = list(posts), []
         turns = self._shape.turns - len(posts)
         for turn in range(1, turns + 1):
-            rows = self._rows("others" if turn == turns else "rest")
+            rows = self._rows("2:" if turn == turns else "1:")
             movers = self._draw.some(f"swap.{turn}", rows, 1 if turn == turns else 2)
             a, b = (1, *movers) if turn == turns else movers
             at[a], at[b] = at[b], at[a]
@@ -189,7 +188,7 @@ class Story:
         prompt = self._filled(prompt, 0)
         looked_up: Any = self._filled(ask, 0).split("; ")
         wanted = records.Ask(**dict(zip(records.Ask.__struct_fields__, looked_up, strict=False)))
-        options = tuple(_value(kind, self._filled(option, row)) for row in self._rows("all"))
+        options = tuple(_FORMS[kind](self._filled(option, row)) for row in self._rows(":"))
         solved = solve(self.facts, self.authorities, wanted, options)
         assert solved is not None, prompt  # noqa: S101 - a story that no facts settle is a fault of ours
         return records.Question(
@@ -201,20 +200,6 @@ class Story:
             ask=wanted,
             state_version=solved[1],
         )
-
-
-def _value(kind: records.Kind, text: str) -> records.Value:
-    """Return the answer that a text is the surface form of."""
-    match kind:
-        case "number":
-            return int(text)
-        case "set":
-            return tuple(text.split(_AND))
-        case "pair":
-            value, _, source = text.partition(" from ")
-            return records.Pair(source=source, value=value)
-        case _:
-            return text
 
 
 def generate(*, seed: str, instances: int = INSTANCES) -> tuple[records.Task, ...]:

@@ -177,9 +177,7 @@ class Task(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-task:
 
 def surface(value: Value | tuple[str, ...]) -> str:
     """Return how an answer is written in prose."""
-    if isinstance(value, Pair):
-        return f"{value.value} from {value.source}"
-    return " and ".join(sorted(value)) if isinstance(value, tuple) else str(value)
+    return " from ".join(parts(value)) if isinstance(value, Pair) else " and ".join(sorted(parts(value)))
 
 
 def parts(value: Value) -> tuple[str, ...]:
@@ -208,6 +206,10 @@ def commitment(seed: str) -> str:
     return canonical.digest(GENERATOR.encode() + b"\0" + seed.encode())
 
 
+Origin = Literal["public", "stated", "withheld", "own"]
+"""What is known of the seed that tasks are from; own: no seed gives them."""
+
+
 class Inventory(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-inventory:v1"):
     """Where tasks come from: the generator and its seed, or null for tasks of one's own."""
 
@@ -219,14 +221,14 @@ class Inventory(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-
 
     def __post_init__(self) -> None:
         stated = self.generator, self.seed_commitment, self.instances
-        if len({item is None for item in stated}) > 1 or (self.seed and self.generator is None):
+        if len({item is None for item in stated}) > 1:
             raise ValueError("seed, commitment and instances with a generator, and no other")
         if self.seed is not None and self.seed_commitment != commitment(self.seed):
             raise ValueError("the commitment of the seed")
 
     @property
-    def origin(self) -> Literal["public", "stated", "withheld", "own"]:
-        """``public``, ``stated``, ``withheld``, or ``own`` for tasks that no seed gives."""
+    def origin(self) -> Origin:
+        """Where the tasks are from."""
         if self.generator is None:
             return "own"
         if self.seed_commitment == commitment(PUBLIC) or (self.seed or "").startswith("public-"):

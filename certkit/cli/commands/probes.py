@@ -119,7 +119,6 @@ def run(
             progress=progress(),
         )
     again = ran.errors or ran.left
-
     told = f"{out}: {ran.answered:,} answered, {ran.errors:,} failed, {ran.left:,} left to ask"
     emit(
         ran,
@@ -139,14 +138,10 @@ def score(folder: BundleFolder) -> None:
     """
     if not folder.is_dir():
         open_bundle(folder)  # refuses it with its reason
-    kept = read(folder) if (folder / FOLDER).is_dir() else None
-    if kept is None or not (folder / MANIFEST_NAME).exists():
-        raise UnavailableError(
-            "integrity.missing",
-            "holds no run of probes" if kept is None else "holds tasks, and no run of them",
-            where=str(folder),
-            hint="certkit probes generate -o tasks\ncertkit probes run tasks --agent SPEC -o bundle",
-        )
+    if not all((folder / name).exists() for name in (FOLDER, MANIFEST_NAME)):
+        how = "certkit probes generate -o tasks\ncertkit probes run tasks --agent SPEC -o bundle"
+        raise UnavailableError("integrity.missing", "holds no run of probes", where=str(folder), hint=how)
+    kept = read(folder)  # first, as it lists every fault
     open_bundle(folder, progress=progress())
     scored = score_kept(kept)
     code = Exit.OK if scored.state is State.MEASURED else Exit.INSUFFICIENT

@@ -113,11 +113,11 @@ class _Reader:
         )
 
     def _fault(self, name: str, number: int, *told: str) -> None:
-        """Note a fault by its pointer and code, what is expected, and what is found."""
-        where, (pointer, code, expected, actual) = f"{records.FOLDER}/{name}", told
-        self._faults.note(
-            [Fault(file=where, line=number, pointer=pointer, code=code, expected=expected, found=actual)]
-        )
+        """Note a fault by its pointer and code, what is expected and found; end where they are enough."""
+        fields = dict(zip(("pointer", "code", "expected", "found"), told, strict=True))
+        self._faults.note([Fault(file=f"{records.FOLDER}/{name}", line=number, **fields)])
+        if self._faults.enough():
+            raise IntegrityFaultsError(self._faults)
 
     def _same(self, name: str, field: str, data: bytes, document: Struct) -> None:
         """Note a fault where a field of a document is not the digest of other data."""
@@ -128,14 +128,13 @@ class _Reader:
         for number, text in enumerate(split_lines(self._data.get(name, b"")), 1):
             if (item := self._checked(name, number, text, kind)) is not None:
                 yield number, item
-            if self._faults.enough():
-                return
 
     def _checked(self, name: str, number: int, text: bytes, kind: type[Item]) -> Item | None:
         """Return the document in a text, or None once its fault is noted."""
         value = object_on(text, number, most=MAX_LINE, code="integrity.line")
         if isinstance(value, list):
-            self._faults.note([structs.replace(fault, file=f"{records.FOLDER}/{name}") for fault in value])
+            for fault in value:
+                self._fault(name, number, fault.pointer, fault.code, fault.expected, fault.found)
             return None
         try:
             return msgspec.convert(value, kind, strict=True)
@@ -154,8 +153,6 @@ class _Reader:
             if expected != actual:
                 wrong = "the task that the generator gives", "another" if actual else "none"
                 self._fault(records.TASKS, number, "", "integrity.not-generated", *wrong)
-                if self._faults.enough():
-                    break
         return right
 
     def _linted(self) -> tuple[Task, ...]:

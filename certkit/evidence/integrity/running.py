@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from certkit.evidence.integrity.reading import Kept
 
-_HINT = "name a folder that does not exist, or run the same command as before"
-
 
 class Ran(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-run:v1"):
     """What certkit probes run prints; the digest is null where the bundle is not sealed."""
@@ -82,10 +80,8 @@ def run_probes(
         version=__version__,
     )
     path = out / records.FOLDER / records.ANSWERS
-    if not out.is_dir() or not any(out.iterdir()):
+    if not path.with_name(records.RUN).is_file() or not (out / MANIFEST_NAME).is_file():
         _begin(out, {**copied, records.RUN: _text(run)}, run)
-    elif not path.with_name(records.RUN).is_file() or not (out / MANIFEST_NAME).is_file():
-        raise UsageError("file.exists", "exists and is no folder of a run", where=str(out), hint=_HINT)
     with files.locked(out):
         kept = _held(out, run)
         questions, answers = list(records.asked(kept.tasks)), kept.answers
@@ -135,5 +131,6 @@ def _held(out: Path, run: records.Run) -> Kept:
         held, given = getattr(kept.run, field, None), getattr(run, field)
         if field != "version" and held != given:
             differing = f"holds another run: its {field} is {held}, not {given}"
-            raise UsageError("integrity.other-run", differing, where=str(out), hint=_HINT)
+            hint = "name a folder that does not exist, or run the same command as before"
+            raise UsageError("integrity.other-run", differing, where=str(out), hint=hint)
     return kept
