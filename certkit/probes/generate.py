@@ -44,18 +44,17 @@ _FORMS: Final[dict[records.Kind, Callable[[str], records.Value]]] = {
 """The answer that a text is the surface form of."""
 
 
-class Draw:
-    """Choices for one pair of twins."""
+class Draw(NamedTuple):
+    """Choices under a seed for one place: a pair of twins."""
 
-    def __init__(self, seed: str, place: str) -> None:
-        self._key = seed.encode()
-        self._place = place
+    seed: str
+    place: str
 
     def below(self, name: str, n: int) -> int:
         """Return a number from 0 to n - 1, all equally likely, drawing again what does not divide evenly."""
         for counter in count():
-            text = f"{self._place}/{name}/{counter}".encode()
-            number = int.from_bytes(hmac.digest(self._key, text, "sha256"))
+            text = f"{self.place}/{name}/{counter}".encode()
+            number = int.from_bytes(hmac.digest(self.seed.encode(), text, "sha256"))
             if number < _RANGE - _RANGE % n:
                 break
         return number % n

@@ -67,9 +67,8 @@ def validity(task: Task, probe: Probe, said: Said) -> str:
     if any(item.adjudicated is True for item in about):
         return "adjudicated"
     assigned = [item for item in about if item.kind == "construct"]
-    if len({item.rater for item in assigned}) >= _RATERS and {item.family for item in assigned} == {
-        task.family
-    }:
+    right = all(item.family is task.family for item in assigned)
+    if right and len({item.rater for item in assigned}) >= _RATERS:
         return "validated"
     return "sampled" if any(isinstance(item.rating, int) for item in about) else "design"
 
@@ -131,15 +130,11 @@ def construct_of(kept: Kept) -> Construct:
         tally = Counter((right[key.task], family) for key, family in given.items())
         totals = Counter(right[key.task] for key in given)
         confused.update({pair: count for pair, count in tally.items() if pair[0] is not pair[1]})
-        raters.append(
-            Assigner(
-                rater=rater,
-                n=len(given),
-                accuracy=Fraction(sum(tally[family, family] for family in totals), len(given)),
-                macro=sum(Fraction(tally[family, family], n) for family, n in totals.items())
-                / Fraction(len(totals)),
-            )
+        accuracy = Fraction(sum(tally[family, family] for family in totals), len(given))
+        macro = sum(Fraction(tally[family, family], n) for family, n in totals.items()) / Fraction(
+            len(totals)
         )
+        raters.append(Assigner(rater=rater, n=len(given), accuracy=accuracy, macro=macro))
     return Construct(
         raters=tuple(raters),
         pairs=_pairs(assigned),

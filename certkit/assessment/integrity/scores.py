@@ -152,10 +152,8 @@ def _core(items: Sequence[Scored]) -> doc.Core:
     No interval with fewer than ten clusters, without variation, or where a reply is missing.
     """
     value = overall(items, "core")
-    low, high, floor, ceiling = (
-        overall(items, name) or Fraction(0) for name in ("low", "high", "floor", "ceiling")
-    )
-    core = doc.Core(value=value, low=low, high=high, floor=floor, ceiling=ceiling, interval=None)
+    ends = {name: overall(items, name) or Fraction(0) for name in ("low", "high", "floor", "ceiling")}
+    core = doc.Core(value=value, **ends, interval=None)
     if value is None:
         return core
     residuals: dict[str, Fraction] = defaultdict(Fraction)
@@ -168,7 +166,7 @@ def _core(items: Sequence[Scored]) -> doc.Core:
 
     variance = k / (k - 1) * fsum(float(residual) ** 2 for residual in residuals.values())
     half = float(stdtrit(k - 1, (1 + LEVEL) / 2)) * sqrt(variance) / float(sum(item.weight for item in items))
-    limits = max(float(floor), float(value) - half), min(float(ceiling), float(value) + half)
+    limits = max(float(core.floor), float(value) - half), min(float(core.ceiling), float(value) + half)
     return msgspec.structs.replace(core, interval=limits)
 
 

@@ -25,11 +25,11 @@ from certkit.evidence.bundle.folder import open_bundle, seal
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import generate_probes, run_probes
-from certkit.evidence.integrity.sheets import MAX_SHEET, Kind, allowed, keep, take
+from certkit.evidence.integrity.sheets import MAX_SHEET, Kind, allowed, take
 from certkit.evidence.integrity.sheets import sheet as write_sheet
 from certkit.probes.agents import Asking
 from certkit.probes.generate import INSTANCES
-from certkit.probes.records import FOLDER, MAX_INSTANCES, PUBLIC, Mode
+from certkit.probes.records import ANNOTATIONS, FOLDER, MAX_INSTANCES, PUBLIC, Mode, lines
 from certkit.wording import many
 
 
@@ -181,7 +181,7 @@ def sheet(
     else:
         data = files.read(path, limit=MAX_SHEET)
         taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(path))
-        keep(folder, kept, taken)
+        files.write(folder / FOLDER / ANNOTATIONS, lines((*kept.annotations, *taken)))
         digest = seal(folder).facts.digest if bundle.facts.sealed else None
         rows, words, hints = len(taken), "taken in", []
     told = [f"{path}: {many(rows, 'row')} {words}", *([digest] if digest else [])]

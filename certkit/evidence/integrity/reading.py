@@ -190,6 +190,5 @@ def _field_fault(value: Any, error: str) -> tuple[str, str, str, str]:
     if named := re.search(r" (unknown|required) field `(.+)`", reason):
         places.append(named[2])
         expected = "a field of the format" if named[1] == "unknown" else "a value"
-    for place in places[:1]:
-        value = value.get(place, "nothing")
-    return "".join(f"/{place}" for place in places), "integrity.field", expected, shown(value)
+    actual = shown(value.get(places[0], "nothing") if places else value)
+    return "".join(f"/{place}" for place in places), "integrity.field", expected, actual

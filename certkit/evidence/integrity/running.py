@@ -124,8 +124,7 @@ def _held(out: Path, run: records.Run) -> Kept:
         leftover.unlink()
     if path.is_file():
         data = files.read(path, limit=MAX_FILE)
-        if not data.endswith(b"\n"):
-            files.write(path, data[: data.rfind(b"\n") + 1])
+        files.write(path, data[: data.rfind(b"\n") + 1])
     kept = read(out)
     for field in run.__struct_fields__:
         held, given = getattr(kept.run, field, None), getattr(run, field)

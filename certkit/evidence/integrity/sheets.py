@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from certkit import files
 from certkit.errors import InputError
 from certkit.probes.agents import told
 from certkit.probes.matching import MAX_WORDS
-from certkit.probes.records import ANNOTATIONS, FOLDER, Annotation, Family, Key, asked, lines
+from certkit.probes.records import Annotation, Family, Key, asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from certkit.evidence.integrity.reading import Kept
 
@@ -133,8 +131,3 @@ def take(
         reason = "\n  ".join(wrong) or "no row is filled in"
         raise InputError("integrity.field", reason, where=where, hint=allowed(kind))
     return tuple(made)
-
-
-def keep(root: Path, kept: Kept, added: tuple[Annotation, ...]) -> None:
-    """Write the annotations of a bundle with those that were added."""
-    files.write(root / FOLDER / ANNOTATIONS, lines((*kept.annotations, *added)))
