@@ -43,6 +43,8 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 # A digit other than 0 before the exponent: the number is not zero, whatever a double makes of it.
 _NONZERO = r"^[^eE]*[1-9]"
+# A surrogate as JSON escapes it. Both halves of a pair are; what is left of them in a value stood alone.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _DEEPER = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 
@@ -137,7 +139,7 @@ def loads(
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise InputError("json.syntax", f"{_reason(error.msg)} at {place}", where=where) from None
-    if "\\u" in text and _has_lone_surrogate(value):
+    if _SURROGATE.search(text) and _has_lone_surrogate(value):
         raise InputError("json.encoding", "a string holds a lone surrogate", where=where)
     return value
 
@@ -195,9 +197,12 @@ def _escaped(match: re.Match[str]) -> str:
     return mark if "\ud800" <= mark <= "\udfff" else json.dumps(mark)[1:-1]
 
 
+_COMPACT: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def line(value: Any) -> bytes:
     """Return `value` as one compact line of JSON, for record files; keys in their given order."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    return _COMPACT.encode(value).encode() + b"\n"
 
 
 def digest(data: bytes) -> Digest:

@@ -244,7 +244,7 @@ def packaged(profile: st.Profile) -> dict[str, Any] | None:
     """
     if alike := _names().get(letters(profile.id)):  # the others need not be read
         return _read(alike)
-    return next((table for table in map(_read, _names().values()) if _digest(table) == profile.digest), None)
+    return next((_read(name) for name in _names().values() if _digest(name) == profile.digest), None)
 
 
 @cache
@@ -259,8 +259,9 @@ def _read(name: str) -> dict[str, Any]:
     return toml.loads(files.read(path, limit=_MAX_TABLE).decode(), code="profile.invalid", where=path.name)
 
 
-def _digest(table: dict[str, Any]) -> str:
-    return canonical.digest(canonical.canonical(table))
+@cache
+def _digest(name: str) -> str:
+    return canonical.digest(canonical.canonical(_read(name)))
 
 
 def profile_differences(predicate: st.Predicate, rows: Iterable[bounds.Row]) -> Iterator[str]:
@@ -322,7 +323,7 @@ def _wanted(name: str, attempt: int) -> dict[str, Any]:
             "tiers": tiers,
         }
     reading, stopping = table.get("reading", "table"), table.get("stopping", "declared")
-    return {"profile": [table["id"], _digest(table), reading, stopping], "criteria": criteria}
+    return {"profile": [name, _digest(name), reading, stopping], "criteria": criteria}
 
 
 def _written(value: Any) -> Any:

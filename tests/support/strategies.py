@@ -89,7 +89,7 @@ def runs(
     if condition in ATTACKED:
         run |= draw(_attack(complete=full))
     run |= draw(_memory(complete=full))
-    run |= draw(_others())
+    run |= draw(_OTHERS)
     return {name: value for name, value in run.items() if value is not None}
 
 
@@ -161,25 +161,23 @@ def _memory(draw: st.DrawFn, *, complete: bool) -> Run:
     }
 
 
-@st.composite
-def _others(draw: st.DrawFn) -> Run:
-    """Draw the fields that no rule ties to another."""
-    extra: Run = {
-        "cluster_id": draw(st.one_of(st.none(), st.none(), names)),
-        "trial": draw(st.one_of(st.none(), st.integers(0, 3))),
-        "quality_factor": draw(st.one_of(st.none(), units)),
-        "layer2_score": draw(st.one_of(st.none(), units)),
-        "layer3_score": draw(st.one_of(st.none(), units)),
-        "confidence": draw(st.one_of(st.none(), units)),
-        "safety_risk": draw(st.one_of(st.none(), units)),
-        "human_checked": draw(st.sampled_from([None, True, False])),
-        "split": draw(st.sampled_from([None, None, None, "standard", "novel_fault"])),
-        "measured": draw(st.sampled_from([None, "derived", "asserted"])),
-        "trace": draw(st.sampled_from([None, "sha256:" + "0" * 64])),
+# Made once: to make strategies takes longer than to draw from them.
+_OTHERS = st.fixed_dictionaries(
+    {
+        "cluster_id": st.one_of(st.none(), st.none(), names),
+        "trial": st.one_of(st.none(), st.integers(0, 3)),
+        **dict.fromkeys(
+            ("quality_factor", "layer2_score", "layer3_score", "confidence", "safety_risk"),
+            st.one_of(st.none(), units),
+        ),
+        "human_checked": st.sampled_from([None, True, False]),
+        "split": st.sampled_from([None, None, None, "standard", "novel_fault"]),
+        "measured": st.sampled_from([None, "derived", "asserted"]),
+        "trace": st.sampled_from([None, "sha256:" + "0" * 64]),
+        "x_note": st.sampled_from([*[None] * 18, "n", 1, 1.5, True, [1, [2]], {"k": {"k": "v"}}]),
     }
-    if draw(st.integers(0, 3)) == 0:
-        extra["x_note"] = draw(st.sampled_from(["n", 1, 1.5, True, [1, [2]], {"k": {"k": "v"}}]))
-    return extra
+)
+"""The fields that no rule ties to another."""
 
 
 @st.composite

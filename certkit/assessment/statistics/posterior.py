@@ -33,6 +33,7 @@ common: a task counts once, whatever its size. The lower limit is the largest τ
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from math import inf, log, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -244,9 +245,14 @@ def anytime_evidence(means: Floats, counts: Floats, threshold: float) -> float:
     return most + log(float(np.sum(weight * np.exp(logs - most))) / (1 - threshold))
 
 
+@cache
+def _rule() -> tuple[Floats, Floats]:
+    return np.polynomial.legendre.leggauss(_NODES)
+
+
 def _grid(threshold: float) -> tuple[Floats, Floats]:
     """Return nodes and weights of Gauss-Legendre on equal panels from τ to 1."""
-    x, w = np.polynomial.legendre.leggauss(_NODES)
+    x, w = _rule()
     width = (1 - threshold) / _PANELS
     starts = threshold + width * np.arange(_PANELS)
     return (starts[:, None] + width * (x + 1) / 2).ravel(), np.tile(w * width / 2, _PANELS)
