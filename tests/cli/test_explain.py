@@ -18,6 +18,7 @@ from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.cli.commands.explain import known
 from certkit.errors import CODES, CertkitError
 from certkit.evidence.records.record import FIELDS
+from certkit.report.argument.challenges import STANDING
 from certkit.simulation.simulate import simulate
 from tests.generate import ROOT, exits
 from tests.support import bundles
@@ -37,6 +38,13 @@ TRACE = "sha256:" + "0" * 64
         ("r_op", ("criterion", "[26] eq. 2", "over fault runs", "Tier 2 of hb-eval-2026  > 80 %")),
         ("gap", ("metric", "record both nominal runs and runs under faults")),
         ("unsealed", ("finding", "warning\n")),
+        ("record.success-not-recovered", ("code", "although the fault took hold")),
+        ("/recovered: expected nothing [record.nominal-with-fault]", ("code",)),
+        ("fragile:x", ("challenge",)),
+        (
+            "Nobody owns it [assumption-unowned:G4, against G4]",
+            ("challenge", "Nobody owns … with a rationale.", "context.json"),
+        ),
         ("attacks-left-out", ("serious at most: the text says when it is less",)),
         ("Bounded reading", ("word", "bound")),
         ("partial", ("word", "no value is shown")),
@@ -55,7 +63,7 @@ def test_a_name_on_the_screen_is_explained(name: str, said: tuple[str, ...]) -> 
 
 def test_everything_with_a_name_is_known() -> None:
     names = known("hb-eval-2026")
-    assert {*CATALOGUE, *SEVERITY, *FIELDS} - set(names) == set()
+    assert {*CATALOGUE, *SEVERITY, *FIELDS, *CODES, *STANDING} - set(names) == set()
     assert [name for name, told in names.items() if not told.text] == []
 
 

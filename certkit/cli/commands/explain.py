@@ -17,11 +17,12 @@ from certkit.assessment.metrics.metric import asked
 from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold
 from certkit.document import Count, Document, Part, Text, fill
-from certkit.errors import UsageError
+from certkit.errors import CODES, UsageError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.records.record import Condition, Outcome
 from certkit.evidence.records.schema import record_schema
 from certkit.evidence.summary.runs import Runs, worst_runs
+from certkit.report.argument.challenges import CLOSED_BY, STANDING
 from certkit.wording import many
 
 _SHOWN: Final = 40
@@ -37,7 +38,7 @@ class Explanation(Document, frozen=True, kw_only=True, tag="urn:certkit:explanat
     """What a name of certkit means."""
 
     name: Text
-    kind: Literal["criterion", "metric", "finding", "column", "word"]
+    kind: Literal["criterion", "metric", "finding", "challenge", "code", "column", "word"]
     text: Text
     facts: Mapping[str, Text]
 
@@ -60,7 +61,8 @@ class RunList(Document, frozen=True, kw_only=True, tag="urn:certkit:runs:v1"):
 
 def explain(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A metric, criterion, finding, column or word of a screen.")
+        str,
+        typer.Argument(metavar="NAME", help="A metric, criterion, column, word of a screen, or code in []."),
     ],
     profile: opt.ProfileName = "hb-eval-2026",
 ) -> None:
@@ -73,7 +75,7 @@ def explain(
     spelled = {text.casefold(): key for text, key in (titles | {key: key for key in names}).items()}
     spelled = dict.fromkeys(Outcome, "outcome") | dict.fromkeys(Condition, "condition") | spelled
     # A name that is copied from a screen may have its id behind it, in brackets.
-    said = re.sub(r"^.*[(\[]([\w.-]+)[)\]]$", r"\1", name.strip(" †")).casefold()
+    said = re.sub(r"^.*[(\[]([\w.-]+)[^()\[\]]*[)\]]$", r"\1", name.strip(" †")).casefold().partition(":")[0]
     if said not in spelled:
         near = get_close_matches(name, names, n=1, cutoff=0.75)
         raise UsageError(
@@ -88,7 +90,12 @@ def explain(
 def known(profile: str) -> dict[str, Explanation]:
     """Return everything that has a name; where several have it, the later kind below."""
     columns = record_schema()["properties"]
-    names = {name: _told(name, "column", body["description"]) for name, body in columns.items()}
+    names = {name: _told(name, "code", text) for name, text in CODES.items()}
+    names |= {
+        name: _told(name, "challenge", rule.text.replace("{}", "…"), **{"closed by": CLOSED_BY[rule.kind]})
+        for name, rule in STANDING.items()
+    }
+    names |= {name: _told(name, "column", body["description"]) for name, body in columns.items()}
     names |= {name: _told(name, "finding", text, severity=_severity(name)) for name, text in MEANING.items()}
     names |= {name: _told(name, "word", text) for name, text in _WORDS.items()}
     names |= {name: _metric(name, name, "metric") for name in CATALOGUE}

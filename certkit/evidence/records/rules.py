@@ -106,7 +106,12 @@ def _recoveries(columns: Columns) -> Iterator[_Rule]:
         yield _Rule(name, "record.recovery-without-recovered", "nothing unless recovered is true", broken)
     broken = columns.success & (recovered == 0) & (columns.number("fault_took_hold") != 0)
     expected = "true on a success, or fault_took_hold: false"
-    yield _Rule("recovered", "record.success-not-recovered", expected, broken)
+    hint = (
+        "say fault_took_hold: false where the fault had no effect, else leave recovered out of these runs;"
+        " in a mapping, under `[when.recovered]` instead of `[columns]`: `true = \"RECOVERED == 'yes'\"` and"
+        " `false = \"RECOVERED == 'no' and RESULT != 'pass'\"`"
+    )
+    yield _Rule("recovered", "record.success-not-recovered", expected, broken, hint=hint)
     grade, graded = columns.number("recovery_grade"), columns.present("recovery_grade")
     derived = columns.derived_grade
     broken = graded & (recovered >= 0) & (derived >= 0) & (np.rint(grade * 10) != derived)
@@ -135,7 +140,9 @@ def _values(columns: Columns) -> Iterator[_Rule]:
     for name in ("recovery_grade", "violations", "traceability"):
         if columns.has(name):
             broken = columns.harness_error & columns.present(name)
-            yield _Rule(name, "record.harness-error-scored", "nothing on a harness_error", broken)
+            expected = "nothing on a harness_error, where the test rig broke"
+            hint = f"leave {name} out of these runs, or call them failure where the agent failed, not the rig"
+            yield _Rule(name, "record.harness-error-scored", expected, broken, hint=hint)
     if columns.has("traceability"):
         score = columns.number("traceability")
         broken = columns.present("traceability") & (np.rint(score * THOUSAND) / THOUSAND != score)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -347,6 +348,26 @@ def test_bad_records_have_the_same_verdict_in_every_form(tmp_path: Path, name: s
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "out", agent="a")
     assert {fault.code for fault in caught.value.faults} == {code}
+
+
+def test_a_success_that_did_not_recover_is_mended_as_its_hint_says(tmp_path: Path) -> None:
+    rows = "RESULT,RECOVERED,task_id\npass,no,a\npass,yes,b\nfail,no,c\n"
+    (tmp_path / "rows.csv").write_text(rows)
+    start = (
+        "[constants]\ndomain = 'd'\ncondition = 'stochastic'\n"
+        "[when.outcome]\nsuccess = \"RESULT == 'pass'\"\nfailure = 'otherwise'\n"
+    )
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(
+        f"[columns]\nrecovered = 'RECOVERED'\n{start}[values.recovered]\nyes = true\nno = false\n"
+    )
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, tmp_path / "rows.csv", tmp_path / "out", agent="mine", mapping=mapping)
+    (fault,) = caught.value.faults
+    _, _, told = fault.hint.partition("under `[when.recovered]`")
+    mapping.write_text("\n".join([start, "[when.recovered]", *re.findall("`([^`]+ = [^`]+)`", told)]))
+    _, records = imported(None, tmp_path / "rows.csv", tmp_path / "out", agent="mine", mapping=mapping)
+    assert [record.get("recovered") for record in records] == [None, True, False]
 
 
 def test_an_empty_condition_is_a_fault_and_a_blank_row_is_counted(tmp_path: Path) -> None:
