@@ -817,7 +817,8 @@ def test_a_word_that_is_no_outcome_is_named_with_its_row_and_times_propose_their
     assert "--agent NAME" in str(caught.value.hint)
 
 
-LOOKED_AT = "task_id,domain,condition,result,violations,attack_succeeded,note\n" + (
+LOOKED_AT = (
+    "task_id,domain,condition,result,violations,attack_succeeded,note\n"
     "t,bank,adversarial,success,2,true,x\nu,bank,adversarial,success,0,false,y\n"
 )
 
