@@ -89,7 +89,8 @@ class Mapper:
         answer = mapping.trace.answer
         self._answer = self._getter(answer) if answer is not None else lambda _: None
         self._taken = mapping.columns.keys() | mapping.constants.keys() | self._when.keys()
-        self._claimed = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
+        self._claimed = {name for text in mapping.columns.values() for name in (text, text.split(".")[0])}
+        self._looked_at = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
         self._keys: dict[str, None] = {}
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
@@ -250,6 +251,8 @@ class Mapper:
                 continue
             if (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
                 yield column, column, itemgetter(column)
+            elif column in self._looked_at:  # an expression looks at a column, and does not take it
+                continue
             elif column in left or len(left) < MAX_COLUMNS:
                 left[column] += 1
             else:

@@ -815,3 +815,40 @@ def test_a_word_that_is_no_outcome_is_named_with_its_row_and_times_propose_their
     assert "2 rows (first runs.csv:2, 3) /started_at" in told
     assert '`date = "%m/%d/%Y %I:%M %p"` under `[read]`' in told
     assert "--agent NAME" in str(caught.value.hint)
+
+
+LOOKED_AT = (
+    "task_id,domain,condition,result,violations,attack_succeeded,note\n"
+    "t,bank,adversarial,success,2,true,x\nu,bank,adversarial,success,0,false,y\n"
+)
+
+
+@pytest.mark.parametrize(
+    "test", ["violations != 'x' and attack_succeeded != 'x'", "domain == 'bank' and note != ''"]
+)
+@pytest.mark.parametrize("place", ["success", "when", "columns", "answer"])
+def test_an_expression_looks_at_a_column_and_does_not_take_it(tmp_path: Path, test: str, place: str) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text(LOOKED_AT)
+    given: dict[str, Any] = {"agent": "a", "success": f"result == 'success' and {test}"}
+    mapping = {
+        "when": f'[when.fault_took_hold]\ntrue = "{test}"\n',
+        "columns": '[columns]\nx_least = "min(violations, 0)"\n',
+        "answer": '[trace]\nanswer = "violations"\n',
+    }
+    if place in mapping:
+        file.write_text(mapping[place])
+        given["mapping"] = file
+    account, records = imported(None, path, tmp_path / "out", **given)
+    seen = [(r["domain"], r["violations"], r["attack_succeeded"], r["outcome"]) for r in records]
+    assert seen == [("bank", 2, True, "success"), ("bank", 0, False, "success")]
+    assert ("column 'note'" in counts(account, "refused")) is ("note" not in test)
+
+
+def test_a_column_that_the_mapping_gives_to_another_field_fills_its_own_no_longer(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text(LOOKED_AT)
+    (tmp_path / "map.toml").write_text('[columns]\noutcome = "result"\nx_broken = "violations"\n')
+    _, records = imported(
+        None, tmp_path / "runs.csv", tmp_path / "out", agent="a", mapping=tmp_path / "map.toml"
+    )
+    assert [(r["x_broken"], "violations" in r) for r in records] == [("2", False), ("0", False)]
