@@ -242,14 +242,10 @@ class Mapper:
             yield field, self.mapping.columns[field], get
         if len(self._keys) < MAX_COLUMNS:
             self._keys |= dict.fromkeys(row)
-        for path, value in self._cells(row) if self._tabular else ():
-            column = ".".join(path)
-            if column in self._claimed or (value == run.agent and agent_rank(path) is not None):
-                continue
-            if len(path) > 1:
+        for column, nested in self._unclaimed(run) if self._tabular else ():
+            if nested:
                 left[column] += column in left or len(left) < MAX_COLUMNS
-                continue
-            if (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
+            elif (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
                 yield column, column, itemgetter(column)
             elif column in self._looked_at:  # an expression looks at a column, and does not take it
                 continue
@@ -258,11 +254,14 @@ class Mapper:
             else:
                 raise InputError("import.source", f"more than {MAX_COLUMNS:,} columns that fill no field")
 
-    def _cells(self, row: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
-        """Yield the columns of a row; of one that holds an object the values in it."""
-        for column, value in row.items():
-            own = not isinstance(value, dict) or column in FIELDS or USER_FIELD.match(column)
-            yield from [((column,), value)] if own else paths(value, (column,))
+    def _unclaimed(self, run: Run) -> Iterator[tuple[str, bool]]:
+        """Yield the columns that nothing uses; of one that holds an object the values in it, as nested."""
+        for column, held in run.row.items():
+            own = not isinstance(held, dict) or column in FIELDS or USER_FIELD.match(column)
+            for path, value in [((column,), held)] if own else paths(held, (column,)):
+                name = ".".join(path)
+                if name not in self._claimed and (value != run.agent or agent_rank(path) is None):
+                    yield name, len(path) > 1
 
     def _getter(self, text: str) -> Evaluate:
         """Return what reads a column: one of exactly this name, else a dotted path or an expression."""
