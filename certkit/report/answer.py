@@ -220,7 +220,7 @@ def changes(case: Case) -> Iterator[str]:
     if flips and flips["needed"] <= flips["of"]:
         metric = CATALOGUE.get(flips["criterion"])
         behind = metric.title if metric else flips["criterion"]
-        behind += f" in {flips['domain']}" if flips.get("domain") else ""
+        behind += f" in domain {flips['domain']}" if flips.get("domain") else ""
         yield (
             f"Had {flips['needed']:,} of the {flips['of']:,} successes behind {behind} failed, Tier {tier}"
             " would be lost (section 6)."

@@ -115,9 +115,14 @@ def _answer(
         room -= 1
     if baseline is None and room > 0:
         for row, told in zip(open_rows(assessment)[:1], measure_next(assessment), strict=False):
-            advice = told.partition(": ")[2]
-            whole = f"Furthest: {named(row.metric.id)}: {advice}"
-            lines += _short(whole if len(fold(whole)) <= room else f"Furthest: {row.id}: {advice}", room)
+            advice, lead = told.partition(": ")[2], f"Furthest: {row.id}: "
+            texts = (
+                f"Furthest: {named(row.metric.id)}: {advice}",
+                f"{lead}{advice}",
+                f"{lead}{advice.rpartition('; ')[2]}",
+                f"{lead}what would settle it stands below the table",
+            )
+            lines += next((folded for folded in map(fold, texts) if len(folded) <= room), [])
     yield from [*lines, *todo, ""]
 
 
@@ -135,14 +140,17 @@ def _clipped(text: str, width: int) -> str:
 
 
 def _open(assessment: Assessment) -> str:
-    """Return how many challenges are open, one for each code, and the first: its first part, its code."""
+    """Return how many challenges are open, one for each code, and the gravest, or how to read it."""
     challenges = [item for item in assessment.challenges if item.state == "open"]
     contesting = sum(item.contests for item in challenges)
-    told = f"Open: {contesting} serious, {many(len(challenges) - contesting, 'other code')}"
+    told = f"Open: {many(len(challenges), 'challenge')}"
     if not challenges:
         return told
-    code, first = f" [{challenges[0].code}]", re.split("[:;,] ", challenges[0].message)[0]
-    return _clipped(f"{told}; first: {first}", WIDTH - len(code)) + code
+    told += f", {f'{contesting} serious' if contesting else 'first'}: "
+    code, message = challenges[0].code, challenges[0].message
+    texts = (f"{text} [{code}]" for text in (message, re.split("[:;,] ", message)[0]))
+    fitting = (text for text in texts if len(visible(told + text)) <= WIDTH)
+    return told + next(fitting, f"certkit explain {code}")
 
 
 def _first(names: Sequence[str]) -> str:
@@ -192,8 +200,14 @@ def _next_command(assessment: Assessment, place: str, options: Mapping[str, str]
         page = quote(f"{Path(split(place)[0]).resolve().name}.html")
         return f"certkit report {place}", f"{under}{tier}{context}-o {page}"
     r_op = next((row for row in rows if row.metric.id == "r_op"), None)
-    if r_op is not None and r_op.threshold is not None and (seen := float(r_op.value or 0)) > r_op.threshold:
-        return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={seen:.4g}"
+    if r_op is not None and r_op.threshold is not None:
+        seen, said = r_op.value, ""
+        if not r_op.metric.n:
+            seen, said = assessment.metrics["c_nom"].value, "  # as in normal runs"
+        if (rate := float(seen or 0)) > r_op.threshold:
+            return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={rate:.4g}{said}"
+        if said and seen is not None and not pooled:  # it fails too often even where nothing is in its way
+            return f"certkit runs {place} --failed", ""
     lacking = [row.metric.id for row in rows if pooled or not row.metric.blocked]
     return (
         (f"certkit explain {lacking[0]}", under.rstrip())
