@@ -168,14 +168,16 @@ Pooled = Annotated[
 
 
 class Baseline(Part, frozen=True, kw_only=True):
-    """An earlier passport, what the comparison with it gave, and the rows that got worse."""
+    """An earlier passport or bundle, what the comparison with it gave, and the rows that got worse."""
 
     passport: Text
+    signature: Annotated[Text, Meta(description="not_checked, or none of a bundle")]
     result: Annotated[Text, Meta(description="as certkit drift says it")]
     worse: tuple[Text, ...]
     agents: Annotated[
         tuple[Text, ...], Meta(description="of the passport and of the bundle, where they are two")
     ] = ()
+    not_comparable: Annotated[tuple[Text, ...], Meta(description="why the two cannot be compared")] = ()
 
 
 class AssessmentDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:assessment:v1"):

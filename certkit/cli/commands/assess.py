@@ -36,8 +36,8 @@ def assess(
         Path | None,
         typer.Option(
             "--baseline",
-            metavar="PASSPORT",
-            help="Fail where it drifted against this earlier one.",
+            metavar="EARLIER",
+            help="Fail where it drifted against this earlier passport or bundle.",
         ),
     ] = None,
     exit_zero: Annotated[
@@ -82,7 +82,7 @@ def assess(
 
 
 def _compared(baseline: Path, bundles: Sequence[Path]) -> Baseline:
-    """Return what the comparison with a passport gives, whose signature is not checked."""
+    """Return what the comparison with a passport, whose signature is not checked, or a bundle gives."""
     if len(bundles) > 1:
         raise UsageError("usage.option", "--baseline is compared with one bundle")
     try:
@@ -92,4 +92,12 @@ def _compared(baseline: Path, bundles: Sequence[Path]) -> Baseline:
     worse = tuple(row.name for row in drift.behaviour if row.flagged)
     pairs = ((item.old or "", item.new or "") for item in drift.identity if item.role == "agent")
     agents = tuple(name.removeprefix("-/") for name in next(pairs, ()))  # no provider is stated
-    return Baseline(passport=str(baseline), result=drift.result, worse=worse, agents=agents)
+    lead = "not comparable: "
+    return Baseline(
+        passport=str(baseline),
+        signature="none" if baseline.is_dir() else "not_checked",
+        result=drift.result,
+        worse=worse,
+        agents=agents,
+        not_comparable=tuple(text.removeprefix(lead) for text in drift.reasons if text.startswith(lead)),
+    )
