@@ -13,7 +13,7 @@ from certkit.evidence.reading.columns import Index
 from certkit.evidence.reading.layout import Layout
 from certkit.evidence.reading.lines import Reader
 from tests.support import bundles
-from tests.support.running import certkit
+from tests.support.running import Done, certkit
 
 TIERS = "".join(f'[tiers.{number}]\nname = "T"\n' for number in (1, 2, 3))
 
@@ -152,6 +152,31 @@ def test_a_bad_source_date_epoch_is_no_bug(tmp_path: Path, monkeypatch: pytest.M
     root = write(tmp_path / "b", [run(1)])
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
     assert certkit("assess", root).code == 2
+
+
+def test_runs_of_a_day_that_cannot_be_are_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = {"future": "2031-03-04T14:00:00Z", "old": "1904-03-05T09:10:00Z", "well": "2025-03-05T09:10:00Z"}
+    roots = {name: write(tmp_path / name, [run(1, started_at=time)]) for name, time in times.items()}
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")  # 2026-01-01
+    said = {
+        "future": "warning: runs start on 2031-03-04, which is to come: is the date format right?\n",
+        "old": "warning: runs start on 1904-03-05, before 2000: is the date format right?\n",
+        "well": "",
+    }
+    assert {name: certkit("assess", root).err for name, root in roots.items()} == said
+    assessed = certkit("assess", roots["future"], "--json").out
+    page = tmp_path / "case.html"
+    asked = "last run 2031-03-04, after the day on which this was drawn: is the date format right?"
+    done = certkit("report", roots["future"], "-o", page)
+    assert (done.err, asked in page.read_text(encoding="utf-8")) == (said["future"], True)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1930000000")  # 2031-02-28
+    assert certkit("assess", roots["future"], "--json").out == assessed
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1930600000")  # 2031-03-06
+    assert certkit("assess", roots["future"], "--json") == Done(4, assessed, "")
+    assert certkit("report", roots["future"], "-o", page, "--force").err == ""
+    assert "last run 2031-03-04, 2 days old" in page.read_text(encoding="utf-8")
 
 
 def test_json_escapes_what_a_terminal_would_obey(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import typer
 from msgspec import to_builtins
 
 from certkit import canonical, files, workflow
-from certkit.assessment.result import Baseline
+from certkit.assessment.result import Baseline, moment
 from certkit.assessment.words import serious
 from certkit.cli import context
 from certkit.cli import options as opt
@@ -63,6 +63,8 @@ def assess(
             hint = f"certkit import {shlex.quote(str(path))} -o bundle\ncertkit assess bundle"
             raise InputError("bundle.manifest-missing", "a file, not a bundle", where=str(path), hint=hint)
     result = workflow.assess(bundles, profile, required_tier=require_tier, context=given, progress=progress())
+    first, last = moment(result.times.first), moment(result.times.last)
+    context.check_dates(first and first.date(), last and last.date())
     compared = _compared(baseline, bundles) if baseline else None
     document = result.to_dict() | ({"baseline": to_builtins(compared)} if compared else {})
     if out:

@@ -199,7 +199,7 @@ def _next_command(assessment: Assessment, place: str, options: Mapping[str, str]
     if verdict.tier and any(item.contests for item in assessment.serious):
         return f"certkit context init {place}", f"{under}{tier}-o context.json"
     if not assessment.facts.sealed:
-        return "certkit bundle seal", "BUNDLE" if pooled else place
+        return f"certkit bundle seal {'BUNDLE' if pooled else place}", ""
     if verdict.tier:
         return f"certkit issue {place}", f"{under}{tier}{context}--key KEY.pem --issuer NAME -o issued"
     rows = open_rows(assessment)
