@@ -92,7 +92,7 @@ def today() -> date:
 
 def check_dates(first: date | None, last: date | None) -> None:
     """Warn where the first or the last run has a day that a wrong date format may have made."""
-    questionable = {last: "which is to come"} if last and last > today() else {}
+    questionable = {last: "which is to come"} if last and last > now().date() else {}
     questionable |= {first: f"before {_OLDEST}"} if first and first.year < _OLDEST else {}
     for day, why in questionable.items():
         warn(f"runs start on {day}, {why}: is the date format right?")
