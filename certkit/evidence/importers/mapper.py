@@ -31,13 +31,13 @@ from certkit.evidence.importers.mapping import (
     text_encoding,
     zone,
 )
-from certkit.evidence.importers.records import agent_rank
+from certkit.evidence.importers.records import agent_rank, paths
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Outcome
 from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from certkit.evidence.expressions import Expression
     from certkit.evidence.importers.base import Importer, ImportOptions, Job, Run
@@ -67,8 +67,11 @@ _SAME: Final = ("domain", "task_id", "condition", "trial", "started_at")
 class Mapper:
     """Turns the runs of one import into record fields, and remembers which columns were used."""
 
-    def __init__(self, mapping: Mapping, options: ImportOptions, importer: Importer) -> None:
-        self.mapping = mapping
+    def __init__(
+        self, mapping: Mapping, options: ImportOptions, importer: Importer, asked: dict[str, str]
+    ) -> None:
+        """Begin; `asked` says of columns what a suggestion leaves for the reader to decide."""
+        self.mapping, self._asked = mapping, asked
         self._options, self._tabular, self._hints = options, importer.tabular, importer.hints
         self._values = Values(mapping, options.timezone, cells=importer.cells)
         self._paths: dict[tuple[str, ...], bool] = {}  # those the mapping names, and whether a row had them
@@ -148,7 +151,7 @@ class Mapper:
                 hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
                 return False, [run.place.fault("no row twice", "a row equal to an earlier row", hint=hint)]
             if again == "drop-identical":
-                draft.notes.add("refused", "rows equal to an earlier row", "left out")
+                draft.notes.add("refused", "rows equal to an earlier row")
                 return True, []
             detail = "they count; `duplicates` under `[read]` in the mapping may say otherwise"
             draft.notes.add("odd", "rows equal to an earlier row", detail)
@@ -239,10 +242,10 @@ class Mapper:
             yield field, self.mapping.columns[field], get
         if len(self._keys) < MAX_COLUMNS:
             self._keys |= dict.fromkeys(row)
-        for column in row if self._tabular else ():
-            if column in self._claimed or (row[column] == run.agent and agent_rank((column,)) is not None):
-                continue
-            if (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
+        for column, nested in self._unclaimed(run) if self._tabular else ():
+            if nested:
+                left[column] += column in left or len(left) < MAX_COLUMNS
+            elif (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
                 yield column, column, itemgetter(column)
             elif column in self._looked_at:  # an expression looks at a column, and does not take it
                 continue
@@ -250,6 +253,15 @@ class Mapper:
                 left[column] += 1
             else:
                 raise InputError("import.source", f"more than {MAX_COLUMNS:,} columns that fill no field")
+
+    def _unclaimed(self, run: Run) -> Iterator[tuple[str, bool]]:
+        """Yield the columns that nothing uses; of one that holds an object the values in it, as nested."""
+        for column, held in run.row.items():
+            own = not isinstance(held, dict) or column in FIELDS or USER_FIELD.match(column)
+            for path, value in [((column,), held)] if own else paths(held, (column,)):
+                name = ".".join(path)
+                if name not in self._claimed and (value != run.agent or agent_rank(path) is None):
+                    yield name, len(path) > 1
 
     def _getter(self, text: str) -> Evaluate:
         """Return what reads a column: one of exactly this name, else a dotted path or an expression."""
@@ -274,6 +286,16 @@ class Mapper:
         self._paths |= dict.fromkeys(expression.paths, False)
         return expression
 
+    def _near(self, field: str, row: dict[str, Any]) -> str | None:
+        """Return the column whose name is like a field's; of one that holds an object a value in it."""
+        close = nearest(field, self._keys)
+        within = row.get(close or "")
+        if not isinstance(within, dict):
+            return close
+        inner = [path for path, _ in paths(within)]
+        chosen = next((path for path in inner if path[-1] in {"id", "name", field}), (inner or [()])[0])
+        return ".".join((str(close), *chosen))
+
     def _missing(self, fields: Sequence[str], run: Run) -> Fault:
         """Return the fault of a row that has nothing for some required fields."""
         test = shell(self._hints["outcome"]) if "outcome" in self._hints else '"EXPRESSION"'
@@ -287,7 +309,7 @@ class Mapper:
         hints |= {
             field: f"`{field} = {_toml(close)}` under `[columns]` in a mapping"
             for field in fields
-            if (close := nearest(field, self._keys))
+            if (close := self._near(field, run.row))
         }
         self._absent |= dict.fromkeys(fields)
         self._incomplete += 1
@@ -351,10 +373,15 @@ class Mapper:
 
     def account(self, draft: Draft, details: dict[str, str]) -> None:
         """Note which columns filled which fields or were left out."""
-        for column, count in sorted(draft.left.items()):
-            draft.notes.add(
-                "refused", f"column {column!r}", "left out: it fills no record field", count=count
-            )
+        parts: dict[str, list[str]] = {}
+        for column in sorted(draft.left):
+            whole = column if column in self._keys else column.partition(".")[0]
+            parts.setdefault(whole, []).append(column)
+        for columns in parts.values():
+            names = ", ".join(repr(column) for column in columns[:_SHOWN]) + ", …" * (len(columns) > _SHOWN)
+            why = next(filter(None, map(self._asked.get, columns)), "fills no record field")
+            count = max(map(draft.left.__getitem__, columns))
+            draft.notes.add("refused", f"column{'s' * (len(columns) > 1)} {names}", why, count=count)
         named = dict.fromkeys(self._given, "what the transcript shows")
         named |= {field: f"from {column!r}" for field, column in self.mapping.columns.items()}
         named |= dict.fromkeys(self._when, "decided by an expression")

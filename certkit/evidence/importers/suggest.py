@@ -266,6 +266,20 @@ class Suggestion:
             return field != "task_id" or len(column.values) > 1 or self.rows == 1
         return all(map(str.isdigit, values)) if kind == "integer" else column.numeric()
 
+    def asked(self) -> dict[str, str]:
+        """Return what the reader must decide of columns that may fill a field and are not proposed."""
+        asked, proposed = {}, self.proposals()
+        for field in (*REQUIRED, "started_at"):
+            for path in (
+                self._candidates(field, proposed) if field not in self.filled | proposed.keys() else ()
+            ):
+                forms = [form for form in _forms(self.columns[path]) if form]
+                said = f"may be {field}: --suggest asks"
+                asked[".".join(path)] = (
+                    f"times like {' and '.join(forms[:2])} both: state `date`" if len(forms) > 1 else said
+                )
+        return asked
+
     def text(self, format_: str) -> Iterator[str]:
         """Yield the lines of the mapping."""
         proposed = self.proposals()
@@ -289,6 +303,7 @@ class Suggestion:
             above = self._candidates("domain", proposed)
             yield "# The domain must be decided: a column above, or --domain NAME\n" if above else _DOMAIN
         yield from self._read(proposed)
+        yield from self._version()
         if not self.named:
             yield '# The log names no agent: --agent NAME, or\n# [agent]\n# name = "NAME"\n'
         if several:
@@ -395,6 +410,15 @@ class Suggestion:
         meant = {*map(_meant, self.columns[path].values)}
         told = not self.columns[path].many and None not in meant and meant - {"nominal"}
         return bool(told or _words(path[-1]) & set(NAMES["condition"]))
+
+    def _version(self) -> Iterator[str]:
+        """Yield the agent's version, where the column of one says the same of every row."""
+        for path, column in self.columns.items():
+            name = "_".join(path[-2:]).casefold()
+            of_agent = name.endswith("version") and agent_rank((name.removesuffix("version"),)) is not None
+            if of_agent and len(column.values) == 1 and column.rows == self.rows:
+                said = shell(next(iter(column.values)))
+                yield f"# {_column(path)} says the agent's version: --agent-version {said}\n"
 
     def _null_or_object(self, path: tuple[str, ...]) -> bool:
         """Tell whether a path named like a fault is null in some rows and an object in others."""
