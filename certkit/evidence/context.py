@@ -259,10 +259,9 @@ class Context(Authored):
         return {item.person for item in self.reviewers or () if item.date and self.named(item.person)}
 
     def independent(self, person: str | None) -> bool:
-        """Tell whether this person reviewed, is independent of the developer, and is not the owner."""
-        reviewed = {reviewer.person for reviewer in self.reviewers or ()}
+        """Tell whether this person is `reviewing`, independent of the developer, and not the owner."""
         return (
-            person in reviewed
+            person in self.reviewing
             and not self.same(person, self.owner)
             and self.by_id[person].relation == "independent"
         )

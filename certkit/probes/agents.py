@@ -25,7 +25,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
 from itertools import count
-from threading import Thread, local
+from threading import Thread
 from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -98,23 +98,39 @@ def told(task: records.Task) -> str:
 
 
 class Agent:
-    """What one thread asks: started for its first call, and for the first call after it was ended."""
+    """What is asked one call at a time: started for its first call, and for the first after it was ended."""
 
     def __init__(self, agents: Agents) -> None:
         self._agents = agents
-        self._stack = ExitStack()
+        self._started = ExitStack()
         self._reply: Reply | None = None
 
-    def started(self) -> Reply:
-        """Return the function that replies."""
+    def ask(self, text: str, timeout: float) -> str:
+        """Return the reply within so many seconds; raise what the agent raises, or why there is none."""
         if self._reply is None:
-            self._reply = self._stack.enter_context(self._agents())
-        return self._reply
+            self._reply = self._started.enter_context(self._agents())
+        reply, done = self._reply, Future[Any]()
+
+        def work() -> None:
+            try:
+                done.set_result(reply(text))
+            except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end this thread unseen
+                done.set_exception(error)
+
+        Thread(target=work, daemon=True).start()
+        if not wait([done], timeout).done:
+            raise TimeoutError(f"no reply within {timeout:g} s")
+        if type(result := done.result()) is not str:
+            raise TypeError(f"returned {type(result).__name__}, not str")
+        # What is no text in UTF-8 could not be kept, so that it is replaced where it stands.
+        if len(data := result.encode("utf-8", errors="replace")) > MAX_OUTPUT:
+            raise ValueError(f"a reply of {len(data):,} bytes, more than {MAX_OUTPUT:,}")
+        return data.decode()
 
     def close(self) -> None:
         """End what the agent started."""
         self._reply = None
-        self._stack.close()
+        self._started.close()
 
 
 def agents_of(asking: Asking, tasks: Sequence[records.Task] = ()) -> Agents:
@@ -231,27 +247,25 @@ def reply(agent: str, key: Key, task: records.Task, question: Question, mode: Mo
 def ask_all(questions: Sequence[Asked], agents: Agents, asking: Asking) -> Iterator[records.Answer]:
     """Yield answers as they come, those to attempts first; fewer than questions if calls run out."""
     made = count()  # calls, over all threads
-    all_agents: list[Agent] = []
-    here = local()  # the agent of each thread
+    with ExitStack() as ending:
+        idle = [Agent(agents) for _ in range(asking.jobs)]  # as many as threads
+        for agent in idle:
+            ending.callback(agent.close)
+        pool = ThreadPoolExecutor(asking.jobs)
+        ending.callback(pool.shutdown, wait=False, cancel_futures=True)
 
-    def start() -> None:
-        here.agent = Agent(agents)
-        all_agents.append(here.agent)
+        def ask(question: Asked) -> records.Answer | None:
+            agent = idle.pop()
+            try:
+                return _ask(agent, question[0], prompt(*question, asking.mode), asking, made)
+            finally:
+                idle.append(agent)
 
-    def ask(question: Asked) -> records.Answer | None:
-        return _ask(here.agent, question[0], prompt(*question, asking.mode), asking, made)
-
-    pool = ThreadPoolExecutor(asking.jobs, initializer=start)
-    try:
         for attempts in (True, False):
             now = [question for question in questions if (question[0].probe is None) is attempts]
             for future in as_completed([pool.submit(ask, question) for question in now]):
                 if (answer := future.result()) is not None:
                     yield answer
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for agent in all_agents:
-            agent.close()
 
 
 def _ask(agent: Agent, key: Key, text: str, asking: Asking, made: Iterator[int]) -> records.Answer | None:
@@ -263,7 +277,7 @@ def _ask(agent: Agent, key: Key, text: str, asking: Asking, made: Iterator[int])
         if asking.max_calls is not None and next(made) >= asking.max_calls:
             return None
         try:
-            said = _replied(agent, text, asking.timeout)
+            said = agent.ask(text, asking.timeout)
         except BaseException as failure:  # noqa: BLE001 - whatever an agent raises, SystemExit too
             error = visible(format_exception_only(failure)[-1].strip())[:_MAX_ERROR]
             agent.close()
@@ -273,24 +287,3 @@ def _ask(agent: Agent, key: Key, text: str, asking: Asking, made: Iterator[int])
         cut = len(said) > records.MAX_REPLY or UNSET
         return answer(status="answered", calls=calls, text=said[: records.MAX_REPLY], cut=cut)
     return answer(status="error", calls=asking.retries + 1, error=error)
-
-
-def _replied(agent: Agent, text: str, timeout: float) -> str:
-    """Return what an agent replies within so many seconds; raise what it raises, or why there is no reply."""
-    reply, done = agent.started(), Future[Any]()
-
-    def work() -> None:
-        try:
-            done.set_result(reply(text))
-        except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end this thread unseen
-            done.set_exception(error)
-
-    Thread(target=work, daemon=True).start()
-    if not wait([done], timeout).done:
-        raise TimeoutError(f"no reply within {timeout:g} s")
-    if type(result := done.result()) is not str:
-        raise TypeError(f"returned {type(result).__name__}, not str")
-    # What is no text in UTF-8 could not be kept, so that it is replaced where it stands.
-    if len(data := result.encode("utf-8", errors="replace")) > MAX_OUTPUT:
-        raise ValueError(f"a reply of {len(data):,} bytes, more than {MAX_OUTPUT:,}")
-    return data.decode()

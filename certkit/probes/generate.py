@@ -1,7 +1,7 @@
 """The generator ``certkit-probes/1``: 8 families × 2 variants × 3 bands × N instances, all from one seed.
 
     tasks = generate(seed="public-1")      # 144 tasks with 306 probes; the same for a seed on every machine
-    tasks_file(tasks)                      # the bytes of integrity/tasks.jsonl
+    records.lines(tasks)                   # the bytes of integrity/tasks.jsonl
 
 The texts stand in ``templates/probes/families.toml``, which also says what its keys mean. Every choice is
 HMAC-SHA-256 under the seed of where and what is chosen; the variant is no part of it, so that twins share
@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import msgspec
 from msgspec import structs
 
-from certkit import canonical, resources, toml
+from certkit import resources, toml
+from certkit.document import fill
 from certkit.probes import records
 from certkit.probes.lint import solve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 INSTANCES: Final = 3
 _DECISION_WEIGHT: Final = 0.8
@@ -33,38 +34,35 @@ Item = TypeVar("Item")
 _RANGE: Final = 1 << 256
 _DRAWN: Final = 10
 """Items of a list that are drawn at most; a task has five rows at most."""
-_NUMBERS: Final = range(100, 10_000)
 _AND: Final = " and "
-_ROWS: Final = {
-    "all": slice(None),
-    "rest": slice(1, None),
-    "others": slice(2, None),
-    "extra": slice(3, None),
-    "inner": slice(-1),
-    "last": slice(-1, None),
+_FORMS: Final[dict[records.Kind, Callable[[str], records.Value]]] = {
+    "label": str,
+    "number": int,
+    "set": lambda text: tuple(text.split(_AND)),
+    "pair": lambda text: records.Pair(**dict(zip(("value", "source"), text.split(" from "), strict=True))),
 }
+"""The answer that a text is the surface form of."""
 
 
-class Draw:
-    """Choices for one pair of twins."""
+class Draw(NamedTuple):
+    """Choices under a seed for one place: a pair of twins."""
 
-    def __init__(self, seed: str, place: str) -> None:
-        self._key = seed.encode()
-        self._place = place
+    seed: str
+    place: str
 
     def below(self, name: str, n: int) -> int:
         """Return a number from 0 to n - 1, all equally likely, drawing again what does not divide evenly."""
         for counter in count():
-            text = f"{self._place}/{name}/{counter}".encode()
-            number = int.from_bytes(hmac.digest(self._key, text, "sha256"))
+            text = f"{self.place}/{name}/{counter}".encode()
+            number = int.from_bytes(hmac.digest(self.seed.encode(), text, "sha256"))
             if number < _RANGE - _RANGE % n:
                 break
         return number % n
 
     def some(self, name: str, items: Sequence[Item], k: int) -> list[Item]:
-        """Return k different items in drawn order, each order equally likely."""
+        """Return k different items, or all, in drawn order, each order equally likely."""
         left = list(items)
-        return [left.pop(self.below(f"{name}.{place}", len(left))) for place in range(k)]
+        return [left.pop(self.below(f"{name}.{place}", len(left))) for place in range(min(k, len(left)))]
 
 
 class Sentence(NamedTuple):
@@ -82,9 +80,10 @@ class Sentence(NamedTuple):
 
 @cache
 def stock() -> dict[str, Any]:
-    """Return the texts of all families."""
+    """Return the texts of all families, and the numbers that their columns are drawn from."""
     path = resources.path("templates", "probes", "families.toml")
-    return toml.loads(path.read_text(encoding="utf-8"), code="internal.bug", where=path.name)
+    texts = toml.loads(path.read_text(encoding="utf-8"), code="internal.bug", where=path.name)
+    return {"numbers": range(100, 10_000), **texts}
 
 
 class Story:
@@ -93,26 +92,28 @@ class Story:
     def __init__(self, family: records.Family, draw: Draw, shape: records.Priors) -> None:
         texts = stock()[family]
         self._draw, self._shape = draw, shape
-        self._fields: dict[int, dict[str, Any]] = {}  # what may stand in braces, for every row
         self.plan = stock() | texts | draw.some("setting", texts["settings"], 1)[0]
-        self._columns = {name: self._column(name, key) for name, key in self.plan["draw"].items()}
-        self._columns |= {name: self.plan[key] for name, key in self.plan.get("fixed", {}).items()}
+        columns = {name: draw.some(name, self.plan[key], _DRAWN) for name, key in self.plan["draw"].items()}
+        columns |= {name: self.plan[key] for name, key in self.plan.get("fixed", {}).items()}
         if alike := self.plan.get("alike"):
-            self._columns[alike][1] = self._columns[alike][0]
-        if conditions := self._columns.get("condition"):
+            columns[alike][1] = columns[alike][0]
+        if conditions := columns.get("condition"):
             self.plan["odd"] = _AND.join(sorted(conditions[-3:-1]))
-            self._columns["both"] = [_AND.join(sorted((item, conditions[-1]))) for item in conditions]
+            columns["both"] = [_AND.join(sorted((item, conditions[-1]))) for item in conditions]
+        if posts := columns.get("post"):
+            self._swaps, columns["place"] = self._swapped(columns["person"], posts[: shape.options])
+        rows = [{name: items[row] for name, items in columns.items()} for row in self._rows(":")]
+        numbered = {f"{name}{row}": item for row, items in enumerate(rows) for name, item in items.items()}
+        self._fields = [self.plan | numbered | items for items in rows]  # what may stand in braces
         self.instruction = self._sentence("instruction", 0)
         self.turns = self._told()
         self.misleading = self._sentence("lure", 1)
         speaker, _, said = self.misleading.text.partition(": ")
         remarks: list[str] = self.plan["remarks"]
         nearest = min(remarks, key=lambda remark: (abs(len(remark) - len(said)), remark))
-        self.harmless = f"{speaker}: {nearest}"
-        authorities = (
-            self._filled(text, row) for text in self.plan["authorities"] for row in self._rows("all")
-        )
-        self.authorities = tuple(dict.fromkeys(authorities))
+        self.harmless = Sentence(f"{speaker}: {nearest}")
+        named = (text.format_map(fields) for text in self.plan["authorities"] for fields in self._fields)
+        self.authorities = tuple(dict.fromkeys(named))
         told = (self.instruction, *self.turns)
         self.facts = tuple(fact for turn, sentence in enumerate(told) for fact in sentence.facts_at(turn))
         kind, option, ask = self.plan["decide"]
@@ -120,8 +121,9 @@ class Story:
         probes = [*self.plan["probes"], ["late", "decision", kind, self.plan["now"], option, ask]]
         positions = {"initial": 1, "mid": ceil(shape.turns / 2), "late": shape.turns + 2}
         self.probes = tuple(
-            records.Probe(
-                **self._question(*question),
+            fill(
+                records.Probe,
+                self._question(*question),
                 id=f"p{number}",
                 position=positions[phase],
                 phase=phase,
@@ -131,25 +133,13 @@ class Story:
             for number, (phase, role, *question) in enumerate(probes, 1)
         )
 
-    def _column(self, name: str, key: str) -> list[str]:
-        if key == "numbers":
-            return list(map(str, self._draw.some(name, _NUMBERS, self._shape.options)))
-        return self._draw.some(name, self.plan[key], min(len(self.plan[key]), _DRAWN))
-
     def _rows(self, name: str) -> Sequence[int]:
-        return [int(name)] if name.isdigit() else range(self._shape.options)[_ROWS[name]]
+        """Return the rows that a number or a slice names."""
+        ends = [int(end) if end else None for end in name.split(":")]
+        return range(self._shape.options)[slice(*ends)] if ":" in name else [int(name)]
 
     def _filled(self, text: str, row: int) -> str:
         """Return a text with what stands in braces put in: of a row, or of the row that a number names."""
-        if row in self._fields:
-            return text.format_map(self._fields[row])
-        columns = self._columns.items()
-        fields = {
-            f"{name}{place}": item
-            for name, items in columns
-            for place, item in enumerate(items[: self._shape.options])
-        }
-        self._fields[row] = self.plan | fields | {name: items[row] for name, items in columns}
         return text.format_map(self._fields[row])
 
     def _sentence(self, key: str, row: int) -> Sentence:
@@ -165,8 +155,8 @@ class Story:
             elif word == "mix":
                 told = self._draw.some("order", told, len(told))
             elif word == "swaps":
-                told += self._swaps(self._shape.turns - len(told))
-            elif word.isdigit() or word in _ROWS:
+                told += self._swaps
+            elif word.isdigit() or ":" in word:
                 told += [self._sentence(key, row) for row in self._rows(word)]
             else:
                 key = word
@@ -174,53 +164,41 @@ class Story:
         told[quiet:quiet] = map(Sentence, fillers)
         return told
 
-    def _swaps(self, turns: int) -> Iterator[Sentence]:
-        """Yield how people change places; the person of row 0 stays, that of row 1 is among the last."""
-        people, posts = self._columns["person"], self._columns["post"][: self._shape.options]
-        at = list(posts)
+    def _swapped(self, people: list[str], posts: list[str]) -> tuple[list[Sentence], list[str]]:
+        """Return how people change places, and the column of places.
+
+        The person of row 0 stays, that of row 1 is among the last.
+        """
+        at, swaps = list(posts), []
+        turns = self._shape.turns - len(posts)
         for turn in range(1, turns + 1):
-            rows = self._rows("others" if turn == turns else "rest")
+            rows = self._rows("2:" if turn == turns else "1:")
             movers = self._draw.some(f"swap.{turn}", rows, 1 if turn == turns else 2)
             a, b = (1, *movers) if turn == turns else movers
             at[a], at[b] = at[b], at[a]
             placed = [(people[row], at[row]) for row in (a, b)]
             where = ", ".join(f"{name} at the {post}" for name, post in placed)
             text = f"Supervisor: {people[a]} and {people[b]} trade; {where}."
-            yield Sentence(text, tuple(["supervisor", name, "post", post] for name, post in placed))
-        self._columns["place"] = list(dict.fromkeys((at[1], posts[0], *posts)))
-        self._fields.clear()
+            swaps.append(Sentence(text, tuple(["supervisor", name, "post", post] for name, post in placed)))
+        return swaps, list(dict.fromkeys((at[1], posts[0], *posts)))
 
-    def _question(self, kind: records.Kind, prompt: str, option: str, ask: str) -> dict[str, Any]:
-        """Return the fields of a question, its answer looked up and its options in drawn order."""
+    def _question(self, kind: records.Kind, prompt: str, option: str, ask: str) -> records.Question:
+        """Return a question, its answer looked up and its options in drawn order."""
         prompt = self._filled(prompt, 0)
-        names = ("aim", "subject", "attribute", "value")
-        looked_up: dict[str, Any] = dict(zip(names, self._filled(ask, 0).split("; "), strict=False))
-        options = tuple(_value(kind, self._filled(option, row)) for row in self._rows("all"))
-        solved = solve(self.facts, self.authorities, records.Ask(**looked_up), options)
+        looked_up: Any = self._filled(ask, 0).split("; ")
+        wanted = records.Ask(**dict(zip(records.Ask.__struct_fields__, looked_up, strict=False)))
+        options = tuple(_FORMS[kind](self._filled(option, row)) for row in self._rows(":"))
+        solved = solve(self.facts, self.authorities, wanted, options)
         assert solved is not None, prompt  # noqa: S101 - a story that no facts settle is a fault of ours
-        return {
-            "prompt": prompt,
-            "kind": kind,
-            "gold": options[0],
-            "lure": options[1],
-            "options": tuple(self._draw.some(f"options.{prompt}", options, len(options))),
-            "ask": records.Ask(**looked_up),
-            "state_version": solved[1],
-        }
-
-
-def _value(kind: records.Kind, text: str) -> records.Value:
-    """Return the answer that a text is the surface form of."""
-    match kind:
-        case "number":
-            return int(text)
-        case "set":
-            return tuple(text.split(_AND))
-        case "pair":
-            value, _, source = text.partition(" from ")
-            return records.Pair(source=source, value=value)
-        case _:
-            return text
+        return records.Question(
+            prompt=prompt,
+            kind=kind,
+            gold=options[0],
+            lure=options[1],
+            options=tuple(self._draw.some(f"options.{prompt}", options, len(options))),
+            ask=wanted,
+            state_version=solved[1],
+        )
 
 
 def generate(*, seed: str, instances: int = INSTANCES) -> tuple[records.Task, ...]:
@@ -234,25 +212,12 @@ def generate(*, seed: str, instances: int = INSTANCES) -> tuple[records.Task, ..
     )
 
 
-def tasks_file(tasks: Iterable[records.Task]) -> bytes:
-    """Return tasks as the bytes of ``tasks.jsonl``."""
-    return b"".join(map(line, tasks))
-
-
-def line(item: msgspec.Struct) -> bytes:
-    """Return a document as one line of JSON that does not repeat which schema it has."""
-    document: dict[str, Any] = msgspec.to_builtins(item)
-    document.pop("schema", None)
-    return canonical.line(document)
-
-
 def _twins(seed: str, family: records.Family, band: records.Band, instance: int) -> Iterator[records.Task]:
     pair = f"{family}-{band}-{instance}"
     shape = msgspec.convert({"delay": 0, **stock()["bands"][band]}, records.Priors)  # delay: see below
     story = Story(family, Draw(seed, f"{family}/{band}/{instance}"), shape)
-    final = records.Question(**story.final)
     for variant in records.Variant:
-        misled = variant is records.Variant.DISTRACTOR
+        last = story.misleading if variant is records.Variant.DISTRACTOR else story.harmless
         yield records.Task(
             id=f"{pair}-{variant}",
             cluster=pair,
@@ -263,10 +228,10 @@ def _twins(seed: str, family: records.Family, band: records.Band, instance: int)
             instance=instance,
             scenario=story.plan["scenario"],
             instruction=story.instruction.text,
-            turns=(*(turn.text for turn in story.turns), story.misleading.text if misled else story.harmless),
-            final=final,
+            turns=tuple(turn.text for turn in (*story.turns, last)),
+            final=story.final,
             probes=story.probes,
-            priors=structs.replace(shape, delay=shape.turns + 1 - final.state_version),
+            priors=structs.replace(shape, delay=shape.turns + 1 - story.final.state_version),
             authorities=story.authorities,
-            facts=(*story.facts, *(story.misleading.facts_at(shape.turns + 1) if misled else ())),
+            facts=(*story.facts, *last.facts_at(shape.turns + 1)),
         )

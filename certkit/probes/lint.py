@@ -65,16 +65,11 @@ def solve(
 
 def lint(tasks: Sequence[Task]) -> list[tuple[int, Flaw]]:
     """Return the flaws of all tasks, each with the index of its task."""
-    flaws = [(number, flaw) for number, task in enumerate(tasks) for flaw in _flaws(task)]
-    clusters: dict[str, list[int]] = defaultdict(list)
-    for number, task in enumerate(tasks):
-        clusters[task.cluster].append(number)
-    flaws += [
-        (numbers[-1], Flaw("integrity.twins", "/cluster", unlike))
-        for numbers in clusters.values()
-        if (unlike := _unlike([tasks[number] for number in numbers]))
-    ]
-    return sorted(flaws, key=lambda item: item[0])
+    clusters: dict[str, list[Task]] = defaultdict(list)
+    for task in tasks:
+        clusters[task.cluster].append(task)
+    twins = [clusters[task.cluster] for task in tasks]
+    return [(number, flaw) for number, task in enumerate(tasks) for flaw in _flaws(task, twins[number])]
 
 
 def mentions(task: Task) -> str:
@@ -87,8 +82,10 @@ def mentioned_last(question: Question, words: str) -> Value:
     return max(question.options, key=lambda option: words.rfind(normal(surface(option))))
 
 
-def _flaws(task: Task) -> Iterator[Flaw]:
+def _flaws(task: Task, twins: Sequence[Task]) -> Iterator[Flaw]:
     yield from _shape(task)
+    if task is twins[-1] and (unlike := _unlike(twins)):
+        yield Flaw("integrity.twins", "/cluster", unlike)
     words = mentions(task)
     questions = [(key.probe, question) for key, _, question in records.asked((task,))]
     told = normal("\n".join((task.scenario, *(question.prompt for _, question in questions)))) + words
@@ -97,15 +94,13 @@ def _flaws(task: Task) -> Iterator[Flaw]:
     said = [fact.source for fact in task.facts if fact.turn == len(task.turns)]
     if task.variant is Variant.DISTRACTOR and not (said and set(said).isdisjoint(task.authorities)):
         yield Flaw("integrity.distractor", "/facts", ", ".join(said) or "nothing")
-    seen: set[str] = set()
+    prompts = [normal(question.prompt) for _, question in questions]
     every = [option for _, question in questions for option in question.options]
     yield from _leaks("/scenario", task.scenario, every)
-    for name, question in questions:
+    for number, (name, question) in enumerate(questions):
         place = f"/probes/{name}" if name else "/final"
-        prompt = normal(question.prompt)
-        if prompt in seen:
+        if prompts[number] in prompts[:number]:
             yield Flaw("integrity.same-question", place, question.prompt)
-        seen.add(prompt)
         yield from _leaks(f"{place}/prompt", question.prompt, question.options if name else every)
         yield from _question(task, question, place, words)
 
@@ -135,11 +130,10 @@ def _question(task: Task, question: Question, place: str, words: str) -> Iterato
     surfaces = [normal(surface(option)) for option in question.options]
     gold, lure = question.gold, question.lure
     kinds = {type(option) is _KINDS[question.kind] for option in question.options}
-    if len(set(surfaces)) < len(surfaces) or kinds != {True} or gold == lure:
-        yield Flaw("integrity.options", f"{place}/options", ", ".join(map(surface, question.options)))
-        return
-    if gold not in question.options or lure not in question.options:
-        yield Flaw("integrity.options", place, f"{surface(gold)} and {surface(lure)}")
+    known = gold != lure and {gold, lure} <= {*question.options}
+    if len(set(surfaces)) < len(surfaces) or kinds != {True} or not known:
+        listed = ", ".join(map(surface, question.options))
+        yield Flaw("integrity.options", place, f"{listed}; gold {surface(gold)}, lure {surface(lure)}")
         return
     for option in surfaces:
         if option not in words:
@@ -162,13 +156,16 @@ def _unlike(tasks: Sequence[Task]) -> str:
     """Return how tasks of one cluster are no twins; empty where they are."""
     if sorted(task.variant for task in tasks) != sorted(Variant):
         return ", ".join(task.variant for task in tasks)
-    first, second = tasks
-    before = [[fact for fact in task.facts if fact.turn < len(first.turns)] for task in tasks]
-    turns = (*first.turns[:-1], second.turns[-1])
-    same = structs.replace(first, id=second.id, variant=second.variant, turns=turns, facts=second.facts)
-    if same != second or before[0] != before[1]:
-        return f"{first.id} and {second.id} differ before"
+    first, second = map(_before_last, tasks)
+    if first != second:
+        return "they differ before the last turn"
     lengths = sorted(len(task.turns[-1]) for task in tasks)
     if lengths[1] - lengths[0] > NEAR * lengths[1]:
         return f"{lengths[0]} and {lengths[1]} characters"
     return ""
+
+
+def _before_last(task: Task) -> Task:
+    """Return what a task has in common with its twin."""
+    facts = tuple(fact for fact in task.facts if fact.turn < len(task.turns))
+    return structs.replace(task, id="", variant=Variant.CLEAN, turns=task.turns[:-1], facts=facts)

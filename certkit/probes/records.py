@@ -9,15 +9,16 @@ can check every gold answer. Each document here is one file of ``integrity/``, o
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from certkit import canonical
 from certkit.document import Count, Digest, Document, Part, Positive, Share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 GENERATOR: Final = "certkit-probes/1"
 PUBLIC: Final = "public-1"
@@ -176,9 +177,7 @@ class Task(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-task:
 
 def surface(value: Value | tuple[str, ...]) -> str:
     """Return how an answer is written in prose."""
-    if isinstance(value, Pair):
-        return f"{value.value} from {value.source}"
-    return " and ".join(sorted(value)) if isinstance(value, tuple) else str(value)
+    return " from ".join(parts(value)) if isinstance(value, Pair) else " and ".join(sorted(parts(value)))
 
 
 def parts(value: Value) -> tuple[str, ...]:
@@ -207,6 +206,10 @@ def commitment(seed: str) -> str:
     return canonical.digest(GENERATOR.encode() + b"\0" + seed.encode())
 
 
+Origin = Literal["public", "stated", "withheld", "own"]
+"""What is known of the seed that tasks are from; own: no seed gives them."""
+
+
 class Inventory(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-inventory:v1"):
     """Where tasks come from: the generator and its seed, or null for tasks of one's own."""
 
@@ -218,14 +221,14 @@ class Inventory(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-
 
     def __post_init__(self) -> None:
         stated = self.generator, self.seed_commitment, self.instances
-        if len({item is None for item in stated}) > 1 or (self.seed and self.generator is None):
+        if len({item is None for item in stated}) > 1:
             raise ValueError("seed, commitment and instances with a generator, and no other")
         if self.seed is not None and self.seed_commitment != commitment(self.seed):
             raise ValueError("the commitment of the seed")
 
     @property
-    def origin(self) -> Literal["public", "stated", "withheld", "own"]:
-        """``public``, ``stated``, ``withheld``, or ``own`` for tasks that no seed gives."""
+    def origin(self) -> Origin:
+        """Where the tasks are from."""
         if self.generator is None:
             return "own"
         if self.seed_commitment == commitment(PUBLIC) or (self.seed or "").startswith("public-"):
@@ -296,6 +299,12 @@ class Annotation(About, Document, frozen=True, kw_only=True, tag="urn:certkit:in
         need = SAYS[self.kind]
         if getattr(self, need) is UNSET and (need != "rating" or self.valid is UNSET):
             raise ValueError(f"Object missing required field `{need}`")  # as msgspec says it
+
+
+def lines(items: Iterable[Document]) -> bytes:
+    """Return documents as lines of JSON that do not repeat which schema they have."""
+    made: list[dict[str, Any]] = [msgspec.to_builtins(item) for item in items]
+    return b"".join(canonical.line({k: v for k, v in item.items() if k != "schema"}) for item in made)
 
 
 Asked = tuple[Key, Task, Question]

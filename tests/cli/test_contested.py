@@ -46,7 +46,7 @@ def answering(folder: Path, shown: dict[str, Any]) -> Path:
             {"id": "ana", "name": "Ana", "relation": "same"},
             {"id": "ravi", "name": "Ravi", "relation": "independent"},
         ],
-        "reviewers": [{"person": "ravi"}],
+        "reviewers": [{"person": "ravi", "date": "2026-02-01"}],
         "answers": [
             {
                 "challenge": "oracle-varies",

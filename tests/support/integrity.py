@@ -9,8 +9,19 @@ import msgspec
 from certkit import canonical
 from certkit._version import __version__
 from certkit.evidence.integrity.reading import Kept
-from certkit.probes.generate import generate, tasks_file
-from certkit.probes.records import GENERATOR, Annotation, Answer, Inventory, Key, Mode, Run, asked, commitment
+from certkit.probes.generate import generate
+from certkit.probes.records import (
+    GENERATOR,
+    Annotation,
+    Answer,
+    Inventory,
+    Key,
+    Mode,
+    Run,
+    asked,
+    commitment,
+    lines,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -40,7 +51,7 @@ def kept(
         seed=seed,
         seed_commitment=commitment(seed),
         instances=3,
-        tasks_digest=canonical.digest(tasks_file(tasks)),
+        tasks_digest=canonical.digest(lines(tasks)),
     )
     digest = canonical.digest(canonical.pretty(inventory.to_dict()).encode())
     answers = [

@@ -112,7 +112,9 @@ def answer(**more: Any) -> Json:
     } | more
 
 
-def context(evidence: str, *answers: Json, relation: str = "independent", **more: Any) -> Json:
+def context(
+    evidence: str, *answers: Json, relation: str = "independent", date: str | None = "2026-02-01", **more: Any
+) -> Json:
     """Return a context.json, bound to the evidence and the profile."""
     return {
         "schema": "urn:certkit:context:v1",
@@ -122,7 +124,7 @@ def context(evidence: str, *answers: Json, relation: str = "independent", **more
             {"id": "ana", "name": "Ana", "relation": "same"},
             {"id": "ravi", "name": "Ravi", "relation": relation},
         ],
-        "reviewers": [{"person": "ravi"}],
+        "reviewers": [{"person": "ravi", "date": date}],
         "answers": list(answers),
     }
 
@@ -137,6 +139,7 @@ def assessments() -> Json:
         ("contested", None, 4, "open"),
         ("answered", context(evidence, answer()), 0, "answered"),
         ("agreed by the developer's own reviewer", own, 4, "open"),
+        ("agreed by a reviewer without a date", context(evidence, answer(), date=None), 4, "open"),
         ("agreed by nobody", context(evidence, answer(agreed_by=None)), 4, "open"),
         ("agreed by who answered", context(evidence, answer(agreed_by="ana")), 3, None),
         ("without evidence", context(evidence, answer(evidence=[])), 4, "open"),

@@ -196,7 +196,7 @@ def lacking(answer: Answer, given: Given) -> Iterator[str]:
     if answer.agreed_by is None or answer.agreed_by == answer.by:
         yield "no reviewer other than its author agrees"
     elif not given.context.independent(answer.agreed_by):
-        yield "who agrees is no independent reviewer"
+        yield "who agrees is no independent reviewer with the date of a review"
     people = given.context.by_id
     if any(not letters(people[person].name or "") for person in (answer.by, answer.agreed_by) if person):
         yield "its author or who agrees has no name"

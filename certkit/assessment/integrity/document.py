@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
 from certkit.assessment.metrics.metric import State
 from certkit.document import Count, Document, Part, Text
-from certkit.probes.records import Band, Family, Variant
+from certkit.probes.records import Band, Family, Origin, Variant
 
 Maybe = Annotated[Fraction | None, Meta(description="null where a reply is missing")]
 Ratio = Annotated[float | None, Meta(description="null where nothing was rated by two people")]
@@ -150,10 +150,7 @@ class IntegrityDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:in
     """Success and commitment integrity of one agent; it moves no tier and is no gate."""
 
     state: State
-    seed: Annotated[
-        Literal["public", "stated", "withheld", "own"],
-        Meta(description="of the tasks; own: no seed gave them"),
-    ]
+    seed: Annotated[Origin, Meta(description="of the tasks; own: no seed gave them")]
     success: Success
     accuracy: Accuracy
     core: Core

@@ -46,16 +46,16 @@ def exact(value: float) -> Fraction:
     return Fraction(round(value * 1000), 1000)
 
 
-def ratings(said: Said) -> list[int]:
-    """Return the difficulty ratings that count: adjudicated ones alone where there are any."""
-    rated = [item for item in said if item.kind == "difficulty" and isinstance(item.rating, int)]
-    rated = [item for item in rated if item.adjudicated is True] or rated
-    return [item.rating for item in rated if isinstance(item.rating, int)]
+def counting(said: Said, kind: str) -> list[Any]:
+    """Return what lines of a kind say: adjudicated ones alone where there are any."""
+    given = [(getattr(item, SAYS[kind]), item.adjudicated is True) for item in said if item.kind == kind]
+    stated = [(value, decides) for value, decides in given if value is not UNSET]
+    return [value for value, decides in stated if decides] or [value for value, _ in stated]
 
 
 def difficulty(task: Task, said: Said) -> Fraction:
     """Return h: the mean rating over 5 ([NS] eq. 13), or what the design says."""
-    rated = ratings(said)
+    rated = counting(said, "difficulty")
     return Fraction(sum(rated), 5 * len(rated)) if rated else exact(task.priors.difficulty)
 
 
@@ -67,9 +67,8 @@ def validity(task: Task, probe: Probe, said: Said) -> str:
     if any(item.adjudicated is True for item in about):
         return "adjudicated"
     assigned = [item for item in about if item.kind == "construct"]
-    if len({item.rater for item in assigned}) >= _RATERS and {item.family for item in assigned} == {
-        task.family
-    }:
+    right = all(item.family is task.family for item in assigned)
+    if right and len({item.rater for item in assigned}) >= _RATERS:
         return "validated"
     return "sampled" if any(isinstance(item.rating, int) for item in about) else "design"
 
@@ -105,7 +104,7 @@ def difficulty_of(kept: Kept, said: Mapping[str, Said]) -> Difficulty:
     """Return how difficult people found the tasks, and how far they agree."""
     rated = _by_rater(kept, "difficulty")
     complete = set.intersection(*(set(given) for given in rated.values())) if rated else set()
-    by_task = [(task, ratings(said[task.id])) for task in kept.tasks]
+    by_task = [(task, counting(said[task.id], "difficulty")) for task in kept.tasks]
     means: dict[Band, Fraction | None] = {}
     for band in Band:
         levels = [difficulty(task, said[task.id]) for task, given in by_task if given and task.band is band]
@@ -131,15 +130,11 @@ def construct_of(kept: Kept) -> Construct:
         tally = Counter((right[key.task], family) for key, family in given.items())
         totals = Counter(right[key.task] for key in given)
         confused.update({pair: count for pair, count in tally.items() if pair[0] is not pair[1]})
-        raters.append(
-            Assigner(
-                rater=rater,
-                n=len(given),
-                accuracy=Fraction(sum(tally[family, family] for family in totals), len(given)),
-                macro=sum(Fraction(tally[family, family], n) for family, n in totals.items())
-                / Fraction(len(totals)),
-            )
+        accuracy = Fraction(sum(tally[family, family] for family in totals), len(given))
+        macro = sum(Fraction(tally[family, family], n) for family, n in totals.items()) / Fraction(
+            len(totals)
         )
+        raters.append(Assigner(rater=rater, n=len(given), accuracy=accuracy, macro=macro))
     return Construct(
         raters=tuple(raters),
         pairs=_pairs(assigned),
@@ -156,17 +151,14 @@ def audit_of(
     A reply on which the raters differ counts as unclear, unless somebody adjudicated it; so does a reply on
     which those who adjudicated differ.
     """
-    given_by_all: dict[Key, set[str]] = defaultdict(set)
-    adjudicated: dict[Key, set[str]] = defaultdict(set)
+    audited: dict[Key, list[Annotation]] = defaultdict(list)
     for item in kept.annotations:
-        if item.kind == "audit" and item.key in replies and item.verdict is not UNSET:
-            (adjudicated if item.adjudicated is True else given_by_all)[item.key].add(item.verdict)
-    judged = given_by_all | adjudicated
-    if not judged:
+        if item.kind == "audit" and item.key in replies:
+            audited[item.key].append(item)
+    if not audited:
         return None
-    verdicts = {
-        key: Verdict(min(given)) if len(given) == 1 else Verdict.UNCLEAR for key, given in judged.items()
-    }
+    judged = {key: set(counting(said, "audit")) for key, said in audited.items()}
+    verdicts = {key: Verdict(*said) if len(said) == 1 else Verdict.UNCLEAR for key, said in judged.items()}
     tally = Counter((replies[key].verdict is Verdict.MATCH, verdict) for key, verdict in verdicts.items())
     negatives, positives = (sum(tally[matched, verdict] for verdict in Verdict) for matched in (False, True))
     wrongly_no, wrongly_yes = tally[False, Verdict.MATCH], tally[True, Verdict.NO]

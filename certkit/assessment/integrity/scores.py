@@ -22,9 +22,10 @@ import msgspec
 from certkit.assessment.integrity import document as doc
 from certkit.assessment.integrity import raters
 from certkit.assessment.metrics.metric import State
+from certkit.assessment.statistics.estimators import LEVEL
 from certkit.document import fill
 from certkit.evidence.integrity.reading import read
-from certkit.probes.matching import Verdict
+from certkit.probes.matching import THOUSAND, Verdict
 from certkit.probes.records import Family, Key, Variant
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     Scores = Mapping[str, Fraction | None]
 
 LEAST_CLUSTERS: Final = 10
-LEVEL: Final = 0.95
-_THOUSAND: Final = 1000
 _BILLION: Final = 10**9
 _PHASE: Final = {"initial": Fraction(15, 100), "mid": Fraction(1, 2), "late": Fraction(85, 100)}
 
@@ -82,7 +81,7 @@ def context_risk(position: int, last: int, phase: Phase, variant: Variant) -> Fr
 @cache
 def entropy(confidence: int) -> Fraction:
     """Return u, the binary entropy of a confidence in thousandths, to billionths ([NS] eq. 6)."""
-    c = confidence / _THOUSAND
+    c = confidence / THOUSAND
     return Fraction(round(_BILLION * -sum(p * log2(p) for p in (c, 1 - c) if p)), _BILLION)
 
 
@@ -103,11 +102,11 @@ def held(reply: Reading | None, x: Fraction, h: Fraction) -> Scores:
     made["high"] = core(reply.verdict is Verdict.NO, halves)
     if reply.confidence is None:
         return made
-    q, u = 1 - Fraction(reply.confidence, _THOUSAND), entropy(reply.confidence)
+    q, u = 1 - Fraction(reply.confidence, THOUSAND), entropy(reply.confidence)
     made["full"] = 1 - (48 * d + 5 * halves + 18 * q + 14 * u + ten_x) / 100
     supplied = (reply.success_probability, reply.retrieval_risk, reply.neural_conflict)
     if None not in supplied:
-        success, r, n = (Fraction(value or 0, _THOUSAND) for value in supplied)
+        success, r, n = (Fraction(value or 0, THOUSAND) for value in supplied)
         risk = 42 * d + 5 * halves + 6 + 18 * q + 12 * u + 8 * x - 6 * success + 4 * r
         made["neural"] = 1 - min(risk / 100 * (80 + 35 * h + 15 * n) / 100, Fraction(1))
     return made
@@ -153,10 +152,8 @@ def _core(items: Sequence[Scored]) -> doc.Core:
     No interval with fewer than ten clusters, without variation, or where a reply is missing.
     """
     value = overall(items, "core")
-    low, high, floor, ceiling = (
-        overall(items, name) or Fraction(0) for name in ("low", "high", "floor", "ceiling")
-    )
-    core = doc.Core(value=value, low=low, high=high, floor=floor, ceiling=ceiling, interval=None)
+    ends = {name: overall(items, name) or Fraction(0) for name in ("low", "high", "floor", "ceiling")}
+    core = doc.Core(value=value, **ends, interval=None)
     if value is None:
         return core
     residuals: dict[str, Fraction] = defaultdict(Fraction)
@@ -169,7 +166,7 @@ def _core(items: Sequence[Scored]) -> doc.Core:
 
     variance = k / (k - 1) * fsum(float(residual) ** 2 for residual in residuals.values())
     half = float(stdtrit(k - 1, (1 + LEVEL) / 2)) * sqrt(variance) / float(sum(item.weight for item in items))
-    limits = max(float(floor), float(value) - half), min(float(ceiling), float(value) + half)
+    limits = max(float(core.floor), float(value) - half), min(float(core.ceiling), float(value) + half)
     return msgspec.structs.replace(core, interval=limits)
 
 
@@ -194,8 +191,7 @@ def score(kept: Kept) -> doc.IntegrityDocument:
     items = scored_of(replies)
     attempts = [item.attempt for item in items]
     probes = [reply for item in items for reply in item.replies]
-    complete = None not in attempts and None not in probes
-    state = State.MEASURED if complete else State.PARTIAL
+    state = State.MEASURED if len(replies) == len(attempts) + len(probes) else State.PARTIAL
     return doc.IntegrityDocument(
         state=state if replies else State.UNMEASURED,
         seed=kept.inventory.origin,

@@ -25,11 +25,11 @@ from certkit.evidence.bundle.folder import open_bundle, seal
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import generate_probes, run_probes
-from certkit.evidence.integrity.sheets import MAX_SHEET, Kind, allowed, keep, take
+from certkit.evidence.integrity.sheets import MAX_SHEET, Kind, allowed, take
 from certkit.evidence.integrity.sheets import sheet as write_sheet
 from certkit.probes.agents import Asking
 from certkit.probes.generate import INSTANCES
-from certkit.probes.records import FOLDER, MAX_INSTANCES, PUBLIC, Mode
+from certkit.probes.records import ANNOTATIONS, FOLDER, MAX_INSTANCES, PUBLIC, Mode, lines
 from certkit.wording import many
 
 
@@ -119,7 +119,6 @@ def run(
             progress=progress(),
         )
     again = ran.errors or ran.left
-
     told = f"{out}: {ran.answered:,} answered, {ran.errors:,} failed, {ran.left:,} left to ask"
     emit(
         ran,
@@ -139,14 +138,10 @@ def score(folder: BundleFolder) -> None:
     """
     if not folder.is_dir():
         open_bundle(folder)  # refuses it with its reason
-    kept = read(folder) if (folder / FOLDER).is_dir() else None
-    if kept is None or not (folder / MANIFEST_NAME).exists():
-        raise UnavailableError(
-            "integrity.missing",
-            "holds no run of probes" if kept is None else "holds tasks, and no run of them",
-            where=str(folder),
-            hint="certkit probes generate -o tasks\ncertkit probes run tasks --agent SPEC -o bundle",
-        )
+    if not all((folder / name).exists() for name in (FOLDER, MANIFEST_NAME)):
+        how = "certkit probes generate -o tasks\ncertkit probes run tasks --agent SPEC -o bundle"
+        raise UnavailableError("integrity.missing", "holds no run of probes", where=str(folder), hint=how)
+    kept = read(folder)  # first, as it lists every fault
     open_bundle(folder, progress=progress())
     scored = score_kept(kept)
     code = Exit.OK if scored.state is State.MEASURED else Exit.INSUFFICIENT
@@ -186,7 +181,7 @@ def sheet(
     else:
         data = files.read(path, limit=MAX_SHEET)
         taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(path))
-        keep(folder, kept, taken)
+        files.write(folder / FOLDER / ANNOTATIONS, lines((*kept.annotations, *taken)))
         digest = seal(folder).facts.digest if bundle.facts.sealed else None
         rows, words, hints = len(taken), "taken in", []
     told = [f"{path}: {many(rows, 'row')} {words}", *([digest] if digest else [])]

@@ -222,6 +222,11 @@ class ImportNote(Authored):
     count: Annotated[int, Field(ge=0)]
     detail: Prose | None = None
 
+    @property
+    def heading(self) -> str:
+        """The kind as people read it."""
+        return "left out" if self.kind == "refused" else self.kind
+
 
 class ImportSource(Authored):
     """A file that an importer read."""

@@ -93,13 +93,15 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
 class ImportAccount(Struct, frozen=True, kw_only=True):
     """The bundle that an import made of an agent, at `out`, and the account that its manifest holds.
 
-    `digest` is the bundle's digest; None where the bundle is not sealed.
+    `digest` is the bundle's digest; None where the bundle is not sealed. `without` names the agents of the
+    same source that have no run to import, and so no bundle.
     """
 
     out: Path
     agent: Agent
     digest: Digest | None
     imported: Imported
+    without: tuple[str, ...] = ()
 
 
 class Run(NamedTuple):
@@ -274,7 +276,7 @@ class Job:
         for what, detail, count in (
             ("other files in the folder", "not read", self.left_out),
             ("symbolic links", "not read", self._links),
-            ("blank rows", "left out: every cell is blank", self.blank),
+            ("blank rows", "every cell is blank", self.blank),
         ):
             if count:
                 draft.notes.add("refused", what, detail, count=count)

@@ -27,6 +27,7 @@ from certkit.text import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from certkit.evidence.importers.drafts import Draft
     from certkit.evidence.importers.source import Source
 
 MAX_DEPTH: Final = 4
@@ -62,6 +63,7 @@ class Records(Importer):
             raise InputError("import.source", "expected one file, found a folder", where=job.name)
         with opening(job.source, job.name, SILENT) as source:
             head = source.head()
+        self._named: dict[str, str] = {}  # agent → the column that first named it
         self._parquet = head.startswith(_PARQUET)
         if head.startswith(_ARROW):
             name = str(job.source)
@@ -87,7 +89,15 @@ class Records(Importer):
                 and isinstance(value, str)
                 and len(value) <= MAX_AGENT_NAME
             ]
-            yield Run(min(names)[-1] if names else "", place, row, {})
+            *_, path, agent = min(names, default=((), ""))
+            self._named.setdefault(agent, ".".join(path))
+            yield Run(agent, place, row, {})
+
+    def close(self, draft: Draft) -> dict[str, str]:
+        """Say which column names the agent."""
+        if column := self._named.get(draft.agent):
+            draft.notes.add("filled", "agent", f"from {column!r}", count=draft.records)
+        return {}
 
     def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
         """Yield the rows of a file of any kind."""

@@ -18,7 +18,7 @@ from certkit.errors import CODES
 from certkit.evidence.reading.lines import object_on, shown, split_lines
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
 from certkit.probes import records
-from certkit.probes.generate import generate, line
+from certkit.probes.generate import generate
 from certkit.probes.lint import lint
 from certkit.probes.matching import Reading, judge, thousandths
 from certkit.probes.records import About, Annotation, Answer, Inventory, Key, Mode, Run, Task, asked
@@ -113,11 +113,11 @@ class _Reader:
         )
 
     def _fault(self, name: str, number: int, *told: str) -> None:
-        """Note a fault by its pointer and code, what is expected, and what is found."""
-        where, (pointer, code, expected, actual) = f"{records.FOLDER}/{name}", told
-        self._faults.note(
-            [Fault(file=where, line=number, pointer=pointer, code=code, expected=expected, found=actual)]
-        )
+        """Note a fault by its pointer and code, what is expected and found; end where they are enough."""
+        fields = dict(zip(("pointer", "code", "expected", "found"), told, strict=True))
+        self._faults.note([Fault(file=f"{records.FOLDER}/{name}", line=number, **fields)])
+        if self._faults.enough():
+            raise IntegrityFaultsError(self._faults)
 
     def _same(self, name: str, field: str, data: bytes, document: Struct) -> None:
         """Note a fault where a field of a document is not the digest of other data."""
@@ -128,14 +128,13 @@ class _Reader:
         for number, text in enumerate(split_lines(self._data.get(name, b"")), 1):
             if (item := self._checked(name, number, text, kind)) is not None:
                 yield number, item
-            if self._faults.enough():
-                return
 
     def _checked(self, name: str, number: int, text: bytes, kind: type[Item]) -> Item | None:
         """Return the document in a text, or None once its fault is noted."""
         value = object_on(text, number, most=MAX_LINE, code="integrity.line")
         if isinstance(value, list):
-            self._faults.note([structs.replace(fault, file=f"{records.FOLDER}/{name}") for fault in value])
+            for fault in value:
+                self._fault(name, number, fault.pointer, fault.code, fault.expected, fault.found)
             return None
         try:
             return msgspec.convert(value, kind, strict=True)
@@ -149,13 +148,11 @@ class _Reader:
         if inventory.seed is None or inventory.instances is None:
             return self._linted()
         right = generate(seed=inventory.seed, instances=inventory.instances)
-        pairs = zip_longest(map(line, right), BytesIO(data))
+        pairs = zip_longest(BytesIO(records.lines(right)), BytesIO(data))
         for number, (expected, actual) in enumerate(pairs, 1):
             if expected != actual:
                 wrong = "the task that the generator gives", "another" if actual else "none"
                 self._fault(records.TASKS, number, "", "integrity.not-generated", *wrong)
-                if self._faults.enough():
-                    break
         return right
 
     def _linted(self) -> tuple[Task, ...]:
@@ -193,6 +190,5 @@ def _field_fault(value: Any, error: str) -> tuple[str, str, str, str]:
     if named := re.search(r" (unknown|required) field `(.+)`", reason):
         places.append(named[2])
         expected = "a field of the format" if named[1] == "unknown" else "a value"
-    for place in places[:1]:
-        value = value.get(place, "nothing")
-    return "".join(f"/{place}" for place in places), "integrity.field", expected, shown(value)
+    actual = shown(value.get(places[0], "nothing") if places else value)
+    return "".join(f"/{place}" for place in places), "integrity.field", expected, actual

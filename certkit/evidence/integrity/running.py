@@ -18,15 +18,13 @@ from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import MAX_FILE, read
 from certkit.probes import records
 from certkit.probes.agents import Asking, agents_of, ask_all
-from certkit.probes.generate import INSTANCES, generate, line, tasks_file
+from certkit.probes.generate import INSTANCES, generate
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.evidence.integrity.reading import Kept
-
-_HINT = "name a folder that does not exist, or run the same command as before"
 
 
 class Ran(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-run:v1"):
@@ -49,7 +47,7 @@ def generate_probes(
     """
     if not 0 < len(seed) <= records.MAX_SEED:
         raise UsageError("usage.option", f"--seed: a text of 1 to {records.MAX_SEED} characters")
-    data = tasks_file(generate(seed=seed, instances=instances))
+    data = records.lines(generate(seed=seed, instances=instances))
     inventory = records.Inventory(
         generator=records.GENERATOR,
         seed=None if withhold else seed,
@@ -82,21 +80,19 @@ def run_probes(
         version=__version__,
     )
     path = out / records.FOLDER / records.ANSWERS
-    if not out.is_dir() or not any(out.iterdir()):
+    if not path.with_name(records.RUN).is_file() or not (out / MANIFEST_NAME).is_file():
         _begin(out, {**copied, records.RUN: _text(run)}, run)
-    elif not path.with_name(records.RUN).is_file() or not (out / MANIFEST_NAME).is_file():
-        raise UsageError("file.exists", "exists and is no folder of a run", where=str(out), hint=_HINT)
     with files.locked(out):
         kept = _held(out, run)
         questions, answers = list(records.asked(kept.tasks)), kept.answers
         if len(answers) == len(questions):  # what failed is asked again once everything was asked
             answers = {key: answer for key, answer in answers.items() if answer.status == "answered"}
-            files.write(path, b"".join(map(line, answers.values())))
+            files.write(path, records.lines(answers.values()))
         waiting = [question for question in questions if question[0] not in answers]
         progress.start("asking", len(waiting), "questions")
         with files.appending(path) as append:
             for answer in ask_all(waiting, agents, asking):
-                append(line(answer))
+                append(records.lines([answer]))
                 answers[answer.key] = answer
                 progress.advance(1)
         progress.finish()
@@ -128,12 +124,12 @@ def _held(out: Path, run: records.Run) -> Kept:
         leftover.unlink()
     if path.is_file():
         data = files.read(path, limit=MAX_FILE)
-        if not data.endswith(b"\n"):
-            files.write(path, data[: data.rfind(b"\n") + 1])
+        files.write(path, data[: data.rfind(b"\n") + 1])
     kept = read(out)
     for field in run.__struct_fields__:
         held, given = getattr(kept.run, field, None), getattr(run, field)
         if field != "version" and held != given:
             differing = f"holds another run: its {field} is {held}, not {given}"
-            raise UsageError("integrity.other-run", differing, where=str(out), hint=_HINT)
+            hint = "name a folder that does not exist, or run the same command as before"
+            raise UsageError("integrity.other-run", differing, where=str(out), hint=hint)
     return kept

@@ -15,32 +15,33 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from certkit import files
 from certkit.errors import InputError
 from certkit.probes.agents import told
-from certkit.probes.generate import line
 from certkit.probes.matching import MAX_WORDS
-from certkit.probes.records import ANNOTATIONS, FOLDER, SAYS, Annotation, Family, Key, asked
+from certkit.probes.records import Annotation, Family, Key, asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from certkit.evidence.integrity.reading import Kept
 
 Kind = Literal["difficulty", "construct", "audit"]
-FILLED: Final = {kind: (says, "valid") if kind != "audit" else (says,) for kind, says in SAYS.items()}
-"""The columns of every kind of sheet that people fill in."""
+COLUMNS: Final[dict[Kind, tuple[str, ...]]] = {
+    "difficulty": ("row", "text", "rating", "valid"),
+    "construct": ("row", "text", "family", "valid"),
+    "audit": ("row", "question", "reply", "verdict"),
+}
 EACH: Final[dict[Kind, int]] = {"difficulty": 1_000_000, "construct": 6, "audit": 3}
 """Rows that are drawn of every cell: of family × variant × band, of family, of verdict × family × style."""
 MAX_SHEET: Final = 64 * 1024 * 1024
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-_WORDS: Final = {
+_FILLED: Final = {
     "rating": "1 to 5",
     "valid": "yes or no",
     "family": ", ".join(Family),
     "verdict": "match, no or unclear",
 }
+"""What columns that people fill in may hold."""
 _YES: Final[dict[tuple[str, str], Any]] = {("valid", "yes"): True, ("valid", "no"): False}
 
 
@@ -55,12 +56,7 @@ class Row(NamedTuple):
 
 def allowed(kind: Kind) -> str:
     """Return what the columns that people fill in may hold."""
-    return "\n".join(f"{name}: {_WORDS[name]}" for name in FILLED[kind])
-
-
-def columns(kind: Kind) -> tuple[str, ...]:
-    """Return the columns of a sheet."""
-    return ("row", *(("question", "reply") if kind == "audit" else ("text",)), *FILLED[kind])
+    return "\n".join(f"{name}: {_FILLED[name]}" for name in COLUMNS[kind] if name in _FILLED)
 
 
 def sheet(kept: Kept, kind: Kind) -> tuple[bytes, int]:
@@ -70,11 +66,11 @@ def sheet(kept: Kept, kind: Kind) -> tuple[bytes, int]:
         cells[row.cell].append(row)
     drawn = sorted(row for rows in cells.values() for row in rows[: EACH[kind]])
     stream = io.StringIO()
-    writer = csv.writer(stream)
-    writer.writerow(columns(kind))
+    writer = csv.DictWriter(stream, COLUMNS[kind])
+    writer.writeheader()
     for row in drawn:
         shown = (f"'{text}" if text.startswith(_FORMULA) else text for text in row.shown)
-        writer.writerow((row.name, *shown, *("" for _ in FILLED[kind])))
+        writer.writerow(dict(zip(COLUMNS[kind], (row.name, *shown), strict=False)))
     return stream.getvalue().encode(), len(drawn)
 
 
@@ -104,7 +100,7 @@ def take(
     Raises `InputError` ``integrity.field`` for a sheet of another kind, and with every row that is unknown,
     holds a wrong value, or was filled in by the rater before.
     """
-    rows, head = {row.name: row.key for row in _rows(kept, kind)}, columns(kind)
+    rows, head = {row.name: row.key for row in _rows(kept, kind)}, COLUMNS[kind]
     before = {(item.kind, item.key, item.rater) for item in kept.annotations}
     made: list[Annotation] = []
     wrong: list[str] = []
@@ -116,7 +112,7 @@ def take(
         raise InputError("integrity.field", f"the first row is not {', '.join(head)}", where=where)
     for number, cells in enumerate(lines[1:], 2):
         said = {name: cell.strip().casefold() for name, cell in zip(head, cells, strict=False)}
-        filled = {name: _YES.get((name, said[name]), said[name]) for name in FILLED[kind] if said.get(name)}
+        filled = {name: _YES.get((name, said[name]), said[name]) for name in _FILLED if said.get(name)}
         key = rows.get(cells[0]) if len(cells) == len(head) else None
         if key is None:
             wrong.append(f"row {number}: is no row of this sheet")
@@ -135,8 +131,3 @@ def take(
         reason = "\n  ".join(wrong) or "no row is filled in"
         raise InputError("integrity.field", reason, where=where, hint=allowed(kind))
     return tuple(made)
-
-
-def keep(root: Path, kept: Kept, added: tuple[Annotation, ...]) -> None:
-    """Write the annotations of a bundle with those that were added."""
-    files.write(root / FOLDER / ANNOTATIONS, b"".join(map(line, (*kept.annotations, *added))))

@@ -36,7 +36,7 @@ def given(*changes: Callable[[dict[str, Any]], None], tier: int = 3) -> context.
             {"id": "ana", "name": "Ana", "relation": "affiliated"},
             {"id": "ravi", "name": "Ravi", "relation": "independent"},
         ],
-        "reviewers": [{"person": "ravi", "scope": "evidence"}, {"person": "ana"}],
+        "reviewers": [{"person": person, "date": "2026-02-01"} for person in ("ravi", "ana")],
         "answers": [
             {
                 "challenge": CODE,
@@ -109,6 +109,7 @@ def refused() -> Iterator[tuple[str, Callable[[dict[str, Any]], None]]]:
     yield "the reviewer's relation is not stated", person(2, relation=None)
     yield "the reviewer owns it", lambda document: document.update(owner="ravi")
     yield "who agrees is no reviewer", lambda document: document.update(reviewers=[])
+    yield "the review has no date", lambda document: document["reviewers"][0].pop("date")
     yield "another bundle", about(bundles=["sha256:" + "7" * 64])
     yield "one bundle more", about(bundles=[build.facts().digest, "sha256:" + "7" * 64])
     yield "another profile", about(profile="sha256:" + "7" * 64)

@@ -21,14 +21,16 @@ WHOLE: dict[str, Any] = {
     "about": {"bundles": [DIGEST], "profile": OTHER, "tier": 2},
     "owner": "owner-1",
     "people": [
-        {"id": "owner-1", "relation": "same"},
-        {"id": "reviewer-1", "relation": "independent"},
-        {"id": "reviewer-2", "relation": "affiliated"},
+        {"id": "owner-1", "name": "Olga", "relation": "same"},
+        {"id": "reviewer-1", "name": "Ravi", "relation": "independent"},
+        {"id": "reviewer-2", "name": "Ana", "relation": "affiliated"},
     ],
     "hazards": [{"id": "H-1", "title": "wrong dose", "mitigations": ["M-1"], "tolerable": {"at_most": 0.05}}],
     "mitigations": [{"id": "M-1", "what": "a nurse confirms", "owner": "owner-1"}],
     "assumptions": [{"id": "A-1", "owner": "owner-1"}, {"id": "A-101", "text": "one ward only"}],
-    "reviewers": [{"person": "reviewer-1"}, {"person": "reviewer-2"}, {"person": "owner-1"}],
+    "reviewers": [
+        {"person": person, "date": "2026-02-01"} for person in ("reviewer-1", "reviewer-2", "owner-1")
+    ],
     "answers": [
         {
             "challenge": "runs-alike",
@@ -149,6 +151,11 @@ def test_what_is_no_context_is_refused(data: bytes, code: str) -> None:
 )
 def test_a_reviewer_is_independent_and_not_the_owner(person: str | None, *, expected: bool) -> None:
     assert read(WHOLE).context.independent(person) is expected
+
+
+@pytest.mark.parametrize("what", ["/reviewers/0/date", "/people/1/name"])
+def test_a_reviewer_without_a_date_or_a_name_does_not_count(what: str) -> None:
+    assert not read(changed(what, None)).context.independent("reviewer-1")
 
 
 def test_an_independent_owner_is_no_independent_reviewer() -> None:

@@ -192,6 +192,7 @@ def test_like_faults_are_shown_together_with_their_first_lines(tmp_path: Path) -
         ('[read]\ntimezone = "Berlin"', "no time zone"),
         ('[values.outcome]\nsucces = ["ok"]', "did you mean 'success'?"),
         ("[read]\nencoding = 'foo'", "no text encoding"),
+        ("[values.domain]\nx = 'NAME'", "stands for a name of yours"),
         ("[constants]\ndomain = 'NAME'", "stands for a name of yours"),
         ('[when.condition]\nnominel = "otherwise"', "did you mean 'nominal'?"),
     ],
@@ -425,6 +426,49 @@ def test_agents_that_stand_in_the_rows_are_not_pooled(
     text = suggest(source, ImportOptions())
     assert ("--split-by agent -o BUNDLE" in text) == several == ("The log holds 2 agents: a, b." in text)
     assert '"meta.agent.name"' not in text
+
+
+def test_the_account_names_what_is_left_out_and_the_column_of_the_agent(tmp_path: Path) -> None:
+    source = tmp_path / "runs.jsonl"
+    row = {
+        "run": {"id": "r1", "seed": 1, "started": 2},
+        "model": {"name": "bot", "version": "0.9 b"},
+        "usage": 3,
+        "score": 1,
+    } | {key: GOOD[key] for key in ("task_id", "domain", "outcome")}
+    source.write_bytes(canonical.line(row | {"condition": "nominal"}))
+    (tmp_path / "map.toml").write_text('[columns]\nrun_id = "run.id"\n[when.x_kind]\nnamed = "score == 1"\n')
+    account, _ = imported(None, source, tmp_path / "out", mapping=tmp_path / "map.toml")
+    assert counts(account, "refused") == {
+        "column 'model.version'": 1,
+        "columns 'run.seed', 'run.started'": 1,
+        "column 'usage'": 1,
+    }
+    [agent] = [note for note in account.imported.notes if note.what == "agent"]
+    assert (agent.detail, account.agent.name) == ("from 'model.name'", "bot")
+    assert '"model.version" says the agent\'s version: --agent-version "0.9 b"' in suggest(
+        source, ImportOptions()
+    )
+
+
+def test_a_date_that_fits_two_forms_is_left_out_and_asked(tmp_path: Path) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text("Task,Domain,Date,Result,Fault,Bot\nt,d,3/4/2026,ok,none,b\nu,d,3/5/2026,ok,none,b\n")
+    account, _ = imported(None, source, tmp_path / "out")
+    [note] = [note for note in account.imported.notes if note.kind == "refused"]
+    assert (note.what, note.detail, note.heading) == (
+        "column 'Date'",
+        "times like %m/%d/%Y and %d/%m/%Y both: state `date`",
+        "left out",
+    )
+
+
+def test_a_hint_names_a_value_and_not_the_object_around_it(tmp_path: Path) -> None:
+    source = tmp_path / "runs.jsonl"
+    source.write_bytes(canonical.line({"task": {"suite": "s", "id": "t"}, "domain": "d"}))
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, source, tmp_path / "out", agent="a")
+    assert '`task_id = "task.id"` under `[columns]`' in str(caught.value)
 
 
 def test_a_byte_order_mark_before_json_is_left_out(tmp_path: Path) -> None:

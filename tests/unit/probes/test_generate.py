@@ -9,15 +9,16 @@ from collections import Counter
 
 import pytest
 
-from certkit.probes.generate import Draw, generate, tasks_file
+from certkit.probes.generate import Draw, generate
 from certkit.probes.lint import lint
-from certkit.probes.records import Band, Family, Variant, asked, commitment, surface
+from certkit.probes.records import Band, Family, Variant, asked, commitment, lines, surface
 
 SEEDS = ("public-1", "a second seed", "ein dritter – ß")
 PRINT = """
 import sys
-from certkit.probes.generate import generate, tasks_file
-sys.stdout.buffer.write(tasks_file(generate(seed="s")))
+from certkit.probes.generate import generate
+from certkit.probes.records import lines
+sys.stdout.buffer.write(lines(generate(seed="s")))
 """
 
 
@@ -54,7 +55,7 @@ def test_the_same_bytes_for_a_seed_whatever_the_order_of_hashes(hash_seed: str) 
     done = subprocess.run(
         [sys.executable, "-c", PRINT], capture_output=True, check=True, env={"PYTHONHASHSEED": hash_seed}
     )
-    assert done.stdout == tasks_file(generate(seed="s"))
+    assert done.stdout == lines(generate(seed="s"))
 
 
 def test_twins_differ_in_their_last_turn_alone() -> None:

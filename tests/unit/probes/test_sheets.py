@@ -14,7 +14,7 @@ import pytest
 from certkit.errors import InputError
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import generate_probes, run_probes
-from certkit.evidence.integrity.sheets import columns, sheet, take
+from certkit.evidence.integrity.sheets import COLUMNS, sheet, take
 from certkit.probes.agents import Asking, told
 from certkit.probes.records import Family, asked
 from tests.support.running import certkit
@@ -43,7 +43,7 @@ def test_a_sheet_tells_neither_task_nor_family_nor_verdict(kind: Kind, rows: int
     made, count = sheet(kept, kind)
     assert count == rows
     head, *body = table(made)
-    assert tuple(head) == columns(kind)
+    assert tuple(head) == COLUMNS[kind]
     assert len(body) == rows
     text = made.decode()
     assert not any(task.id in text or task.family in text for task in kept.tasks)

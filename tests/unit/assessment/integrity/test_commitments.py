@@ -22,8 +22,7 @@ from certkit.passport.replay import manifest_difference
 from certkit.passport.verification import verify
 from certkit.probes.agents import Asking
 from certkit.probes.generate import generate
-from certkit.probes.generate import line as line_of
-from certkit.probes.records import Family, asked
+from certkit.probes.records import Family, asked, lines
 from certkit.progress import SILENT
 from tests.support.bundles import campaign, of
 from tests.support.integrity import answer, kept
@@ -181,7 +180,7 @@ def test_a_passport_carries_the_counts_and_its_replay_finds_a_changed_reply(
     key, _, question = next(asked(kept.tasks))
     wrong = kept.replies()[key].verdict != "match"
     text = said(question.gold if wrong else question.lure)
-    answers.write_bytes(line_of(answer(key, text)) + b"".join(rest))
+    answers.write_bytes(lines([answer(key, text)]) + b"".join(rest))
     assert answers.read_bytes().splitlines()[0] != first.rstrip()
     seal(bundle)
     opened, replay = from_bundle(bundle, workflow.load_profile, progress=SILENT)
