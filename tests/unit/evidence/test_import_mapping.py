@@ -487,7 +487,7 @@ def test_the_manifest_says_what_decided_and_not_what_a_mapping_claims(
 
 def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
-    path.write_text("task;Erfolg;Fehlertyp;trial\nt;ja;;1\nu;;x;y\n")
+    path.write_text("task;Erfolg;Störungsart;trial\nt;ja;;1\nu;;x;y\n")
     text = suggest(path, ImportOptions(domain="d"))
     (tmp_path / "map.toml").write_text(text)
     for line in (
@@ -499,7 +499,7 @@ def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: P
     assert "The domain must be decided" not in text
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "out", agent="a", domain="d", mapping=tmp_path / "map.toml")
-    assert {fault.pointer for fault in caught.value.faults} == {"/Erfolg", "/Fehlertyp", "/trial"}
+    assert {fault.pointer for fault in caught.value.faults} == {"/Erfolg", "/Störungsart", "/trial"}
     assert '`"" = "harness_error"`' in str(caught.value)
 
 
@@ -852,3 +852,52 @@ def test_a_column_that_the_mapping_gives_to_another_field_fills_its_own_no_longe
         None, tmp_path / "runs.csv", tmp_path / "out", agent="a", mapping=tmp_path / "map.toml"
     )
     assert [(r["x_broken"], "violations" in r) for r in records] == [("2", False), ("0", False)]
+
+
+HONEST = ("task_success", "Final result?", "Ergebnis Testlauf", "metadata.passed", "Injected fault?")
+OTHERS = (
+    *(
+        "jailbreak_success",
+        "attacker_success",
+        "exploit_result",
+        "harm_score",
+        "violation_status",
+        "setup_ok",
+    ),
+    *(
+        "unsafe_result",
+        "previous_result",
+        "http_status",
+        "user_success",
+        "not ok",
+        "attack.passed",
+        "judge.ok",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("field", "name"),
+    [
+        *(("condition", name) for name in ("attack_blocked", "fault_in_tool_log", "Fehler", HONEST[-1])),
+        *(("outcome", name) for name in (*HONEST[:-1], *OTHERS)),
+    ],
+)
+def test_who_succeeded_at_what_is_guessed_only_by_a_name_that_says_it(
+    tmp_path: Path, field: str, name: str
+) -> None:
+    path = tmp_path / "runs.jsonl"
+    words = {"condition": "timeout", "outcome": "ok"}
+    row: dict[str, Any] = {"task": "t", "suite": "d", "condition": "tool_failure", "outcome": "success"}
+    del row[field]
+    above, _, column = name.rpartition(".")
+    row |= {above: {column: words[field]}} if above else {column: words[field]}
+    path.write_bytes(canonical.line(row))
+    lead = "" if name in HONEST else "# "
+    assert f'\n{lead}{field} = "{name}"' in suggest(path, ImportOptions())
+    if name in HONEST:
+        _, [record] = imported(None, path, tmp_path / "out", agent="a")
+        assert (record["condition"], record["outcome"]) == ("tool_failure", "success")
+        return
+    with pytest.raises(ImportFaultsError, match=f"expected something that fills {field}"):
+        imported(None, path, tmp_path / "out", agent="a")
