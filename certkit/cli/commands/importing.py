@@ -160,21 +160,7 @@ def import_(
         emit_file(Suggested(mapping=text), text.encode(), out)
         return
     if dry_run:
-        records, counts, faults = preview(source, options)
-        told = [*faults.grouped()]
-        shown = [canonical.line(record).decode().rstrip() for record in records]
-        shown += [f"{name}: {counted(words)}" for name, words in counts.items() if words]
-        conditions, outcomes = counts.values()
-        emit(
-            Previewed(records=records, conditions=conditions, outcomes=outcomes, faults=told),
-            [
-                *shown,
-                f"{faults.total:,} problem{'s' * (faults.total > 1)} in all rows"
-                if told
-                else "all rows can be imported",
-                *told,
-            ],
-        )
+        _preview(source, options)
         return
     accounts = run(source, out or Path("bundle"), options, progress())
     bundles = [fill(ImportedBundle, account, bundle=account.out) for account in accounts]
@@ -187,6 +173,19 @@ def import_(
         ],
         hints=[f"certkit assess {account.out}" for account in accounts],
         code=Exit.INSUFFICIENT if without else Exit.OK,
+    )
+
+
+def _preview(source: Path, options: ImportOptions) -> None:
+    records, counts, faults = preview(source, options)
+    told = [*faults.grouped()]
+    shown = [canonical.line(record).decode().rstrip() for record in records]
+    shown += [f"{name}: {counted(words)}" for name, words in counts.items() if words]
+    problems = f"{faults.total:,} problem{'s' * (faults.total > 1)} in all rows"
+    conditions, outcomes = counts.values()
+    emit(
+        Previewed(records=records, conditions=conditions, outcomes=outcomes, faults=told),
+        [*shown, problems if told else "all rows can be imported", *told],
     )
 
 

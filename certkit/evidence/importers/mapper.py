@@ -213,13 +213,13 @@ class Mapper:
                 faults.append(run.place.fault(expected, str(error), pointer=pointer, hint=error.hint))
                 continue
             if fields[field] is None and field in REQUIRED:
-                expected, found = "a case that holds", "none"
+                expected, actual = "a case that holds", "none"
                 hint = f'end `[when.{field}]` with `VALUE = "{OTHERWISE}"`'
                 if blank:
-                    expected, found = f"values that decide {field}", f"nothing in {', '.join(blank)}"
+                    expected, actual = f"values that decide {field}", f"nothing in {', '.join(blank)}"
                     hint = self._meaning(field, f"{blank[0]} == null")
                 wanting[field] = run.place.fault(
-                    expected, found, pointer=self._case(field), code="record.missing-field", hint=hint
+                    expected, actual, pointer=self._case(field), code="record.missing-field", hint=hint
                 )
         return faults
 
@@ -261,8 +261,8 @@ class Mapper:
     def _unclaimed(self, run: Run) -> Iterator[tuple[str, bool]]:
         """Yield the columns that nothing uses; of one that holds an object the values in it, as nested."""
         for column, held in run.row.items():
-            own = not isinstance(held, dict) or column in FIELDS or USER_FIELD.match(column)
-            for path, value in [((column,), held)] if own else paths(held, (column,)):
+            whole = not isinstance(held, dict) or column in FIELDS or USER_FIELD.match(column)
+            for path, value in [((column,), held)] if whole else paths(held, (column,)):
                 name = ".".join(path)
                 if name not in self._claimed and (value != run.agent or agent_rank(path) is None):
                     yield name, len(path) > 1

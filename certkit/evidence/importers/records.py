@@ -206,8 +206,8 @@ def _no_run(cells: list[str], header: list[str], width: int, place: Place, top: 
     first = next(filter(None, cells)).casefold().rstrip(": ")
     if first not in TOTALS or 2 * cells.count("") < width:
         return None
-    found = f"what looks like a total: {', '.join(filter(None, cells))}"
-    return place.fault("a run", found, hint="remove the row from the file")
+    row = f"what looks like a total: {', '.join(filter(None, cells))}"
+    return place.fault("a run", row, hint="remove the row from the file")
 
 
 def _nameless(named: int, cells: int, place: Place) -> InputError:

@@ -422,7 +422,7 @@ class Suggestion:
 
     def _null_or_object(self, path: tuple[str, ...]) -> bool:
         """Tell whether a path named like a fault is null in some rows and an object in others."""
-        within = any(other[:-1] == path for other in self.columns)
+        within = any(longer[:-1] == path for longer in self.columns)
         return within and not self.columns[path].values and self._speaks_of_faults(path)
 
     def _read(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:

@@ -114,10 +114,10 @@ class _Reader:
 
     def _fault(self, name: str, number: int, *told: str) -> None:
         """Note a fault by its pointer and code, what is expected and found; end where they are enough."""
-        pointer, code, expected, found = told
+        pointer, code, expected, actual = told
         place = f"{records.FOLDER}/{name}"
         self._faults.note(
-            [Fault(file=place, line=number, pointer=pointer, code=code, expected=expected, found=found)]
+            [Fault(file=place, line=number, pointer=pointer, code=code, expected=expected, found=actual)]
         )
         if self._faults.enough():
             raise IntegrityFaultsError(self._faults)
