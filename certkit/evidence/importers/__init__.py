@@ -162,6 +162,10 @@ def find_format(source: Path) -> str:
         if not paths:
             hint = "choose the folder or file that holds the log"
             raise InputError("import.source", "this folder is empty", where=source.name, hint=hint)
+        if tables := [path.name for path in paths if path.suffix in {".csv", ".tsv", ".jsonl", ".parquet"}]:
+            message = f"{' and '.join(map(visible, tables[:2]))}{', …' * (len(tables) > 2)} are tables"  # noqa: PLR2004
+            hint = "give one of them: each is imported by itself"
+            raise InputError("import.choice-needed", message, where=source.name, hint=hint)
         hint = "give the file itself, or name the format: certkit import FORMAT LOG -o BUNDLE"
         raise InputError("import.source", message, where=source.name, hint=hint)
     return next(iter(fitting), "records")
@@ -263,6 +267,7 @@ def preview(
         job.close_files()
         for draft in job.drafts.values():
             job.note_faults(draft)
+        job.number_rows()
     return first, counts, job.faults
 
 

@@ -8,6 +8,8 @@ would refuse. Faults are collected over the whole source; any fault refuses it.
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_right
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import cached_property
@@ -201,7 +203,8 @@ class Job:
         self.drafts: dict[tuple[str, str], Draft] = {}
         self._stack = ExitStack()
         self._slugs: set[str] = set()
-        self.left_out = self.blank = self._links = 0
+        self.left_out = self.blank = self.stripped = self._links = 0
+        self.begins = array("q")  # the line at which each row of a CSV file begins, the header's first
 
     def __enter__(self) -> Self:
         return self
@@ -280,6 +283,9 @@ class Job:
         ):
             if count:
                 draft.notes.add("refused", what, detail, count=count)
+        if self.stripped:
+            detail = "read without the blanks"
+            draft.notes.add("odd", "rows with blanks around their cells", detail, count=self.stripped)
 
     def load(self, data: bytes, place: Place) -> dict[str, Any] | None:
         """Return the JSON object that a row is, read strictly; add a fault where it is none."""
@@ -318,8 +324,16 @@ class Job:
         """Add what is wrong with the records of a bundle; their file must be closed."""
         self.faults.add(draft.faults(), lambda fault: replace(fault, file=fault.file or self.name))
 
+    def number_rows(self) -> None:
+        """Give the faults their rows in the sheet, where cells with line ends make them differ from lines."""
+        for at, fault in enumerate(self.faults):
+            row = bisect_right(self.begins, fault.line)
+            if row and fault.line - row >= self.begins[0]:
+                self.faults[at] = replace(fault, row=row)
+
     def refuse_faults(self, advice: str) -> None:
         """Raise `ImportFaultsError` with the advice where a fault was added."""
+        self.number_rows()
         if self.faults:
             self.faults.sort(key=lambda fault: fault.line)
             raise ImportFaultsError(self.faults, advice)

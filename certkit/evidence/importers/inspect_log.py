@@ -124,7 +124,8 @@ class InspectLog(Importer):
                 hint = "save the sheet as CSV, and import that"
                 raise InputError("import.source", "a workbook or document of Office", where=name, hint=hint)
             if start is None:
-                raise InputError("import.source", "holds neither a header nor a journal", where=name)
+                hint = "unpack it, and give the file or folder in it"
+                raise InputError("import.source", "a zip without an Inspect log", where=name, hint=hint)
             place = Place(f"{name}/{start}", 1)
             header = self.job.typed(archive.read(start), Header, place, "a header as Inspect writes it")
             if header is None:

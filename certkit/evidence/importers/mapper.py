@@ -31,7 +31,7 @@ from certkit.evidence.importers.mapping import (
     text_encoding,
     zone,
 )
-from certkit.evidence.importers.records import agent_rank, paths
+from certkit.evidence.importers.records import TOTALS, agent_rank, paths
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Outcome
 from certkit.text import visible
 
@@ -121,6 +121,10 @@ class Mapper:
         faults += repeated
         if self.mapping.domain_before_task and fields.get("task_id") is not None:
             fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
+        if self._tabular and str(fields.get("task_id")).casefold() in TOTALS:
+            draft.notes.add(
+                "odd", "rows of a task called like a total", "they count; remove what sums up others"
+            )
         self._show(run, fields)
         missing = [field for field in REQUIRED if field in wanting and fields.get(field) is None]
         faults += [fault for field in missing if (fault := wanting[field])]
@@ -335,9 +339,10 @@ class Mapper:
     def advice(self, job: Job) -> str:
         """Return what to do about the rows that were refused, with the commands to copy."""
         codes = {fault.code for fault in job.faults}
+        kinds = {(fault.code, fault.pointer) for fault in job.faults}
         agent: dict[str, Any] = self._contradicted | ({"agent": "NAME"} if self._nameless else {})
         suggest = f"{job.options.command(job.source, **self._contradicted)} --suggest -o MAP.toml"
-        if all(code.startswith("json.") for code in codes):
+        if all(code.startswith("json.") or (code, at) == ("import.row", "") for code, at in kinds):
             save = ", or save the file as UTF-8" if "json.encoding" in codes else ""
             return f"nothing was imported; correct these rows{save}, then: {job.command(**agent)}"
         if "record.task-in-two-domains" in codes:

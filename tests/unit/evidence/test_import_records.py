@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import sys
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -97,7 +98,7 @@ def test_an_agent_without_a_name_is_refused(tmp_path: Path) -> None:
     [
         ("1.0,,", "/steps_actual", "an integer"),
         ("07,,", "/steps_actual", "an integer"),
-        (" 7,,", "/steps_actual", "an integer"),
+        ("7 0,,", "/steps_actual", "an integer"),
         ("\u0667,,", "/steps_actual", "an integer"),
         (",.5,", "/quality_factor", "a number"),
         (",nan,", "/quality_factor", "a number"),
@@ -469,6 +470,88 @@ def test_a_hint_names_a_value_and_not_the_object_around_it(tmp_path: Path) -> No
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, source, tmp_path / "out", agent="a")
     assert '`task_id = "task.id"` under `[columns]`' in str(caught.value)
+
+
+SHEET = "Task,Domain,Fault,Result,Agent"
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "hint"),
+    [
+        (
+            f"{SHEET}\nt,d,none,ok,b\nTotal,,,1 of 1,\n",
+            "a total: Total, 1 of 1",
+            "correct these rows, then: ",
+        ),
+        (f"Report\n{SHEET}\nt,d,none,ok,b\n", "4 of 5 have no name here", "remove a title"),
+        (f"{SHEET},,\nt,d,none,ok,b,,\nt,d,none,ok,b,,x\n", "2 of 7 have no name here", "give each column"),
+        ("Task,,Domain,\nt,,d,\n", "1 of 3 have no name here", "give each column"),
+        (f"{SHEET},quality_factor\nt,d,none,ok,b,95%\n", "found '95%'", ""),
+    ],
+)
+def test_what_is_no_table_of_runs_is_told_as_what_it_is(
+    tmp_path: Path, text: str, found: str, hint: str
+) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text(text)
+    with pytest.raises(CertkitError) as caught:
+        imported(None, source, tmp_path / "out")
+    assert found in str(caught.value)
+    assert hint in str(caught.value.hint)
+    assert "95%" not in text or "remove the %: as a share 95% is 0.95" in str(caught.value)
+
+
+def test_blank_columns_at_the_end_and_blanks_around_cells_are_no_part_of_a_table(tmp_path: Path) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text(f"{SHEET},,\nt,d,none,Pass ,b,,\n Total,d,none,fail,b ,,\n")
+    account, records = imported(None, source, tmp_path / "out")
+    assert [(r["task_id"], r["outcome"]) for r in records] == [("t", "success"), ("Total", "failure")]
+    assert counts(account, "odd") == {
+        "rows of a task called like a total": 1,
+        "rows with blanks around their cells": 2,
+    }
+
+
+def test_a_fault_names_its_row_where_cells_hold_line_ends(tmp_path: Path) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text(
+        f'{SHEET},Note\nt,d,none,ok,b,"two\nlines"\nu,d,none,great,b,\nv,d,none,nice,b,\n'
+        + "w,d,none,ok,b,\n" * 2
+    )
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, source, tmp_path / "out")
+    assert "2 rows (first runs.csv:4 (row 3), 5 (row 4)) /Result" in str(caught.value)
+    assert [fault["row"] for fault in caught.value.to_dict()["faults"]] == [3, 4]  # type: ignore[attr-defined]
+    source.write_text(source.read_text().replace("two\n", "two "))
+    with pytest.raises(ImportFaultsError, match=r"first runs.csv:3, 4\)"):
+        imported(None, source, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told", "hint"),
+    [
+        ("runs.csv", b"%PDF-1.7\n", "a PDF document", "export the table"),
+        ("runs.csv", SHEET.encode("utf-16-le"), "is no text", "--encoding utf-16-le -o"),
+        ("runs.csv", SHEET.encode("utf-16-be"), "is no text", "--encoding utf-16-be -o"),
+        ("runs.zip", None, "a zip without an Inspect log", "unpack it"),
+        ("", None, "a.csv and b.csv are tables", "give one of them"),
+    ],
+)
+def test_what_is_no_log_is_told_as_what_it_is(
+    tmp_path: Path, name: str, data: bytes | None, told: str, hint: str
+) -> None:
+    source = tmp_path / "given" / name
+    (tmp_path / "given").mkdir()
+    if data is not None:
+        source.write_bytes(data)
+    elif name:
+        with zipfile.ZipFile(source, "w") as file:
+            file.writestr("runs.csv", SHEET)
+    for table in () if name else ("a.csv", "b.csv"):
+        (source / table).write_text(SHEET)
+    with pytest.raises(CertkitError, match=told) as caught:
+        imported(None, source, tmp_path / "out")
+    assert hint in str(caught.value.hint)
 
 
 def test_a_byte_order_mark_before_json_is_left_out(tmp_path: Path) -> None:
