@@ -237,7 +237,11 @@ class ImportSource(Authored):
 
 
 class Imported(Authored):
-    """How the import that made this bundle went."""
+    """How the import that made this bundle went.
+
+    The notes state the column, expression or value by which a mapping filled a field; the options, the
+    digest of its file.
+    """
 
     format: Text
     sources: tuple[ImportSource, ...] = ()

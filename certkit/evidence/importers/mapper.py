@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from certkit import canonical
+from certkit import canonical, files
 from certkit.errors import InputError, UsageError
 from certkit.evidence.bundle.manifest import UNVERSIONED
 from certkit.evidence.expressions import MISSING, ExpressionError, look_up, shell
@@ -59,6 +59,12 @@ _MEANS: Final = {
     "condition": ("nominal", "no fault was injected"),
 }
 """What a blank may mean, and when; of a name it means nothing that a mapping could say."""
+
+_UNSCORED: Final = (
+    *("run_id", "domain", "task_id", "condition", "sequence", "started_at", "cluster_id", "trial"),
+    *("fault_step", "split", "trace", "measured"),
+)
+"""Fields that say which run it was; the others say how it went."""
 
 _SAME: Final = ("domain", "task_id", "condition", "trial", "started_at")
 """Two rows of a table that agree in these may be one run."""
@@ -388,12 +394,17 @@ class Mapper:
             count = max(map(draft.left.__getitem__, columns))
             draft.notes.add("refused", f"column{'s' * (len(columns) > 1)} {names}", why, count=count)
         named = dict.fromkeys(self._given, "what the transcript shows")
-        named |= {field: f"from {column!r}" for field, column in self.mapping.columns.items()}
-        named |= dict.fromkeys(self._when, "decided by an expression")
+        mapping = self.mapping
+        read = {field: field for field in mapping.values if self._tabular} | mapping.columns
+        words = {field: _read_by(mapping.values.get(field)) for field in read}
+        named |= {field: f"from {column!r}{words[field]}" for field, column in read.items()}
+        named |= {field: f"by {_cases(cases)}" for field, cases in mapping.when.items()}
         named |= {"outcome": f"by {self._rule()}"} if "outcome" in self._when else {}
-        named |= dict.fromkeys(self.mapping.constants, "the mapping's constant")
-        if "outcome" in self.mapping.constants:
-            draft.notes.add("odd", "outcome", "a constant of the mapping, whatever the log holds")
+        named |= {
+            field: f"the mapping's constant {_toml(value)}" for field, value in mapping.constants.items()
+        }
+        for field in [field for field in mapping.constants if field in FIELDS and field not in _UNSCORED]:
+            draft.notes.add("odd", field, "a constant of the mapping, whatever the log holds")
         draft.describe_fields(details | named)
 
     def state(self, draft: Draft) -> None:
@@ -412,7 +423,8 @@ class Mapper:
             if (value := getattr(self._options, name)) is not None:
                 draft.options[name] = visible(value)[:500]
         if self._options.mapping is not None:
-            draft.options["mapping"] = visible(self._options.mapping.name)
+            name, digest = visible(self._options.mapping.name), files.sha256(self._options.mapping)
+            draft.options["mapping"] = f"{name}, sha256:{digest}"
         elif self.mapping != Mapping():
             draft.options["mapping"] = "as --suggest writes it"
 
@@ -422,12 +434,21 @@ class Mapper:
         if success not in {None, *_READINGS}:
             return success
         if cases := mapping.when.get("outcome"):
-            return "; ".join(f"{value}: {test}" for value, test in cases.items())
+            return _cases(cases)
         if "outcome" in mapping.constants:
             return f"{mapping.constants['outcome']} on every run"
         words = mapping.values.get("outcome")
         column = mapping.columns.get("outcome", "outcome" if words and self._tabular else None)
-        return column if column is None or not words else f"{column}, read by {_toml(words)}"
+        return column and column + _read_by(words)
+
+
+def _read_by(words: dict[str, Any] | None) -> str:
+    told = ", ".join(f"{_toml(key)} = {_toml(value)}" for key, value in (words or {}).items())
+    return f", read by {told}" if told else ""
+
+
+def _cases(cases: dict[str, str]) -> str:
+    return "; ".join(f"{value}: {test}" for value, test in cases.items())
 
 
 def _decided(cases: Iterable[tuple[Any, Expression | None]], row: dict[str, Any]) -> tuple[Any, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -358,7 +359,9 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
     ]
     assert account.imported.options["mapping"] == "as --suggest writes it"
     filled = {note.what: note.detail for note in account.imported.notes if note.kind == "filled"}
-    assert filled["outcome"] == "2 success, 1 failure, from 'Erfolg?'"
+    assert filled["outcome"] == (
+        """2 success, 1 failure, from 'Erfolg?', read by "success" = ["ja"], "failure" = ["nein"]"""
+    )
 
 
 @pytest.mark.parametrize("name", ["Punkte (0-1)", "Score Nr.", "score.in", "Punkte?"])
@@ -460,13 +463,13 @@ def test_a_blank_means_the_same_in_csv_and_in_json_lines(tmp_path: Path, null: s
         (
             '[columns]\noutcome = "real"\n[values.outcome]\nfail = "success"',
             "task_id,real\nt,fail\n",
-            'real, read by {"fail":"success"}',
+            'real, read by "fail" = "success"',
         ),
         ('[columns]\noutcome = "real"', "task_id,real\nt,success\n", "real"),
         (
             '[values.outcome]\nfail = "success"',
             "task_id,outcome\nt,fail\n",
-            'outcome, read by {"fail":"success"}',
+            'outcome, read by "fail" = "success"',
         ),
         ('[constants]\noutcome = "success"', "task_id,real\nt,fail\n", "success on every run"),
         ("", "task_id,outcome\nt,success\n", "strict"),  # the table's own words
@@ -695,7 +698,10 @@ def test_a_blank_is_no_normal_run_where_another_column_speaks_of_faults(tmp_path
     path.write_text(SHEETS["fault"].replace("Injected fault?", "Seed"))
     account, _ = imported(None, path, tmp_path / "out")
     told = {note.what: note.detail for note in account.imported.notes}
-    assert told["condition"] == "2 nominal, 1 tool_failure, from 'Fault type'"
+    assert told["condition"] == (
+        "2 nominal, 1 tool_failure, from 'Fault type',"
+        """ read by "timeout" = "tool_failure", "" = "nominal\""""
+    )
     assert preview(path, ImportOptions())[1]["condition"] == {"nominal": 2, "tool_failure": 1}
 
 
@@ -901,3 +907,36 @@ def test_who_succeeded_at_what_is_guessed_only_by_a_name_that_says_it(
         return
     with pytest.raises(ImportFaultsError, match=f"expected something that fills {field}"):
         imported(None, path, tmp_path / "out", agent="a")
+
+
+TRICKS = """
+[columns]
+violations = "min(broken, 0)"
+[values.recovered]
+no = true
+[when.attack_succeeded]
+false = "broken != null"
+[constants]
+domain = "d"
+traceability = 5
+layer3_score = 1
+x_note = "n"
+"""
+
+
+def test_the_account_states_what_the_mapping_makes_of_each_field(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text("task_id,condition,outcome,broken,recovered\nt,combined,failure,3,no\n")
+    file.write_text(TRICKS)
+    account, _ = imported(None, path, tmp_path / "out", agent="a", mapping=file)
+    told = {note.what: note.detail for note in account.imported.notes if note.kind == "filled"}
+    assert {name: told[name] for name in ("violations", "recovered", "attack_succeeded", "traceability")} == {
+        "violations": "from 'min(broken, 0)'",
+        "recovered": "from 'recovered', read by \"no\" = true",
+        "attack_succeeded": "by false: broken != null",
+        "traceability": "the mapping's constant 5",
+    }
+    assert told["domain"] == 'the mapping\'s constant "d"'
+    assert counts(account, "odd") == {"traceability": 1, "layer3_score": 1}
+    digest = hashlib.sha256(TRICKS.encode()).hexdigest()
+    assert account.imported.options["mapping"] == f"map.toml, sha256:{digest}"
