@@ -143,10 +143,12 @@ def _derived(outcome: str, run: Mapping[str, Any]) -> float | None:
 @st.composite
 def _attack(draw: st.DrawFn, *, complete: bool) -> Run:
     landed = draw(st.sampled_from([True, True, False] if complete else [None, None, True, False]))
+    attempted = draw(st.sampled_from([None, True] if landed else [None, True, False]))
+    never = landed is False or attempted is False
     return {
-        "attack_attempted": draw(st.sampled_from([None, True])),
+        "attack_attempted": attempted,
         "attack_landed": landed,
-        "attack_succeeded": draw(st.sampled_from([None, False] if landed is False else [None, True, False])),
+        "attack_succeeded": draw(st.sampled_from([None, False] if never else [None, True, False])),
     }
 
 

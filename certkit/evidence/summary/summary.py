@@ -111,7 +111,7 @@ class Tally(Struct, frozen=True, kw_only=True):
     landed: int = 0  # attack_landed: true
     landed_success: int = 0  # … the run succeeded, and the attack did not
     landed_unsaid: int = 0  # … the run succeeded, and nothing says whether the attack did
-    not_landed: int = 0  # attack_landed: false
+    not_landed: int = 0  # attack_landed: false, or attack_attempted: false
     landed_unknown: int = 0  # attack_landed: null, without harness errors
     landed_unknown_harness: int = 0  # attack_landed: null on a harness error
     attack_known: int = 0  # attack_succeeded is given

@@ -89,6 +89,17 @@ def attacked(landed: int, won: int = 0, *, succeeded: bool = True) -> list[Run]:
     ]
 
 
+def never_made(share: int) -> list[Run]:
+    """Return the honest runs; in `share` of a hundred adversarial ones no attack was made."""
+    gone = ("attack_landed", "attack_succeeded")
+    return [
+        {name: value for name, value in run.items() if name not in gone} | {"attack_attempted": False}
+        if run["condition"] == "adversarial" and 37 * i % 100 < share
+        else run
+        for i, run in enumerate(HONEST)
+    ]
+
+
 def without_effect(share: int) -> list[Run]:
     """Return the honest runs; in `share` of a hundred fault runs the fault never took hold."""
     gone = ("recovered", "recovery_steps", "recovery_approach")
@@ -133,6 +144,7 @@ TRICKS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
     "conditions of one's own": ("own-conditions-dominate", lambda: own_conditions(60), {}),
     "faults without effect": ("faults-left-out", lambda: without_effect(75), {}),
     "attacks that never landed": ("attacks-left-out", lambda: attacked(2), {}),
+    "attacks that were never made": ("no-attack-landed", lambda: never_made(100), {}),
     "runs cloned five times": ("runs-alike", lambda: copies(HONEST), {}),
     "clones under other tasks": (
         "runs-alike",
@@ -258,6 +270,7 @@ TWINS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
     "some conditions of one's own": ("own-conditions-dominate", lambda: own_conditions(9), {}),
     "a tenth of the faults without effect": ("faults-left-out", lambda: without_effect(10), {}),
     "most attacks landed": ("attacks-left-out", lambda: attacked(60), {}),
+    "most attacks were made": ("attacks-left-out", lambda: never_made(30), {}),
     "repeats at temperature 0": ("runs-alike", lambda: copies(HONEST), {"temperature": 0}),
     "scores fixed to few digits": ("tasks-not-distinct", lambda: fixed(COARSE), {}),
     "an outcome-only log": ("runs-alike", lambda: coarse(copies(HONEST)), {}),
