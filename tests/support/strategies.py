@@ -143,7 +143,9 @@ def _derived(outcome: str, run: Mapping[str, Any]) -> float | None:
 def _allowed(run: Mapping[str, Any]) -> list[float]:
     """Return the grades that the recovery fields leave possible where they do not give one."""
     steps = run.get("recovery_steps") or 0
-    most = 0.4 if steps > 5 else 0.7 if steps > 2 or run.get("recovery_approach") == "minor_deviation" else 1.0
+    most = (
+        0.4 if steps > 5 else 0.7 if steps > 2 or run.get("recovery_approach") == "minor_deviation" else 1.0
+    )
     return [grade for grade in GRADES if grade <= most]
 
 
