@@ -77,7 +77,8 @@ class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     kind: Annotated[
         Kind | None,
         Meta(
-            description="default: judge for the judge of the manifest, human for all others; one for all spellings of a name"
+            description="default: judge for the judge of the manifest, human for all others; one for all"
+            " spellings of a name"
         ),
     ] = None
     domain: Annotated[Name | None, Meta(description="application domain of the item")] = None
