@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -55,6 +56,13 @@ _LATIN: Final = str.maketrans(
 """Cyrillic and Greek letters to the Latin one that they, or Cyrillic capitals, look like (UTS 39)."""
 
 
+TIMESTAMP: Final = (
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?"
+    "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9]))?$"
+)
+"""The form of a date or of a time with offset; not every one of them is of the calendar."""
+
+
 def visible(text: str) -> str:
     r"""Return a line of text with hidden characters escaped as in Python and C: ``\u200b``."""
     return HIDDEN.sub(_shown, text)
@@ -83,6 +91,32 @@ def skeleton(text: str) -> str:
 def letters(text: str) -> str:
     """Return the letters and digits of a skeleton, for names that punctuation does not tell apart."""
     return "".join(filter(str.isalnum, skeleton(text)))
+
+
+def moment(text: str, *, last: bool = False) -> datetime:
+    """Return an RFC 3339 date or time in UTC: of a date its first moment, or its `last`.
+
+    Raises `ValueError` where no calendar has it.
+    """
+    try:
+        time = datetime.fromisoformat(text if re.fullmatch(TIMESTAMP, text) else "")
+        if time.tzinfo is not None:
+            return time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{quoted(text)} is no date, or time with offset, of the calendar") from None
+    return time.replace(tzinfo=UTC) + (timedelta(days=1, microseconds=-1) if last else timedelta(0))
+
+
+def span(start: str | None, end: str | None) -> tuple[datetime | None, datetime | None]:
+    """Return the first and last moment of a declared period, whose end may be a date: the whole day.
+
+    Raises `ValueError` where one is of no calendar, or the period ends before it begins.
+    """
+    first = None if start is None else moment(start)
+    final = None if end is None else moment(end, last=True)
+    if first and final and final < first:
+        raise ValueError(f"the period ends before it begins: {start} to {end}")
+    return first, final
 
 
 def lineage(provider: str | None, name: str) -> str:

@@ -142,7 +142,8 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def due(self) -> date | None:
         """The day by which the source asks for another test; None where no run is dated."""
-        return self.last_run and self.last_run + timedelta(days=MOST_DAYS)
+        most = timedelta(days=MOST_DAYS)
+        return self.last_run and min(self.last_run, date.max - most) + most
 
     @property
     def word(self) -> str | None:
