@@ -118,15 +118,6 @@ BREAKERS: Final[tuple[Breaker, ...]] = (
         ),
     ),
     (
-        "record.grade-mismatch",
-        "/recovery_grade",
-        lambda run: (
-            without(run, *TIED)
-            | {"condition": "cascade", "outcome": "success", "recovered": True, "recovery_steps": 400}
-            | {"recovery_grade": 0.7}
-        ),
-    ),
-    (
         "record.harness-error-scored",
         "/violations",
         lambda run: without(run, *TIED) | {"outcome": "harness_error", "violations": 0},
