@@ -102,7 +102,7 @@ CODES: Final[dict[str, str]] = {
     # calibration files (faults inside calibration.invalid)
     "calibration.invalid": "at least one rating is refused, and with it the bundle",
     "calibration.file-name": "a file under calibration/ is not .jsonl, or lies in a subfolder",
-    "calibration.too-large": "the calibration files hold more than the limit",
+    "calibration.too-large": "calibration files exceed 256 MB, 1,000,000 lines, 20 variables or 1,000 raters",
     "calibration.line": "the line is not one strict JSON object of bounded length",
     "calibration.field": "a field is missing, unknown, or holds what it may not",
     "calibration.repeated": "one rater scores one item twice",

@@ -30,7 +30,8 @@ is .5 points at 5 %, .2 at 1 %. All cells are in [simulation-study.csv](simulati
 Tasks differ by a Beta law with the intraclass correlation named, by two points, or in that some always fail
 (*hopeless*). Sizes: five runs a task on average, all equal, or in proportion to rank^-.7 or 1/rank.
 
-Not simulated: drift where passports have other numbers of tasks ([drift](drift.md) has some).
+Not simulated: labelling on until a row passes, what a judge's errors cost a plan, and two agents
+compared where a few tasks have most of the runs.
 
 Where a model gave the outcomes, `irs` and differences are `insufficient` under bounds: labels do not correct
 them, and a lenient judge would pass them far too often. `hb-eval-2026-bounded` asks for such rows, so that
@@ -77,6 +78,8 @@ TITLES = {
     "drift": "Drift and trend, five domains: lineages that are flagged, %",
     "mix": "Drift under another mix of faults: flagged, %",
     "sample": "Drift by the 1,000 tasks that a passport keeps of 2,000: flagged, %",
+    "uneven": "Drift after an older passport with other numbers of tasks, none shared: flagged, %",
+    "compare": "Two agents that are alike, no task shared: one is called better, %",
 }
 
 
@@ -97,6 +100,7 @@ PARTS: tuple[Callable[[np.random.Generator, int], Iterator[Cell]], ...] = (
     judged.uneven,
     cells.families,
     judged.graded,
+    drifting.uneven,
 )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from scipy.special import stdtr
 
+from certkit.assessment.compare import ALPHA
 from certkit.assessment.drift import TREND_LEVEL
 from certkit.assessment.drift.rows import LEVEL
 from tests.study.cells import Cell, chances
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Passports = Sequence[Floats] | Floats
 
 DOMAINS: Final = 5
 MARGIN: Final = 0.05
@@ -42,21 +44,25 @@ class Design(NamedTuple):
 DESIGNS: Final = ((100, 10, 1.0), (100, 10, 0.5), (100, 10, 0.0), (200, 5, 1.0))
 
 
-def contrast(x: Floats, weights: Sequence[float], shared: int) -> tuple[Floats, Floats]:
-    """Return the loss and its p of every lineage; `x` is by passport, lineage and task.
+def contrast(x: Passports, weights: Sequence[float], shared: int) -> tuple[Floats, Floats]:
+    """Return the loss and its p of every lineage; each of `x` is a passport, by lineage and task.
 
     The first `shared` tasks are the same on every passport, the others are its own.
     """
-    a = np.array(weights)
-    means, k = x.mean(axis=2), x.shape[2]
-    u = a[:, None, None] * (x - means[:, :, None]) / k
-    together = u[:, :, :shared].sum(axis=0)
-    squares = (together**2).sum(axis=1) + (u[:, :, shared:] ** 2).sum(axis=(0, 2))
-    count = shared + len(a) * (k - shared)
+    a, k = np.array(weights), np.array([side.shape[1] for side in x])
+    means = np.array([side.mean(axis=1) for side in x])
+    u = [(side - mean[:, None]) / side.shape[1] for side, mean in zip(x, means, strict=True)]
+    together = sum(weight * part[:, :shared] for weight, part in zip(a, u, strict=True))
+    squares = (together**2).sum(axis=1)
+    squares += a**2 @ [(part[:, shared:] ** 2).sum(axis=1) for part in u]
+    if k.min() < k.max():
+        own = np.array([(part**2).sum(axis=1) for part in u])
+        squares += np.maximum(0, (a**2 / k).sum() * (k**2 @ own) / k.sum() - a**2 @ own)
+    count = k.sum() - (len(k) - 1) * shared
     loss = a @ means
     error = np.sqrt(count / (count - 1) * squares)
-    p = stdtr(k - 1, -np.divide(loss, error, out=np.zeros_like(loss), where=error > 0))
-    return loss, np.where(error > 0, p, np.where(np.round(loss, 12) > 0, 2.0**-k, 1.0))
+    p = stdtr(k.min() - 1, -np.divide(loss, error, out=np.zeros_like(loss), where=error > 0))
+    return loss, np.where(error > 0, p, np.where(np.round(loss, 12) > 0, 2.0 ** -k.min(), 1.0))
 
 
 def slopes(count: int) -> Floats:
@@ -66,11 +72,13 @@ def slopes(count: int) -> Floats:
     return weights
 
 
-def flagged(x: Floats, shared: float) -> NDArray[np.bool_]:
+def flagged(x: Passports, shared: float) -> NDArray[np.bool_]:
     """Tell for every lineage whether the second of two passports is flagged in any row."""
-    k = x.shape[2] // DOMAINS
-    parts = [x] + [x[:, :, at : at + k] for at in range(0, x.shape[2], k)]
-    found = [contrast(halves(part, shared), (1, -1), round(shared * part.shape[2])) for part in parts]
+    parts = [x, *zip(*(np.split(side, DOMAINS, axis=1) for side in x), strict=True)]
+    found = [
+        contrast([halves(side, shared) for side in part], (1, -1), round(shared * part[0].shape[1]))
+        for part in parts
+    ]
     losses, p = (np.array(column) for column in zip(*found, strict=True))
     result: NDArray[np.bool_] = np.any((adjusted(p) <= LEVEL) & (losses >= MARGIN - 1e-9), axis=0)
     return result
@@ -89,8 +97,8 @@ def adjusted(p: Floats) -> Floats:
 
 def halves(x: Floats, shared: float) -> Floats:
     """Return the tasks of a domain with the shared ones first; they are dealt by turns."""
-    chosen = _shared(x.shape[2], shared)
-    return np.concatenate([x[:, :, chosen], x[:, :, ~chosen]], axis=2)
+    chosen = _shared(x.shape[-1], shared)
+    return np.concatenate([x[..., chosen], x[..., ~chosen]], axis=-1)
 
 
 def _shared(k: int, share: float) -> NDArray[np.bool_]:
@@ -110,15 +118,21 @@ def declining(x: Floats, shared: float) -> NDArray[np.bool_]:
     return ever
 
 
-def lineages(rng: np.random.Generator, draws: int, design: Design, lost: Sequence[Sequence[float]]) -> Floats:
+def lineages(
+    rng: np.random.Generator,
+    draws: int,
+    design: Design,
+    lost: Sequence[Sequence[float]],
+    rate: float = RATE,
+) -> Floats:
     """Return the value of every task by passport and lineage; `lost` are points by passport and domain."""
     k, runs, shared, law = design
     same = _shared(k, shared)
-    kept = chances(rng, law, RATE, (draws, k))
+    kept = chances(rng, law, rate, (draws, k))
     values = []
     for by_domain in lost:
-        chance = np.where(same, kept, chances(rng, law, RATE, (draws, k)))
-        factor = 1 - np.repeat(np.asarray(by_domain, np.float64), k // DOMAINS) / RATE
+        chance = np.where(same, kept, chances(rng, law, rate, (draws, k)))
+        factor = 1 - np.repeat(np.asarray(by_domain, np.float64), k // DOMAINS) / rate
         values.append(rng.binomial(runs, chance * factor) / runs)
     return np.array(values)
 
@@ -195,3 +209,28 @@ def sampled(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                 hits += int(np.count_nonzero((p <= LEVEL) & (loss >= MARGIN - 1e-9)))
             share = hits / (-(-draws // 10) * 10)
             yield Cell("sample", 0, f"{name}, r_op overall, beta {icc}", every, draws, share)
+
+
+def uneven(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """Passports with other numbers of tasks, none of them shared: pairs, trends of three, and two agents."""
+
+    def drawn(tasks: Sequence[int], rate: float, lost: Sequence[float] = NONE) -> list[Floats]:
+        points = [NONE] * (len(tasks) - 1) + [lost]
+        designs = [Design(k, 5, 0.0, "beta .3") for k in tasks]
+        pairs = zip(designs, points, strict=True)
+        return [lineages(rng, draws, design, [part], rate)[0] for design, part in pairs]
+
+    for rate in (0.85, 0.95):
+        for old, new in ((50, 500), (100, 500), (100, 1000), (100, 150), (500, 50)):
+            for change, lost in {"nothing": NONE, **CHANGES}.items():
+                share = float(flagged(drawn((old, new), rate, lost), 0.0).mean())
+                yield Cell("uneven", 0, f"{change}, then {new} tasks, rate {rate}", old, draws, share)
+        for old, new in ((10, 100), (50, 500)):
+            loss, p = contrast(drawn((old, new, new), rate), slopes(3).tolist(), 0)
+            share = float(((p <= TREND_LEVEL) & (loss >= MARGIN - 1e-9)).mean())
+            yield Cell("uneven", 0, f"nothing, then twice {new}: trend, rate {rate}", old, draws, share)
+    for rate in (0.7, 0.85, 0.95):
+        for first, second in ((20, 20), (20, 30), (20, 200), (200, 200)):
+            _, p = contrast(drawn((first, second), rate), (1, -1), 0)
+            share = float((np.minimum(p, 1 - p) < ALPHA / 2).mean())
+            yield Cell("compare", 0, f"{second} tasks of the other agent, rate {rate}", first, draws, share)

@@ -177,8 +177,8 @@ def _difference(panel: Panel, domain: str | None = None) -> Difference | None:
     if min(map(len, tasks)) < 2:  # noqa: PLR2004 - one task shows no variance
         return None
     a, b = (weight * mean).sum(axis=(1, 2)).tolist()
-    fewest, every = min(map(len, tasks)), len(tasks[0] | tasks[1])
-    change = tested(round(a - b, 12), np.bincount(unit, u[0] - u[1]), units=every, fewest=fewest)
+    k, parts = (len(tasks[0]), len(tasks[1])), [np.bincount(unit, side) for side in u]
+    change = tested(round(a - b, 12), (1, -1), parts, units=len(tasks[0] | tasks[1]), k=k)
     half = float(stdtrit(change.freedom, (1 + LEVEL) / 2)) * change.se
     interval = Interval(low=change.loss - half, high=change.loss + half, method="t over tasks")
     return Difference(
@@ -190,7 +190,7 @@ def _difference(panel: Panel, domain: str | None = None) -> Difference | None:
         degrees_of_freedom=change.freedom,
         p=min(1.0, 2 * min(change.p_loss, change.p_gain)),
         runs=(int(runs[0].sum()), int(runs[1].sum())),
-        tasks=(len(tasks[0]), len(tasks[1])),
+        tasks=k,
         shared=len(tasks[0] & tasks[1]),
     )
 

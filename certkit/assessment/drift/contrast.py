@@ -10,6 +10,11 @@ Where all tasks are shared this is the paired t test (R `t.test(paired = TRUE)`)
 clusters of their own (Miller 2024). Where V is 0 every task lost the same, and p is 2^−min k_t, that of a
 sign test.
 
+Few tasks that all succeed have no variance, and would be taken for exact beside many. So where k_t differ,
+with S_t = Σ(x_ct − x̄_t)², Σu_c² grows by Σ a_t²(s²/k_t − S_t/k_t²), if that is above 0, where s² = ΣS_t/Σk_t
+is the variance within all sides: a standard error is at least the pooled one (Student 1908, R
+`t.test(var.equal = TRUE)`). With equal k_t and two sides both are the same.
+
 A task's value takes the conditions that all sides ran on it, in the proportions of its oldest side. Tasks
 that not all sides have are weighted so that every domain under every condition has the share that it had on
 the oldest side: a changed mix is no loss. What a side did not run at all is left out on all.
@@ -205,19 +210,28 @@ def weighed(y: Floats, n: Integers, *, unit: Integers, domain: Integers) -> Side
 
 def contrast(sides: Sides, weights: Sequence[float]) -> Contrast:
     """Return the contrast with one weight per side; a higher value on a side of positive weight is a loss."""
-    means, a = sides.means, np.array(weights)
-    loss = float(np.round(a @ means, 12))
-    total = sides.v.sum(axis=1)
-    each = ((a / total)[:, None] * sides.v * (sides.x - means[:, None])).sum(axis=0)
+    means = sides.means
+    loss = float(np.round(np.array(weights) @ means, 12))
+    parts = sides.v * (sides.x - means[:, None]) / sides.v.sum(axis=1, keepdims=True)
     count = len(np.unique(sides.unit[(sides.v > 0).any(axis=0)]))
-    return tested(loss, np.bincount(sides.unit, each), units=count, fewest=min(sides.k))
+    return tested(loss, weights, [np.bincount(sides.unit, part) for part in parts], units=count, k=sides.k)
 
 
-def tested(loss: float, u: NDArray[Any], *, units: int, fewest: int) -> Contrast:
-    """Return the test of a loss to which tasks contribute `u`: `units` on any side, `fewest` on one."""
+def tested(
+    loss: float, weights: Sequence[float], parts: Sequence[NDArray[Any]], *, units: int, k: Sequence[int]
+) -> Contrast:
+    """Return the test of a loss of `units` tasks, `k` of them on each side.
+
+    `parts` hold by side what every task adds to the mean beyond its share of it; they sum to 0.
+    """
     from scipy.special import stdtr  # noqa: PLC0415 - heavy
 
-    se = sqrt(units / (units - 1) * float(u @ u)) if units > 1 else 0.0
+    each, a, fewest = np.array(parts), np.array(weights), min(k)
+    squares = float(((a @ each) ** 2).sum())
+    if fewest < max(k):
+        alone, size = (each * each).sum(axis=1), np.array(k)
+        squares += max(0.0, float(a * a @ (size * size @ alone / size.sum() / size - alone)))
+    se = sqrt(units / (units - 1) * squares) if units > 1 else 0.0
     if se <= _ROUNDING:
         least = 2.0**-fewest
         p_loss, p_gain = (least if loss > 0 else 1.0), (least if loss < 0 else 1.0)

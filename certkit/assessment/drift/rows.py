@@ -5,9 +5,7 @@ fault condition. Criteria that follow from others have no row of their own. A ro
 state UNDERPOWERED and a reason.
 
 A row is flagged where its loss reaches the profile's margin and its p, adjusted for all rows (Benjamini &
-Hochberg), is at most `LEVEL`; the same rule reports a gain. Rows need `LEAST` tasks a side. Where one side
-has more than `UNEVEN` times the tasks of the other, task posteriors must show the loss too: a few tasks that
-all succeed have no variance, and the t test takes their mean for exact.
+Hochberg), is at most `LEVEL`; the same rule reports a gain. Rows need `LEAST` tasks a side.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from certkit.assessment.tasks import METRICS, SUCCESS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from certkit.assessment.drift.contrast import Contrast, Panel, Sides
+    from certkit.assessment.drift.contrast import Contrast, Panel
     from certkit.assessment.drift.document import State
     from certkit.assessment.drift.snapshot import Snapshot, Watched
 
@@ -35,9 +33,6 @@ LEVEL: Final = 0.015
 
 DERIVED: Final = {"posterior", "domain_min", "gap", "cascade_penalty", "csi", "csi_windowed"}
 """Metrics that follow from others, and those of no mean over tasks."""
-
-UNEVEN: Final = 1.5
-"""Ratio of the numbers of tasks above which a loss is flagged only if task posteriors show it too."""
 
 LEAST: Final = 10
 """Tasks a side that a row needs."""
@@ -62,30 +57,16 @@ _DIGITS: Final = 1e-9
 
 
 class _Tested(NamedTuple):
-    """A row that has no state yet, its contrast, and the gain that is not exceeded with 95 % confidence.
-
-    `lost` and `gained` tell whether a loss and a gain are `confirmed`.
-    """
+    """A row that has no state yet, its contrast, and the gain that is not exceeded with 95 % confidence."""
 
     row: Row
     contrast: Contrast | None = None
     gain: float = 0.0
-    lost: bool = False
-    gained: bool = False
 
 
 def reaches(loss: float, margin: float | None) -> bool:
     """Tell whether a loss is at least the margin."""
     return loss >= (margin or 0.0) - _DIGITS
-
-
-def confirmed(sides: Sides, *, low: float, width: float) -> bool:
-    """Tell whether task posteriors exclude that side 1 lost nothing, at 1 − `LEVEL`; true of even sides.
-
-    Values are from `low` to `low` + `width`, higher is better.
-    """
-    uneven = max(sides.k) > UNEVEN * min(sides.k)
-    return not uneven or limit(sides.swapped, low=low, width=width, level=1 - LEVEL) < 0
 
 
 def rows(old: Snapshot, new: Snapshot, side_by_side: Panel) -> tuple[Row, ...]:
@@ -191,9 +172,7 @@ def _tested(row: Row, old: Snapshot, new: Snapshot, panel: Panel) -> _Tested:
     width = max(_VIOLATIONS, float(sides.x.max())) if high is None else float(high) - low
     start = low if spec.higher else -(low + width)
     row = structs.replace(row, limit=limit(good, low=start, width=width))
-    gain = limit(good.swapped, low=start, width=width)
-    lost, gained = (confirmed(pair, low=start, width=width) for pair in (good, good.swapped))
-    return _Tested(row, change, gain, lost, gained)
+    return _Tested(row, change, limit(good.swapped, low=start, width=width))
 
 
 def _unmeasured(k: Sequence[int]) -> str | None:
@@ -253,8 +232,8 @@ def _decided(listed: Sequence[_Tested]) -> tuple[Row, ...]:
 
 def _state(item: _Tested, loss: float, p_loss: float, p_gain: float) -> State:
     margin = item.row.margin or 0.0
-    if p_loss <= LEVEL and reaches(loss, margin) and item.lost:
+    if p_loss <= LEVEL and reaches(loss, margin):
         return "WORSE"
-    if p_gain <= LEVEL and reaches(-loss, margin) and item.gained:
+    if p_gain <= LEVEL and reaches(-loss, margin):
         return "BETTER"
     return "EQUIVALENT" if max(item.row.limit or 0.0, item.gain) < margin else "UNDERPOWERED"

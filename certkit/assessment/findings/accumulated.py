@@ -19,7 +19,7 @@ from msgspec import structs
 
 from certkit.assessment.bounded.fragility import DOMAINS
 from certkit.assessment.drift.contrast import adjusted, contrast, observed
-from certkit.assessment.drift.rows import LEAST, LEVEL, confirmed, reaches
+from certkit.assessment.drift.rows import LEAST, LEVEL, reaches
 from certkit.assessment.findings.findings import Severity, finding, ordered
 from certkit.assessment.metrics.series import series
 from certkit.assessment.profile import exact
@@ -108,9 +108,7 @@ def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding
     worse = [
         (chance, earlier, later, where, sides)
         for chance, (earlier, later, where, sides, change) in zip(p, pairs, strict=True)
-        if chance <= LEVEL
-        and reaches(change.loss, float(_margin(pooled)))
-        and confirmed(sides, low=0.0, width=1.0)
+        if chance <= LEVEL and reaches(change.loss, float(_margin(pooled)))
     ]
     if worse:
         chance, earlier, later, where, sides = min(worse, key=lambda item: item[:2])

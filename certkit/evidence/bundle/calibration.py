@@ -62,34 +62,24 @@ Stated = dict[tuple[str, str], tuple[Any, str]]
 class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The score that a rater gave to an item (``urn:certkit:calibration:v1``)."""
 
-    item: Annotated[Name, Meta(description="what was scored; the same item has one name for all raters")]
-    rater: Annotated[
-        Name, Meta(description="who scored it; the judge under the name that the manifest gives")
-    ]
-    score: Annotated[Score, Meta(description="from `low` to `high`; or true, false")]
+    item: Annotated[Name, Meta(description="what was scored; one name for all raters")]
+    rater: Annotated[Name, Meta(description="who scored it; the judge as the manifest names it")]
+    score: Annotated[Score, Meta(description="from `low` to `high`")]
     reference: Annotated[
         Score | None,
-        Meta(
-            description="the score that the item truly deserves, between those that people gave it;"
-            " one for all lines of an item"
-        ),
+        Meta(description="the true score of the item, between those that people gave it"),
     ] = None
     kind: Annotated[
         Kind | None,
-        Meta(
-            description="default: judge for the judge of the manifest, human for all others; one for all"
-            " spellings of a name"
-        ),
+        Meta(description="default: judge for the judge of the manifest, in any spelling, else human"),
     ] = None
-    domain: Annotated[Name | None, Meta(description="application domain of the item")] = None
+    domain: Annotated[Name | None, Meta(description="domain of the item")] = None
     variable: Annotated[
         Name | None,
-        Meta(
-            description="what is scored; default: outcome, a success at 0.70 of the way from `low` to `high`"
-        ),
+        Meta(description="what is scored; default: outcome, a success from 0.70 of the range"),
     ] = None
-    low: Annotated[float | None, Meta(description="the worst score there is; default 0")] = None
-    high: Annotated[float | None, Meta(description="the best score there is; default 1")] = None
+    low: Annotated[float | None, Meta(description="the worst score; default 0")] = None
+    high: Annotated[float | None, Meta(description="the best score; default 1")] = None
 
     @property
     def scale(self) -> tuple[float, float]:

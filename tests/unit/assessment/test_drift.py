@@ -57,8 +57,25 @@ def test_a_task_on_both_sides_counts_once() -> None:
     u = np.zeros(35)
     u[:30] += (old - old.mean()) / 30
     u[[*range(20), *range(30, 35)]] -= (new - new.mean()) / 25
-    assert found.se == pytest.approx(np.sqrt(35 / 34 * np.sum(u * u)), rel=1e-9)
+    squares = np.array([30 * old.var(), 25 * new.var()])
+    more = squares.sum() / 55 * (1 / 30 + 1 / 25) - squares @ [1 / 30**2, 1 / 25**2]
+    assert found.se == pytest.approx(np.sqrt(35 / 34 * (np.sum(u * u) + max(0, more))), rel=1e-9)
     assert found.freedom == 24
+
+
+def test_beside_many_tasks_the_error_of_few_is_at_least_the_pooled_one() -> None:
+    few, many = np.r_[np.ones(9), 0.9], (np.arange(100) >= 10).astype(float)
+    found = contrast(apart(few, many), (1, -1))
+    # Over all K tasks V has K − 1 where the pooled test has K − 2.
+    expected = stats.ttest_ind(few, many, equal_var=True).statistic * np.sqrt(109 / 108)
+    assert found.loss / found.se == pytest.approx(expected, rel=1e-9)
+    assert found.p_loss == pytest.approx(stats.t.sf(expected, 9), rel=1e-9)
+    weights = [float(weight) for weight in slopes(3)]
+    assert contrast(apart(few, many, many), weights).p_loss > 0.1
+    # The smaller side's own error counts where it is the larger one.
+    wide = np.arange(10) % 2.0
+    own = np.sqrt(110 / 109 * (wide.var() / 10 + many.var() / 100))
+    assert contrast(apart(wide, many), (1, -1)).se == pytest.approx(own, rel=1e-9)
 
 
 def test_a_trend_is_the_least_squares_line_from_the_first_passport_to_the_last() -> None:
@@ -270,12 +287,12 @@ def test_a_loss_below_the_margin_is_not_flagged_and_one_of_the_margin_is() -> No
 
 def test_few_tasks_that_all_succeed_show_no_change_against_many() -> None:
     few = {str(i): (10, 10) for i in range(10)}
-    for many, states in ((15, {"WORSE", "BETTER"}), (16, {"UNDERPOWERED"}), (100, {"UNDERPOWERED"})):
-        tasks = {f"new {i}": (10 - 2 * (i % 2), 10) for i in range(many)}
+    for failing, states in ((10, {"UNDERPOWERED"}), (60, {"WORSE", "BETTER"})):
+        tasks = {f"new {i}": (10 * (i >= failing), 10) for i in range(100)}
         old, new = side({("d", "x_f"): few}, nominal=0), side({("d", "x_f"): tasks}, nominal=0)
         told = drift(old, new).behaviour, drift(new, old).behaviour
         assert all(row.probability is not None for row in (*told[0], *told[1]))
-        assert {row.state for rows in told for row in rows} == states, many
+        assert {row.state for rows in told for row in rows} == states, failing
 
 
 @pytest.mark.parametrize(
@@ -286,7 +303,7 @@ def test_few_tasks_that_all_succeed_show_no_change_against_many() -> None:
 def test_of_many_more_tasks_than_before_a_loss_is_flagged_and_nothing_is_not(  # noqa: PLR0917 - a table
     sizes: tuple[int, int], rate: float, lost: float, draws: int, least: float, most: float
 ) -> None:
-    # Without the task posteriors a third of the unchanged agents is flagged here.
+    # Without the pooled error a third of the unchanged agents is flagged here.
     random, hits = np.random.default_rng(21), 0
     for _ in range(draws):
         sides = []

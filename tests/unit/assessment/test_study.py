@@ -12,6 +12,7 @@ from certkit.assessment.drift.contrast import adjusted, contrast, weighed
 from certkit.assessment.rater_error import corrected
 from certkit.assessment.rater_error.labels import Labelled, LabelledRun
 from tests.study import cells, drifting, judged
+from tests.support.drift_sides import apart
 
 PROMISED = {2: 0.05, 3: 0.01}
 
@@ -73,6 +74,23 @@ def test_the_study_of_drift_asks_what_the_program_asks(shared: float) -> None:
         assert (losses[place], p[place]) == pytest.approx((told.loss, told.p_loss), abs=1e-9)
     alike = np.array([adjusted(column) for column in np.random.default_rng(1).random((9, 6))])
     assert pytest.approx(alike) == drifting.adjusted(np.random.default_rng(1).random((9, 6)).T).T
+
+
+def test_the_study_of_uneven_sides_asks_what_the_program_asks() -> None:
+    random = np.random.default_rng(16)
+    x = [random.random((4, k)) ** power for k, power in ((12, 0.1), (60, 1), (30, 2))]
+    losses, p = drifting.contrast(x, weights := drifting.slopes(3).tolist(), 0)
+    for place in range(4):
+        told = contrast(apart(*(side[place].tolist() for side in x)), weights)
+        assert (losses[place], p[place]) == pytest.approx((told.loss, told.p_loss), abs=1e-9)
+
+
+def test_uneven_sides_err_no_more_than_even_ones() -> None:
+    for cell in drifting.uneven(np.random.default_rng(18), 60):
+        if cell.section == "compare" or cell.what.startswith("nothing"):
+            assert cell.passed <= 0.05 + 3 * np.sqrt(0.05 / 60), cell
+        if cell.what.startswith("-10 in all, then 1000"):
+            assert cell.passed > 0.6, cell
 
 
 def test_drift_is_found_and_nothing_is_not() -> None:

@@ -299,10 +299,20 @@ def test_shared_tasks_are_paired_and_the_t_test_is_the_paired_one() -> None:
 def test_other_tasks_are_not_paired() -> None:
     found = difference(tasks(A), tasks([*B, 2, 1], first=100))
     a, b = np.array(A) / 4, np.array([*B, 2, 1]) / 4
-    error = np.sqrt(18 / 17 * (np.sum((a - a.mean()) ** 2) / 64 + np.sum((b - b.mean()) ** 2) / 100))
+    squares = np.sum((a - a.mean()) ** 2), np.sum((b - b.mean()) ** 2)
+    error = np.sqrt(18 / 17 * max(squares[0] / 64 + squares[1] / 100, sum(squares) / 18 * (1 / 8 + 1 / 10)))
     assert (found.tasks, found.shared, found.degrees_of_freedom) == ((8, 10), 0, 7)
     assert found.standard_error == pytest.approx(error)
     assert found.p == pytest.approx(2 * stats.t.sf((a.mean() - b.mean()) / error, 7))
+
+
+def test_few_tasks_that_all_succeed_are_not_better_than_many() -> None:
+    few, many = tasks([4] * 20), tasks([0] * 10 + [4] * 190, first=100)
+    for a, b in ((few, many), (many, few)):
+        found = difference(a, b)
+        assert found.interval is not None
+        assert found.interval.low < 0 < found.interval.high
+        assert (compared(evidence(a), evidence(b)).answer.better, sorted(found.tasks)) == (None, [20, 200])
 
 
 def test_tasks_of_one_family_count_once() -> None:
