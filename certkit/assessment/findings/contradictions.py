@@ -318,9 +318,11 @@ def _sorted(judged: Judged) -> Iterator[Finding]:
         bad, n = (sum(numbers) for numbers in zip(*parts, strict=True))
         if min(bad, n - bad) < UNEVEN_RUNS:
             continue
-        squares = sum(Fraction((own * n - bad * of) ** 2, of * bad * (n - bad)) for own, of in parts if of)
-        latest, of = parts[-1]
-        if squares > UNEVEN and latest * n < bad * of:
+        squares = sum(
+            Fraction((part * n - bad * size) ** 2, size * bad * (n - bad)) for part, size in parts if size
+        )
+        latest, size = parts[-1]
+        if squares > UNEVEN and latest * n < bad * size:
             yield finding(
                 "failures-elsewhere",
                 f"{names([row.id for row in rows])} rests on the latest runs: of those {what}, {latest:,} of"
