@@ -7,8 +7,9 @@ There are paths into the row, texts, numbers, true, false and null, lists, compa
 can be said: no other call, no arithmetic, no loop. Python's parser reads the text, and nothing runs it.
 
 A path that the row does not have is null. Null and the empty text are equal to each other, to nothing else,
-and neither less nor greater than anything. Values of unlike kinds are refused, not unequal: a text compared
-with a number is read as a number. ``<`` and ``>`` compare numbers, or two times of ISO 8601.
+and neither less nor greater than anything. In `Expression.holds` a comparison with a blank decides nothing
+unless it asks for blanks (``score == null``). Values of unlike kinds are refused, not unequal: a text that
+is compared with a number is read as one. ``<`` and ``>`` compare numbers, or two times of ISO 8601.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ _COMPARE: Final[dict[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
 _CALLS: Final[dict[str, Callable[[Any], Any]]] = {"min": min, "max": max, "len": len}
 
 _UNLIKE: Final = "a truth value is written true or false, and a number 1, without quotation marks"
+_TRUTH: Final = {"true": True, "false": False}
 _ORDERED: Final = "< and > compare numbers, without quotation marks, or times of ISO 8601"
 
 MISSING: Final = object()
@@ -89,12 +91,24 @@ def shell(word: str) -> str:
 class Expression:
     """An expression that was read; `paths` are those that it names."""
 
-    def __init__(self, text: str, *, number: Callable[[str], float | None], fold: bool) -> None:
-        """Read an expression. `number` reads a text as a number; `fold` ignores case in texts."""
+    def __init__(
+        self,
+        text: str,
+        *,
+        number: Callable[[str], float | None],
+        fold: bool,
+        blank: Callable[[Any], bool] | None = None,
+    ) -> None:
+        """Read an expression.
+
+        `number` reads a text as a number; `fold` ignores case in texts; `blank` tells which values are blank
+        besides null and the empty text, and makes a comparison with one that it does not ask for undecided.
+        """
         self.text = text
         self.paths: list[tuple[str, ...]] = []
         self._names: dict[str, str] = {}
         self._number, self._fold = number, fold
+        self._undecided, self._is_blank = blank is not None, blank or (lambda value: value in (None, ""))
         if len(text) > MAX_LENGTH:
             raise ExpressionError(f"longer than {MAX_LENGTH:,} characters")
         try:
@@ -109,6 +123,25 @@ class Expression:
     def __call__(self, row: Row) -> Any:
         """Return the value for a row; raise `ExpressionError` where values cannot be compared."""
         return self._evaluate(row)
+
+    def holds(self, row: Row) -> bool | None:
+        """Tell whether the expression holds, None where a blank leaves it undecided; raise as a call does."""
+        value = self._evaluate(row)
+        if isinstance(value, str) and value in _TRUTH:
+            return _TRUTH[value]
+        if isinstance(value, str | list | dict) and not self._is_blank(value):
+            error = ExpressionError(f"{self.text!r} gives {_shown(value)}, neither true nor false")
+            error.hint = "compare it, for instance with == 'yes'"
+            raise error
+        return self._truth(value)
+
+    def blanks(self, row: Row) -> list[str]:
+        """Return the paths that are blank in a row, as an expression names them."""
+        values = {spelled(path): look_up(row, path) for path in self.paths}
+        return [path for path, value in values.items() if value is MISSING or self._is_blank(value)]
+
+    def _truth(self, value: Any) -> bool | None:
+        return None if self._undecided and self._is_blank(value) else bool(value)
 
     def _name(self, match: re.Match[str]) -> str:
         word = f"quoted_{len(self._names)}_"
@@ -131,8 +164,7 @@ class Expression:
             return lambda row: [item(row) for item in items]
         if isinstance(node, ast.BoolOp):
             parts = [self._compile(item) for item in node.values]
-            decide = all if isinstance(node.op, ast.And) else any
-            return lambda row: decide(part(row) for part in parts)
+            return self._joined(parts, last=isinstance(node.op, ast.Or))
         if isinstance(node, ast.Compare):
             return self._comparison(node)
         if isinstance(node, ast.Call):
@@ -151,10 +183,24 @@ class Expression:
             return (*self._path(node.value), str(node.slice.value))
         raise ExpressionError(f"{ast.unparse(node)!r} is no path into the row")
 
+    def _joined(self, parts: list[Evaluate], *, last: bool) -> Evaluate:
+        """Return what joins parts by ``or`` (the `last` that is looked at holds) or by ``and``."""
+
+        def decide(row: Row) -> bool | None:
+            undecided = False
+            for part in parts:
+                held = self._truth(part(row))
+                if held is last:
+                    return last
+                undecided |= held is None
+            return None if undecided else not last
+
+        return decide
+
     def _unary(self, node: ast.UnaryOp) -> Evaluate:
         inner = self._compile(node.operand)
         if isinstance(node.op, ast.Not):
-            return lambda row: not inner(row)
+            return lambda row: None if (held := self._truth(inner(row))) is None else not held
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
             return lambda row: -inner(row)
         raise ExpressionError(f"{ast.unparse(node)!r} is not part of the language")
@@ -189,11 +235,29 @@ class Expression:
         parts = [self._compile(item) for item in sides]
         tests = [self._test(op) for op in node.ops]
 
-        def compare(row: Row) -> bool:
+        decided = not self._undecided or any(map(self._asks, sides))
+
+        def compare(row: Row) -> bool | None:
             values = [part(row) for part in parts]
-            return all(test(values[i], values[i + 1]) for i, test in enumerate(tests))
+            if not decided and any(map(self._is_blank, values)):
+                return None
+            try:
+                return all(test(values[i], values[i + 1]) for i, test in enumerate(tests))
+            except ExpressionError as error:
+                for side, value in zip(sides, values, strict=True):
+                    if isinstance(value, dict) and value and not isinstance(side, ast.Constant):
+                        path = self._path(side)
+                        inner = spelled((*path, next(iter(value))))
+                        error.hint = f"it is an object or null: use `{spelled(path)} == null`, or `{inner}`"
+                raise
 
         return compare
+
+    def _asks(self, side: ast.expr) -> bool:
+        """Tell whether a side of a comparison is a blank, or a list that holds one."""
+        items = side.elts if isinstance(side, ast.List | ast.Tuple) else [side]
+        values = [getattr(item, "value", _WORDS.get(getattr(item, "id", ""), 0)) for item in items]
+        return any(self._is_blank(value) for value in values if isinstance(value, str | None))
 
     def _test(self, op: ast.cmpop) -> Callable[[Any, Any], bool]:
         if isinstance(op, ast.In | ast.NotIn):
@@ -213,7 +277,7 @@ class Expression:
         return any(self._compare(operator.eq, item, member) for member in alike or many)
 
     def _compare(self, test: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
-        left, right = (None if value == "" else value for value in (left, right))
+        left, right = (None if self._is_blank(value) else value for value in (left, right))
         orders = test not in {operator.eq, operator.ne}
         if {_kind(left), _kind(right)} == {"text", "number"}:
             left, right = self._numeric(left), self._numeric(right)

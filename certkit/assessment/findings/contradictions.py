@@ -306,7 +306,8 @@ def _sorted(judged: Judged) -> Iterator[Finding]:
     Whoever writes records puts them in an order. The stretches of the ordered runs are compared by χ².
     """
     reading = judged.profile.reading
-    rows = [row for row, _ in met_rows(judged, judged.tier(reading), reading) if row.metric.id in _LATEST]
+    met = met_rows(judged, judged.tier(reading), reading)
+    rows = dict.fromkeys(row.id for row, _ in met if row.metric.id in _LATEST)
     stretches = judged.view.summary.window.stretches
     counts = {
         "that did not succeed": [(item.failures, item.runs) for item in stretches],
@@ -325,7 +326,7 @@ def _sorted(judged: Judged) -> Iterator[Finding]:
         if squares > UNEVEN and latest * n < bad * size:
             yield finding(
                 "failures-elsewhere",
-                f"{names([row.id for row in rows])} rests on the latest runs: of those {what}, {latest:,} of"
+                f"{names(list(rows))} rests on the latest runs: of those {what}, {latest:,} of"
                 f" {bad:,} stand in the last tenth; chance spreads them so once in a million times at most",
             )
             return

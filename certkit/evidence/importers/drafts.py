@@ -15,7 +15,7 @@ from certkit.evidence import traces
 from certkit.evidence.bundle.manifest import ImportNote
 from certkit.evidence.reading.columns import Index
 from certkit.evidence.records.faults import Fault, Faults
-from certkit.evidence.records.record import FIELDS, Measured, Outcome
+from certkit.evidence.records.record import FIELDS, Condition, Measured, Outcome
 from certkit.evidence.summary.gather import all_faults
 from certkit.text import visible
 
@@ -36,6 +36,13 @@ MAX_SHOWN: Final = 200
 """Characters of a found value that a fault shows."""
 
 Kind = Literal["filled", "unmeasured", "odd", "refused"]
+
+
+def counted(words: Counter[str]) -> str:
+    """Return how often each condition or outcome was written, in the order of the record's own."""
+    order = [*Condition, *Outcome]
+    known = sorted(words, key=lambda word: (order.index(word) if word in order else len(order), word))
+    return ", ".join(f"{words[word]:,} {word}" for word in known)
 
 
 class Place(Struct, frozen=True):
@@ -113,7 +120,7 @@ class Draft:
         self._stream = stream
         self._filled: Counter[str] = Counter()
         self._numbers: Counter[str] = Counter()
-        self._outcomes: Counter[str] = Counter()
+        self._words: dict[str, Counter[str]] = {"condition": Counter(), "outcome": Counter()}
         self._rows: set[bytes] = set()
         self._files = Index()
         self._places = array("q")  # of each record the number of its file and its line there
@@ -143,7 +150,7 @@ class Draft:
     def enclose(self, data: bytes) -> dict[str, str]:
         """Write the log of a run as a trace; return the record fields that name it, none beyond a limit."""
         if self.traces == MAX_TRACES:
-            detail = f"left out beyond the first {MAX_TRACES:,}: the values of these runs count as asserted"
+            detail = f"beyond the first {MAX_TRACES:,}: the values of these runs count as asserted"
             self.notes.add("refused", "transcripts", detail)
             return {}
         self.traces += 1
@@ -164,7 +171,8 @@ class Draft:
             return [place.fault("values that JSON has", str(error))]
         self.records += 1
         self._filled.update(row.keys())
-        self._outcomes[str(row.get("outcome"))] += 1
+        for name, counts in self._words.items():
+            counts[str(row.get(name))] += 1
         self._places.extend((self._files[place.file], place.line))
         return []
 
@@ -180,9 +188,9 @@ class Draft:
         `details` says of a filled field what it was made of. A field that has an "unmeasured" note
         already is not named again.
         """
-        counts = [f"{count:,} {outcome}" for outcome in Outcome if (count := self._outcomes[outcome])]
-        by = [details["outcome"]] if "outcome" in details else []
-        details = {**details, "outcome": ", ".join([*counts, *by])}
+        by = {name: [details[name]] if name in details else [] for name in self._words}
+        counts = {name: [counted(words)] for name, words in self._words.items()}
+        details = {**details, **{name: ", ".join(counts[name] + by[name]) for name in self._words}}
         noted = self.notes.counted("unmeasured")
         for name in [*FIELDS, *sorted(self._filled.keys() - set(FIELDS))]:
             if count := self._filled[name]:

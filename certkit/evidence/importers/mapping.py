@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 MAX_MAPPING: Final = 1024 * 1024
 OTHERWISE: Final = "otherwise"
+MERGED: Final = "blanks below a value look like merged cells: fill the value down in the spreadsheet"
 NO_TIME_ZONE: Final = "times without an offset; --timezone states their zone"
 
 Scalar = StrictStr | StrictBool | StrictInt | StrictFloat
@@ -137,7 +138,8 @@ class Mapping(Authored):
         filled = [*self.columns, *self.when, *self.constants]
         if both := sorted({name for name in filled if filled.count(name) > 1}):
             raise ValueError(f"{both[0]!r} is filled by two of columns, when and constants")
-        if "NAME" in {*self.constants.values(), self.agent and self.agent.name}:
+        means = [word for table in self.values.values() for word in table.values() if isinstance(word, str)]
+        if "NAME" in {*self.constants.values(), self.agent and self.agent.name, *means}:
             raise ValueError("'NAME' stands for a name of yours: write that")
         return self
 
@@ -231,9 +233,14 @@ class Values:
     def expression(self, text: str, place: str) -> Expression:
         """Read an expression of the mapping that stands at `place`."""
         try:
-            return Expression(text, number=self.number, fold=self._read.case_insensitive)
+            fold = self._read.case_insensitive
+            return Expression(text, number=self.number, fold=fold, blank=self.is_blank)
         except ExpressionError as error:
             raise InputError("import.mapping", f"{place}: {error}") from None
+
+    def is_blank(self, value: Any) -> bool:
+        """Tell whether a value means: not measured."""
+        return value is None or (isinstance(value, str) and self._fold(value) in self._blank)
 
     def number(self, text: str) -> float | None:
         """Return a text as a number, None where it is blank; raise `ExpressionError` where it is none."""
@@ -250,6 +257,8 @@ class Values:
         """Return a hint where a comma or thousands points make a text no number."""
         if self._read.decimal_comma:
             return "points are refused beside `decimal_comma`: remove thousands points" * ("." in text)
+        if text.endswith("%"):
+            return "remove the %: as a share 95% is 0.95"
         plain = text.replace(".", "").replace(",", ".")
         return "set `decimal_comma = true` under `[read]` in a mapping" * bool(_NUMBER.match(plain))
 

@@ -124,7 +124,8 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     `document` is the assessment's, as JSON values; `use`, `domain` and `risk` are blank where nobody stated
     them. `stale` names the members of ``about`` that are about something else than this evidence; it is empty
     without a context. `measured` holds what the evidence shows of each hazard, `window` the runs in their
-    order; `last_run` is the day of the last run, or the end of the declared period.
+    order; `last_run` is the day of the last run, or the end of the declared period, and `ahead` whether it
+    was to come when the report was drawn.
     """
 
     assessment: Assessment
@@ -139,6 +140,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     window: Window | None
     today: date | None
     last_run: date | None
+    ahead: bool
 
     @property
     def context(self) -> Context:
@@ -249,7 +251,7 @@ def case(
     protocol = assessment.facts.manifest.protocol
     context = context and context.knowing(assessment.facts.manifest)
     last_run = _last_run(summary, protocol.period)
-    today = today and max(today, last_run or today)
+    drawn, today = today, today and max(today, last_run or today)
     said = context.context if context else NO_CONTEXT
     domain = said.operating_domain or OperatingDomain()
     if said.hazards and summary is None:
@@ -284,6 +286,7 @@ def case(
         window=summary.window if summary else None,
         today=today,
         last_run=last_run,
+        ahead=drawn != today,
     )
 
 

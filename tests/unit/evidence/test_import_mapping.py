@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -265,11 +266,11 @@ def test_a_suggestion_names_what_must_be_decided(tmp_path: Path) -> None:
     (tmp_path / "map.toml").write_text(text)
     assert '#   --success "info.reward >= 0.5"  (1 distinct: 0.5 (1))' in text
     assert '"none" = "nominal"' in text
-    assert '# "x" = "tool_failure"' in text
+    assert '# "x" = "KIND OF FAULT"  # in 1 of the rows' in text
     options = ImportOptions(mapping=tmp_path / "map.toml", success="info.reward >= 0.5", domain="d")
-    records, faults = preview(path, options)
-    assert [record.get("outcome") for record in records] == ["success", "failure"]
-    assert [fault.pointer for fault in faults] == ["/fault"]
+    records, _, faults = preview(path, options)
+    assert [record.get("outcome") for record in records] == ["success", None]
+    assert [fault.pointer for fault in faults] == ["/fault", "--success"]
 
 
 CASES = (
@@ -296,8 +297,8 @@ def test_a_column_is_proposed_by_a_word_of_its_name_where_its_values_agree(tmp_p
     assert values == [
         '"none" = "nominal"',
         '"prompt injection" = "adversarial"',
-        '# "no tool" = "tool_failure"',
-        '# "sabotage" = "tool_failure"',
+        '# "no tool" = "KIND OF FAULT"  # in 1 of the rows',
+        '# "sabotage" = "KIND OF FAULT"  # in 1 of the rows',
     ]
     [blank] = [line for line in lines if "harness_error" in line]
     assert blank.startswith('# "" = "harness_error"  # if the test rig failed in these 1 runs: they')
@@ -358,7 +359,9 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
     ]
     assert account.imported.options["mapping"] == "as --suggest writes it"
     filled = {note.what: note.detail for note in account.imported.notes if note.kind == "filled"}
-    assert filled["outcome"] == "2 success, 1 failure, from 'Erfolg?'"
+    assert filled["outcome"] == (
+        """2 success, 1 failure, from 'Erfolg?', read by "success" = ["ja"], "failure" = ["nein"]"""
+    )
 
 
 @pytest.mark.parametrize("name", ["Punkte (0-1)", "Score Nr.", "score.in", "Punkte?"])
@@ -412,7 +415,7 @@ def test_a_preview_tells_the_faults_of_all_rows(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     rows = [f"t{i},d,nominal,{'success' if i < 20 else 'good'},{1 - i}" for i in range(40)]
     path.write_text("task_id,domain,condition,outcome,trial\n" + "\n".join(rows) + "\n")
-    records, faults = preview(path, ImportOptions(agent="a"))
+    records, _, faults = preview(path, ImportOptions(agent="a"))
     assert len(records) == 10
     assert {(fault.pointer, fault.code) for fault in faults} == {
         ("/outcome", "record.value"),
@@ -460,13 +463,13 @@ def test_a_blank_means_the_same_in_csv_and_in_json_lines(tmp_path: Path, null: s
         (
             '[columns]\noutcome = "real"\n[values.outcome]\nfail = "success"',
             "task_id,real\nt,fail\n",
-            'real, read by {"fail":"success"}',
+            'real, read by "fail" = "success"',
         ),
         ('[columns]\noutcome = "real"', "task_id,real\nt,success\n", "real"),
         (
             '[values.outcome]\nfail = "success"',
             "task_id,outcome\nt,fail\n",
-            'outcome, read by {"fail":"success"}',
+            'outcome, read by "fail" = "success"',
         ),
         ('[constants]\noutcome = "success"', "task_id,real\nt,fail\n", "success on every run"),
         ("", "task_id,outcome\nt,success\n", "strict"),  # the table's own words
@@ -487,19 +490,19 @@ def test_the_manifest_says_what_decided_and_not_what_a_mapping_claims(
 
 def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
-    path.write_text("task;Erfolg;Fehlertyp;trial\nt;ja;;1\nu;;x;y\n")
+    path.write_text("task;Erfolg;Störungsart;trial\nt;ja;;1\nu;;x;y\n")
     text = suggest(path, ImportOptions(domain="d"))
     (tmp_path / "map.toml").write_text(text)
     for line in (
         'outcome = "Erfolg"  # 1 distinct: ja (1); blank (1)',
         '"" = "nominal"',
-        '# "x" = "tool_failure"',
+        '# "x" = "KIND OF FAULT"  # in 1 of the rows',
     ):
         assert line in text.splitlines()
     assert "The domain must be decided" not in text
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "out", agent="a", domain="d", mapping=tmp_path / "map.toml")
-    assert {fault.pointer for fault in caught.value.faults} == {"/Erfolg", "/Fehlertyp", "/trial"}
+    assert {fault.pointer for fault in caught.value.faults} == {"/Erfolg", "/Störungsart", "/trial"}
     assert '`"" = "harness_error"`' in str(caught.value)
 
 
@@ -673,6 +676,99 @@ def test_an_expression_that_cannot_compare_is_told_with_commands_that_leave_it_o
     assert told["outcome"] == "2 success, 1 failure, by ok == true"
 
 
+SHEETS: dict[str, str] = {
+    "fault": "Task,Domain,Injected fault?,Fault type,Result,Agent\n"
+    "t,d,No,,pass,b\nt,d,Yes,timeout,fail,b\nu,d,Yes,,fail,b\n",
+    "merged": "Task,Domain,Fault,Result,Agent\nt,d,none,pass,b\n,,timeout,fail,b\nu,d,none,pass,b\n",
+}
+
+
+def test_a_blank_is_no_normal_run_where_another_column_speaks_of_faults(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(SHEETS["fault"])
+    [line] = [line for line in suggest(path, ImportOptions()).splitlines() if line.startswith('# "" =')]
+    assert line == (
+        '# "" = "KIND OF FAULT"  # in 2 of the rows; what does "Injected fault?" say there?'
+        " 2 distinct: Yes (2), No (1)"
+    ).replace("KIND OF FAULT", "nominal")
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out")
+    assert "expected a value for condition, found nothing" in str(caught.value)
+    assert "if no fault was injected there" in str(caught.value)
+    path.write_text(SHEETS["fault"].replace("Injected fault?", "Seed"))
+    account, _ = imported(None, path, tmp_path / "out")
+    told = {note.what: note.detail for note in account.imported.notes}
+    assert told["condition"] == (
+        "2 nominal, 1 tool_failure, from 'Fault type',"
+        """ read by "timeout" = "tool_failure", "" = "nominal\""""
+    )
+    assert preview(path, ImportOptions())[1]["condition"] == {"nominal": 2, "tool_failure": 1}
+
+
+def test_blank_names_look_like_merged_cells_and_get_no_name_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(SHEETS["merged"])
+    assert suggest(path, ImportOptions()).count("look like merged cells: fill the value down") == 2
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out")
+    assert str(caught.value).count("look like merged cells: fill the value down") == 2
+    assert "NAME" not in str(caught.value)
+
+
+SCORES = "task_id,domain,condition,Score,ok\nt,d,nominal,1,yes\nu,d,nominal,,\nv,d,nominal,n/a,no\n"
+
+
+def test_a_blank_is_no_failure_unless_the_mapping_says_so(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text(SCORES.replace("n/a", "0"))
+    given: dict[str, Any] = {"agent": "a"}
+    line = '# harness_error = "Score == null"  # if the test rig failed in the 1 rows without one'
+    assert line in suggest(path, ImportOptions())
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "none", success="Score >= 0.5", **given)
+    cases = '`success = "Score >= 0.5"`, `failure = "otherwise"`, `harness_error = "Score == null"`'
+    assert "3 --success: expected values that decide outcome, found nothing in Score" in str(caught.value)
+    assert f"{cases} under `[when.outcome]` in a mapping, in place of --success" in str(caught.value)
+    assert "--success" not in str(caught.value.hint)
+    path.write_text(SCORES)
+    text = '[when.outcome]\nsuccess = "%s"\nfailure = "otherwise"\n%s[read]\nblank = ["n/a"]\n'
+    for test, decided in (("Score >= 0.5", 1), ("Score != 0", 1), ("not Score < 0.5 and ok != 'x'", 1)):
+        file.write_text(text % (test, ""))
+        with pytest.raises(ImportFaultsError) as caught:
+            imported(None, path, tmp_path / "none", mapping=file, **given)
+        assert caught.value.total == 3 - decided, test
+    file.write_text(text % ("Score >= 0.5", 'harness_error = "Score == null"\n'))
+    account, _ = imported(None, path, tmp_path / "out", mapping=file, **given)
+    told = {note.what: note.detail or "" for note in account.imported.notes}
+    assert told["outcome"].startswith("1 success, 2 harness_error, by")
+    file.write_text(text % ("Score == null or Score > 2", ""))  # asks for the blank itself
+    _, records = imported(None, path, tmp_path / "asked", mapping=file, **given)
+    assert [record["outcome"] for record in records] == ["failure", "success", "success"]
+
+
+def test_a_text_alone_is_no_success(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(SCORES.replace("u,d,nominal,,\n", ""))
+    with pytest.raises(ImportFaultsError, match="neither true nor false"):
+        imported(None, path, tmp_path / "none", agent="a", success="ok")
+    path.write_text(SCORES.replace("yes", "true").replace("no\n", "false\n").replace("u,d,nominal,,\n", ""))
+    _, records = imported(None, path, tmp_path / "out", agent="a", success="ok")
+    assert [record["outcome"] for record in records] == ["success", "failure"]
+
+
+def test_a_fault_that_is_null_or_an_object_is_asked_for_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    row = {"task_id": "t", "domain": "d", "outcome": "success"}
+    faults = (None, {"kind": "latency", "at_step": 3})
+    path.write_bytes(b"".join(canonical.line(row | {"fault": fault}) for fault in faults))
+    text = suggest(path, ImportOptions())
+    assert '# nominal = "fault == null"\n# "KIND OF FAULT" = "otherwise"\n' in text
+    (tmp_path / "map.toml").write_text("[when.condition]\nnominal = \"fault == 'x'\"\n")
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a", mapping=tmp_path / "map.toml")
+    assert "it is an object or null: use `fault == null`, or `fault.kind`" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("sheet", "lines"),
     [
@@ -683,7 +779,7 @@ def test_an_expression_that_cannot_compare_is_told_with_commands_that_leave_it_o
         ("Task,Fault injected\nt,0\nu,1\nv,-\n", ('# "0" = "nominal"', '# "-" = "nominal"')),
         (
             "Task,Condition\nt,no_attack\nu,no response\nv,kein Fehler\n",
-            ('"no_attack" = "nominal"', '# "no response" = "tool_failure"', '"kein Fehler" = "nominal"'),
+            ('"no_attack" = "nominal"', '# "no response" = "KIND OF FAULT"', '"kein Fehler" = "nominal"'),
         ),
         (
             "Task,Failure result\nt,yes\nu,no\n",
@@ -694,7 +790,7 @@ def test_an_expression_that_cannot_compare_is_told_with_commands_that_leave_it_o
         ("Task,Status,Passed\nt,ok,yes\nu,ok,no\n", ('# outcome = "Status"', '# outcome = "Passed"')),
         ('{"Task": "t", "expected": {"result": "ok"}}\n', ('# outcome = "expected.result"',)),
         ("Task,Pass/Fail\nt,pass\nu,fail\n", ('outcome = "Pass/Fail"', 'success = ["pass"]')),
-        ("Task,Condition\nt,clean\nu,injected\n", ('"clean" = "nominal"', '# "injected" = "tool_failure"')),
+        ("Task,Condition\nt,clean\nu,injected\n", ('"clean" = "nominal"', '# "injected" = "KIND OF FAULT"')),
         ("Task,Success\nt,yes\nu,maybe\nv,TRUE\n", ('success = ["TRUE", "yes"]', '# "maybe" = "SUCCESS OR')),
         ("Task;Erfolg\nt;WAHR\nu;FALSCH\nSumme;50%\n", ('success = ["WAHR"]', 'failure = ["FALSCH"]')),
         ("Task,Ergebnis\nt,bestanden\nu,nicht bestanden\n", ('failure = ["nicht bestanden"]',)),
@@ -725,3 +821,122 @@ def test_a_word_that_is_no_outcome_is_named_with_its_row_and_times_propose_their
     assert "2 rows (first runs.csv:2, 3) /started_at" in told
     assert '`date = "%m/%d/%Y %I:%M %p"` under `[read]`' in told
     assert "--agent NAME" in str(caught.value.hint)
+
+
+LOOKED_AT = (
+    "task_id,domain,condition,result,violations,attack_succeeded,note\n"
+    "t,bank,adversarial,success,2,true,x\nu,bank,adversarial,success,0,false,y\n"
+)
+
+
+@pytest.mark.parametrize(
+    "test", ["violations != 'x' and attack_succeeded != 'x'", "domain == 'bank' and note != ''"]
+)
+@pytest.mark.parametrize("place", ["success", "when", "columns", "answer"])
+def test_an_expression_looks_at_a_column_and_does_not_take_it(tmp_path: Path, test: str, place: str) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text(LOOKED_AT)
+    given: dict[str, Any] = {"agent": "a", "success": f"result == 'success' and {test}"}
+    mapping = {
+        "when": f'[when.fault_took_hold]\ntrue = "{test}"\n',
+        "columns": '[columns]\nx_least = "min(violations, 0)"\n',
+        "answer": '[trace]\nanswer = "violations"\n',
+    }
+    if place in mapping:
+        file.write_text(mapping[place])
+        given["mapping"] = file
+    account, records = imported(None, path, tmp_path / "out", **given)
+    seen = [(r["domain"], r["violations"], r["attack_succeeded"], r["outcome"]) for r in records]
+    assert seen == [("bank", 2, True, "success"), ("bank", 0, False, "success")]
+    assert ("column 'note'" in counts(account, "refused")) is ("note" not in test)
+
+
+def test_a_column_that_the_mapping_gives_to_another_field_fills_its_own_no_longer(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text(LOOKED_AT)
+    (tmp_path / "map.toml").write_text('[columns]\noutcome = "result"\nx_broken = "violations"\n')
+    _, records = imported(
+        None, tmp_path / "runs.csv", tmp_path / "out", agent="a", mapping=tmp_path / "map.toml"
+    )
+    assert [(r["x_broken"], "violations" in r) for r in records] == [("2", False), ("0", False)]
+
+
+HONEST = ("task_success", "Final result?", "Ergebnis Testlauf", "metadata.passed", "Injected fault?")
+OTHERS = (
+    *(
+        "jailbreak_success",
+        "attacker_success",
+        "exploit_result",
+        "harm_score",
+        "violation_status",
+        "setup_ok",
+    ),
+    *(
+        "unsafe_result",
+        "previous_result",
+        "http_status",
+        "user_success",
+        "not ok",
+        "attack.passed",
+        "judge.ok",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("field", "name"),
+    [
+        *(("condition", name) for name in ("attack_blocked", "fault_in_tool_log", "Fehler", HONEST[-1])),
+        *(("outcome", name) for name in (*HONEST[:-1], *OTHERS)),
+    ],
+)
+def test_who_succeeded_at_what_is_guessed_only_by_a_name_that_says_it(
+    tmp_path: Path, field: str, name: str
+) -> None:
+    path = tmp_path / "runs.jsonl"
+    words = {"condition": "timeout", "outcome": "ok"}
+    row: dict[str, Any] = {"task": "t", "suite": "d", "condition": "tool_failure", "outcome": "success"}
+    del row[field]
+    above, _, column = name.rpartition(".")
+    row |= {above: {column: words[field]}} if above else {column: words[field]}
+    path.write_bytes(canonical.line(row))
+    lead = "" if name in HONEST else "# "
+    assert f'\n{lead}{field} = "{name}"' in suggest(path, ImportOptions())
+    if name in HONEST:
+        _, [record] = imported(None, path, tmp_path / "out", agent="a")
+        assert (record["condition"], record["outcome"]) == ("tool_failure", "success")
+        return
+    with pytest.raises(ImportFaultsError, match=f"expected something that fills {field}"):
+        imported(None, path, tmp_path / "out", agent="a")
+
+
+TRICKS = """
+[columns]
+violations = "min(broken, 0)"
+[values.recovered]
+no = true
+[when.attack_succeeded]
+false = "broken != null"
+[constants]
+domain = "d"
+traceability = 5
+layer3_score = 1
+x_note = "n"
+"""
+
+
+def test_the_account_states_what_the_mapping_makes_of_each_field(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text("task_id,condition,outcome,broken,recovered\nt,combined,failure,3,no\n")
+    file.write_text(TRICKS)
+    account, _ = imported(None, path, tmp_path / "out", agent="a", mapping=file)
+    told = {note.what: note.detail for note in account.imported.notes if note.kind == "filled"}
+    assert {name: told[name] for name in ("violations", "recovered", "attack_succeeded", "traceability")} == {
+        "violations": "from 'min(broken, 0)'",
+        "recovered": "from 'recovered', read by \"no\" = true",
+        "attack_succeeded": "by false: broken != null",
+        "traceability": "the mapping's constant 5",
+    }
+    assert told["domain"] == 'the mapping\'s constant "d"'
+    assert counts(account, "odd") == {"traceability": 1, "layer3_score": 1}
+    digest = hashlib.sha256(TRICKS.encode()).hexdigest()
+    assert account.imported.options["mapping"] == f"map.toml, sha256:{digest}"
