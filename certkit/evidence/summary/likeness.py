@@ -282,14 +282,14 @@ def refuse_repetitions(
         raise RecordFaultsError(faults)
 
 
-def named_alike(found: Likeness, lines: Iterable[tuple[str, int, bytes]]) -> Likeness:
-    """Return `found` with two names of tasks or runs that are spelled alike, where there are any."""
-    if not found.tasks_spelled_alike + found.runs_spelled_alike:
-        return found
+def named_alike(counted: Likeness, lines: Iterable[tuple[str, int, bytes]]) -> Likeness:
+    """Return `counted` with two names of tasks or runs that are spelled alike, where there are any."""
+    if not counted.tasks_spelled_alike + counted.runs_spelled_alike:
+        return counted
     decoder = msgspec.json.Decoder(Named)
     records = (decoder.decode(line) for *_, line in lines)
     tasks, runs = zip(*((record.task_id, record.run_id) for record in records), strict=True)
-    return replace(found, seen=spelled_alike(dict.fromkeys(tasks), runs))
+    return replace(counted, seen=spelled_alike(dict.fromkeys(tasks), runs))
 
 
 def repeated_values(values: NDArray[np.generic]) -> NDArray[np.generic]:

@@ -120,12 +120,8 @@ STANDING: Final[dict[str, Rule]] = {
         Class.BLANK, "G2", "No hazard is named: no criterion is tied to a harm of this use.", "/hazards"
     ),
     "hazard-blank": Rule(Class.BLANK, HAZARD, "Nobody stated its {}.", "/hazards"),
-    "domain-without-hazard": Rule(
-        Class.BLANK, "G2", "Domains of the use that no hazard is about: {}.", "/hazards"
-    ),
-    "hazard-elsewhere": Rule(
-        Class.BLANK, HAZARD, "It is measured in domains outside of the use too: {}.", "/hazards"
-    ),
+    "domain-without-hazard": Rule(Class.BLANK, "G2", "Domains of the use without a hazard: {}.", "/hazards"),
+    "hazard-elsewhere": Rule(Class.BLANK, HAZARD, "Domains outside of the use count too: {}.", "/hazards"),
     "rate-not-shown": Rule(Class.EVIDENCE, HAZARD, "At most {} of runs may fail; {} failed, {}."),
     "no-oversight": Rule(
         Class.BLANK, HAZARD, "The harm is {}, and nobody oversees the agent.", "/use/oversight"
