@@ -254,6 +254,7 @@ def case(
     drawn, today = today, today and max(today, last_run or today)
     said = context.context if context else NO_CONTEXT
     domain = said.operating_domain or OperatingDomain()
+    used = domain.domains or ()
     if said.hazards and summary is None:
         raise TypeError("hazards are measured on the summary, which is missing")
     known = {row.id for row in assessment.criteria} | set(CATALOGUE)
@@ -278,11 +279,7 @@ def case(
         risk=said.risk or Risk(),
         signed=signed,
         stale=stale if context else (),
-        measured={
-            hazard.id: measure(summary, hazard, protocol, domain.domains or ())
-            for hazard in said.hazards or ()
-            if summary
-        },
+        measured={item.id: measure(summary, item, protocol, used) for item in said.hazards or () if summary},
         window=summary.window if summary else None,
         today=today,
         last_run=last_run,
