@@ -65,10 +65,7 @@ class Measured(Struct, frozen=True, kw_only=True):
 
 
 def measure(summary: Summary, hazard: Hazard, protocol: Protocol, wanted: Collection[str] = ()) -> Measured:
-    """Return what the evidence shows of a hazard; one that names no condition is about all.
-
-    One that names no domain is about those of the use (`wanted`), or about all where nobody stated them.
-    """
+    """Return what is shown of a hazard: in its conditions, or all; in its domains, those `wanted`, or all."""
     domains = hazard.domains or wanted
     chosen = [
         cell.split is Split.STANDARD

@@ -508,7 +508,7 @@ def test_who_evaluated_for_the_developer_is_no_independent_reviewer() -> None:
     said = canonical.loads(canonical.line(CLOSED))
     manifest = ASSESSMENT.facts.manifest
     for relation, independent in (("same", False), ("affiliated", False), ("independent", True)):
-        evaluator = Evaluator(name="The  Reviewer", relation=relation)
+        evaluator = Evaluator.model_validate({"name": "The  Reviewer", "relation": relation})
         protocol = manifest.protocol.model_copy(update={"evaluator": evaluator})
         facts = structs.replace(ASSESSMENT.facts, manifest=manifest.model_copy(update={"protocol": protocol}))
         given = structs.replace(
