@@ -74,18 +74,43 @@ def quoted(text: str, most: int = 80) -> str:
     return f'"{line if len(line) <= most else line[: most - 1] + "…"}"'
 
 
-def skeleton(text: str) -> str:
+def skeleton(text: str, *, accents: bool = False) -> str:
     """Return what names that differ only in spelling have in common; compare it, never show it.
 
     Compatibility forms are unified (NFKC), hidden characters and accents removed, white space collapsed to
     single spaces, letters case-folded, dashes and ``_`` written as one, Cyrillic and Greek letters that look
     like Latin ones written as these. Other letters that look alike, and digits that look like letters, stay
-    different.
+    different. With `accents` these stay, and so do raised and circled numbers: a reader sees them.
     """
     seen = HIDDEN.sub(lambda match: " " if match.group().isspace() else "", text)
     bare = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", seen))
+    if accents:
+        composed = unicodedata.normalize("NFC", seen)
+        return " ".join(
+            re.sub(_DASH, "-", "".join(map(_unified, composed))).casefold().translate(_LATIN).split()
+        )
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", bare).casefold())
     return " ".join(re.sub(_DASH, "-", folded).translate(_LATIN).split())
+
+
+def _unified(character: str) -> str:
+    """Return a character in its compatible form, but for raised and circled numbers."""
+    numbered = unicodedata.category(character) == "No"
+    return character if numbered else unicodedata.normalize("NFKC", character)
+
+
+def spelled_alike(*kinds: Iterable[str]) -> tuple[str, str] | None:
+    """Return two names of one kind that share a skeleton, first two that differ in more than accents."""
+    mild = None
+    for names in kinds:
+        held: dict[tuple[str, bool], str] = {}
+        for name in names:
+            for accents in (True, False):
+                earlier = held.setdefault((skeleton(name, accents=accents), accents), name)
+                if accents and earlier != name:
+                    return earlier, name
+                mild = mild or ((earlier, name) if earlier != name else None)
+    return mild
 
 
 def letters(text: str) -> str:
