@@ -295,9 +295,7 @@ class Mapper:
         self._incomplete += 1
         nameless = ", --agent NAME" if self._nameless else ""
         names = list(map(visible, self._keys))
-        columns = ", ".join(names[:_SHOWN]) + (
-            f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        )
+        columns = ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
         silent = fields == ["condition"] and not self._tabular
         return run.place.fault(
             f"something that fills {', '.join(fields)}",
