@@ -19,6 +19,7 @@ from math import exp, lgamma, log, log1p, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.passport.statement import NOMINAL
+from certkit.wording import UNDECLARED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -271,24 +272,38 @@ class Row:
 
     def fault(self, tier: str, bounded: Bound) -> str | None:
         """Return what is wrong with the bound at a tier, None where the tasks give it."""
-        at = self.criterion.tiers[tier]
-        threshold, bound = float(at.threshold), float(bounded.bound or "nan")
-        asked = float(bounded.confidence)
-        error = max(1 - (max(asked, threshold) if self.kind.chance else asked), HALF_DIGIT)
+        bound = float(bounded.bound or "nan")
+        limit, error = self._asked(tier, bounded)
         if self.kind.chance:
-            limit = self.tau(tier) or 0.0
             chance = min((1 - law.below(limit) for law in (*self.laws, self._over_runs)), default=0)
             right = abs(bound - chance) <= LAST_DIGIT
         else:
-            limit = (threshold - self.kind.low) / self.kind.span
-            limit = limit if self.lower else 1 - limit
-            limit = 2 * limit if len(self.kind.series) > 1 else limit
             right = self._is_limit(bound, error)
         if bounded.k != self.k:
             return f"is said to rest on {bounded.k} tasks, and {self.k} carry it"
         if self.k < _least(limit, error):
             return f"rests on {self.k} tasks, and flawless ones would not pass"
         return None if right else "is not what the tasks give"
+
+    def withheld(self, tier: str) -> bool:
+        """Tell whether a tier is insufficient by bounds although its tasks give a bound."""
+        at, declared = self.criterion.tiers[tier], self._predicate.protocol.tasks_independent
+        if at.bounded is None or at.bounded.status != "insufficient" or at.table not in {"met", "not_met"}:
+            return False
+        if self.kind.attested or (at.bounded.reason == UNDECLARED and not declared):
+            return False
+        limit, error = self._asked(tier, at.bounded)
+        return self.k >= max(1, _least(limit, error - HALF_DIGIT))
+
+    def _asked(self, tier: str, bounded: Bound) -> tuple[float, float]:
+        """Return the limit that a tier asks for on the scale 0 to 1, and how likely a bound may err."""
+        threshold, asked = float(self.criterion.tiers[tier].threshold), float(bounded.confidence)
+        error = max(1 - (max(asked, threshold) if self.kind.chance else asked), HALF_DIGIT)
+        if self.kind.chance:
+            return self.tau(tier) or 0.0, error
+        limit = (threshold - self.kind.low) / self.kind.span
+        limit = limit if self.lower else 1 - limit
+        return 2 * limit if len(self.kind.series) > 1 else limit, error
 
     def _is_limit(self, bound: float, error: float) -> bool:
         """Tell whether a bound is the worst of the limits below which the probability `error` lies."""
@@ -374,6 +389,8 @@ def disagreements(predicate: Predicate, criteria: Sequence[Row]) -> Iterator[str
             for tier, bounded in _stated(row.criterion):
                 if fault := row.fault(tier, bounded):
                     yield f"the bound of criterion {row.criterion.id} at Tier {tier} {fault}"
+            for tier in filter(row.withheld, row.criterion.tiers):
+                yield f"the bound of criterion {row.criterion.id} at Tier {tier} is kept back"
 
 
 def unchecked(predicate: Predicate) -> dict[str, list[str]]:

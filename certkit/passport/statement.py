@@ -283,7 +283,7 @@ class Challenge(_Part, frozen=True, kw_only=True):
     """A question about the evidence, whether it is open or answered, and by whom."""
 
     code: Text
-    severity: Text
+    severity: Literal["serious", "warning", "info"]
     state: Literal["open", "answered"] = "open"
     answered_by: tuple[Text, ...] | None = None
     message: Text

@@ -31,7 +31,7 @@ from certkit.report.argument.challenges import CLOSED_BY
 from certkit.report.argument.figures import figures
 from certkit.report.svg import mark
 from certkit.report.view import SECTIONS
-from certkit.text import visible
+from certkit.text import quoted, visible
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters["plain"] = printable
+    made.filters |= {"plain": printable, "quoted": quoted}
     made.globals |= {
         "Markup": Markup,
         "answer": answer,

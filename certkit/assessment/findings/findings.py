@@ -74,6 +74,7 @@ KINDS: Final = 3
 """Standard kinds of fault that a mix should have, each with at least `KIND_SHARE` of the fault runs."""
 FAULT_RUNS: Final = 30
 """Fault runs of a domain below which its rate says little."""
+HARNESS_SHARE: Final = Fraction(5, 100)
 RUNS_PER_SECOND: Final = 50
 """What a large evaluation with many workers does at most."""
 

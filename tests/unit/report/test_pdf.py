@@ -109,7 +109,7 @@ def test_a_name_that_the_font_lacks_falls_back_on_no_system_font(foreign: tuple[
 def test_it_is_tagged_titled_and_sound(made: Path) -> None:
     info = dict(line.split(":", 1) for line in tool("pdfinfo", made).splitlines() if ":" in line)
     assert info["Tagged"].strip() == "yes"
-    assert info["Title"].strip() == "Evidence report: courier 1.0"
+    assert info["Title"].strip() == 'Evidence report: "courier 1.0"'
     assert info["Page size"].strip().endswith("(A4)")
     assert "No syntax or stream encoding errors found" in tool("qpdf", "--check", made)
 
