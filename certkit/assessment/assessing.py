@@ -77,6 +77,7 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
     )
     return Assessment(
         facts=facts,
+        times=summary.times,
         profile=profile,
         counts=Counts(
             records=summary.records,

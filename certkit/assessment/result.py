@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from certkit.assessment.profile import Profile
     from certkit.errors import Exit
     from certkit.evidence.bundle.manifest import Facts
-    from certkit.evidence.summary.summary import Cell
+    from certkit.evidence.summary.summary import Cell, Times
 
 Number = float | bool | None
 MetricId = Annotated[str, Meta(extra_json_schema={"enum": list(CATALOGUE)})]
@@ -168,14 +168,16 @@ Pooled = Annotated[
 
 
 class Baseline(Part, frozen=True, kw_only=True):
-    """An earlier passport, what the comparison with it gave, and the rows that got worse."""
+    """An earlier passport or bundle, what the comparison with it gave, and the rows that got worse."""
 
     passport: Text
+    signature: Annotated[Text, Meta(description="not_checked, or none of a bundle")]
     result: Annotated[Text, Meta(description="as certkit drift says it")]
     worse: tuple[Text, ...]
     agents: Annotated[
         tuple[Text, ...], Meta(description="of the passport and of the bundle, where they are two")
     ] = ()
+    not_comparable: Annotated[tuple[Text, ...], Meta(description="why the two cannot be compared")] = ()
 
 
 class AssessmentDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:assessment:v1"):
@@ -220,10 +222,11 @@ def moment(microseconds: int | None) -> datetime | None:
 class Assessment(Struct, frozen=True, kw_only=True, eq=False):
     """The judgement of a bundle under a profile, or of several pooled, which `bundles` then lists.
 
-    `context` is the digest of the ``context.json`` whose answers were looked at.
+    `context` is the digest of the ``context.json`` whose answers were looked at. No document has `times`.
     """
 
     facts: Facts
+    times: Times
     profile: Profile
     counts: Counts
     metrics: dict[str, Metric]

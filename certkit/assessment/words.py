@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.assessment.bounded.fragility import Flips, Fragility
-    from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.rater_error import JudgeReport, Variable
     from certkit.assessment.rater_error.corrected import Share
     from certkit.assessment.rater_error.labels import Estimate
@@ -64,14 +63,16 @@ def sentence(assessment: Assessment) -> str:
 
 
 def _missing(assessment: Assessment) -> Iterator[str]:
-    """Yield what keeps the wanted tier from being met; several failures of a required one by id."""
-    named_at_most = 3 if assessment.verdict.required_tier > 1 else 1
+    """Yield what keeps the wanted tier from being met: failures first; of several rows some by id."""
+    most = 3
     for status, words in _LOST.items():
         rows = [row for row in open_rows(assessment) if row.deciding(assessment.profile.reading) is status]
-        most = named_at_most if status is Status.NOT_MET else 1
         names = [row.id if len(rows) > 1 else named(row.metric.id) for row in rows]
+        if len(rows) > most:
+            names = [", ".join(names[: most - 1]), f"{len(rows) - most + 1} more"]
         if rows:
-            yield f"{words} {', '.join(names) if len(rows) <= most else f'{len(rows)} criteria'}"
+            yield f"{words} {wording.listed(names)}"
+            most = 2
 
 
 def open_rows(assessment: Assessment) -> tuple[Row, ...]:
@@ -111,7 +112,7 @@ def fragile(fragility: Fragility) -> tuple[str, ...]:
         told.append(f"What would lose Tier {fragility.tier} is not computed: {fragility.reason}.")
     if flip := fragility.flips:
         row = _named(flip.criterion)
-        where = f"{row} in {flip.domain}" if flip.domain else row
+        where = f"{row} in domain {flip.domain}" if flip.domain else row
         told.append(
             f"{flip.needed:,} of {flip.of:,} successes would have to be failures to lose Tier"
             f" {fragility.tier} ({where}){_left_out(flip)}."
@@ -128,7 +129,7 @@ def fragile(fragility: Fragility) -> tuple[str, ...]:
     for rest in fragility.without_domain:
         tier = rest.table if fragility.reading == "table" else rest.bounded
         if tier != fragility.tier:
-            told.append(f"Without {rest.domain} the tier would be {tier or 'none'}.")
+            told.append(f"Without domain {rest.domain} the tier would be {tier or 'none'}.")
     if missing := fragility.missing_runs:
         rate = shown(missing.r_op, Unit.FRACTION)
         told.append(
@@ -223,7 +224,7 @@ def _advice(row: Row, assessment: Assessment) -> str:
         evidence = CATALOGUE[row.metric.id].evidence
         return f"{row.reason}; {evidence}." if row.reason else f"{evidence}."
     if row.status is Status.INSUFFICIENT:
-        return f"{row.reason}; {_complete(row.metric)}."
+        return f"{row.reason}; {_complete(row)}."
     return _unbounded(row)
 
 
@@ -244,7 +245,10 @@ def _unbounded(row: Row) -> str:
     )
 
 
-def _complete(metric: Metric) -> str:
+def _complete(row: Row) -> str:
+    metric = row.metric
+    if row.few and row.reason not in {metric.reason, metric.blocked}:
+        return "record more tasks"
     if metric.blocked and "harness" in metric.blocked and metric.coverage == 1:
         return "repair the test rig and repeat those runs"
     return CATALOGUE[metric.id].evidence
@@ -259,7 +263,7 @@ def _shortfall(row: Row, assessment: Assessment) -> str:
     if CATALOGUE[row.metric.id].tau_of:
         shortfall += _more_runs(row, assessment)
     elif "domain" in row.metric.detail:
-        shortfall += f", in {row.metric.detail['domain']}"
+        shortfall += f", in domain {row.metric.detail['domain']}"
     return f"{shortfall}."
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MAX_POLICY: Final = 4 * 1024 * 1024
 MAX_PASSPHRASE: Final = 4096
+_OLDEST: Final = 2000
+"""The year before which no run was made; spreadsheets and clocks that were never set begin before it."""
 
 
 def moment(text: str) -> datetime:
@@ -86,6 +88,14 @@ def dated(at: datetime | None) -> datetime:
 def today() -> date:
     """Return the day by which acceptances end: that of SOURCE_DATE_EPOCH where it is set, else today."""
     return (document_date() or now()).date()
+
+
+def check_dates(first: date | None, last: date | None) -> None:
+    """Warn where the first or the last run has a day that a wrong date format may have made."""
+    questionable = {last: "which is to come"} if last and last > now().date() else {}
+    questionable |= {first: f"before {_OLDEST}"} if first and first.year < _OLDEST else {}
+    for day, why in questionable.items():
+        warn(f"runs start on {day}, {why}: is the date format right?")
 
 
 def document_date() -> datetime | None:

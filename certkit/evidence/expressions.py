@@ -137,8 +137,8 @@ class Expression:
 
     def blanks(self, row: Row) -> list[str]:
         """Return the paths that are blank in a row, as an expression names them."""
-        found = {spelled(path): look_up(row, path) for path in self.paths}
-        return [path for path, value in found.items() if value is MISSING or self._is_blank(value)]
+        values = {spelled(path): look_up(row, path) for path in self.paths}
+        return [path for path, value in values.items() if value is MISSING or self._is_blank(value)]
 
     def _truth(self, value: Any) -> bool | None:
         return None if self._undecided and self._is_blank(value) else bool(value)

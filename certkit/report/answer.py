@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from certkit import wording
 from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.words import measure_next
 from certkit.report import results, words
 from certkit.report.argument.case import MOST_DAYS
 from certkit.report.argument.challenges import Standing
@@ -139,6 +140,9 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
     supported = argument.claim.supported
     closed = (Standing.SUSTAINED, Standing.ACCEPTED, Standing.ANSWERED)
     told = ", ".join(f"{counts[state]} {state}" for state in closed) + (f", {stale} STALE" if stale else "")
+    of_evidence = {item.code for item in case.assessment.challenges} & {item.code for item in argument.opened}
+    rest = counts[Standing.OPEN] - len(of_evidence)
+    told = f"{len(of_evidence)} of the evidence, {rest} of its use; {told}"
     claim_word = "Supported" if supported else "Not supported"
     unanswered = Status.INSUFFICIENT if argument.opened else Status.MET
     return (
@@ -149,7 +153,7 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
             claim_word,
             _first_reason(case, argument),
         ),
-        Box("Challenges", unanswered, f"{counts[Standing.OPEN]} open", f"of evidence and use; {told}"),
+        Box("Challenges", unanswered, f"{counts[Standing.OPEN]} open", told),
         Box("Decision", Status.MET if case.approved else Status.NOT_TESTED, decided, line),
     )
 
@@ -212,15 +216,18 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
 
 
 def changes(case: Case) -> Iterator[str]:
-    """Yield what would change the answer: the narrowest margins, how few outcomes, and what ends it."""
-    tier = case.assessment.verdict.tier
+    """Yield what would change the answer: what is missing most, the narrowest margins, what ends it."""
+    verdict = case.assessment.verdict
+    tier = verdict.tier
+    if missing := measure_next(case.assessment):
+        yield f"Furthest from Tier {verdict.goal}: {words.plain(missing[0])}"
     if slim := results.narrowest(case.document, tier):
         yield f"The narrowest margins at Tier {tier}: {words.listed(slim)}.".replace("\u00a0†", "")
     flips = case.document["fragility"].get("flips")
     if flips and flips["needed"] <= flips["of"]:
         metric = CATALOGUE.get(flips["criterion"])
         behind = metric.title if metric else flips["criterion"]
-        behind += f" in {flips['domain']}" if flips.get("domain") else ""
+        behind += f" in domain {flips['domain']}" if flips.get("domain") else ""
         yield (
             f"Had {flips['needed']:,} of the {flips['of']:,} successes behind {behind} failed, Tier {tier}"
             " would be lost (section 6)."

@@ -5,7 +5,7 @@
 | argument | ``argument.json`` | programs |
 | gsn | the argument in YAML | gsn2x |
 | register | the challenges as a Markdown table | whoever answers them |
-| junit | a case for each criterion of the tier asked for and each serious challenge | test reports of CI |
+| junit | a case for each criterion of the tier asked for, and one for the challenges | test reports of CI |
 | sarif | SARIF 2.1.0: criteria that are not met, open challenges | code scanning |
 | csv | the criteria of every tier | spreadsheets |
 | summary | page 1 in Markdown | the summary of a CI job |
@@ -117,11 +117,15 @@ def _junit(case: Case, argument: Argument) -> str:
         elif status is not Status.MET:
             ET.SubElement(made, "skipped", message=visible(said))
         cases.append(made)
-    for item in argument.challenges:
-        if item.state is Standing.SUSTAINED or (item.kind is Class.SERIOUS and item.state is Standing.OPEN):
-            made = ET.Element("testcase", classname="challenges", name=item.code)
-            ET.SubElement(made, "failure", message=visible(item.text), type=item.state)
-            cases.append(made)
+    made = ET.Element("testcase", classname="challenges", name="None is serious and open, and none sustained")
+    against = [
+        f"{item.code}: {item.text}"
+        for item in argument.challenges
+        if item.state is Standing.SUSTAINED or (item.kind is Class.SERIOUS and item.state is Standing.OPEN)
+    ]
+    if against:
+        ET.SubElement(made, "failure", message=visible("; ".join(against)), type="challenged")
+    cases.append(made)
     suite = ET.Element("testsuite", name=visible(name), tests=str(len(cases)), errors="0")
     for outcome, tag in (("failures", "failure"), ("skipped", "skipped")):
         suite.set(outcome, str(sum(item.find(tag) is not None for item in cases)))
@@ -192,6 +196,10 @@ def _summary(case: Case, argument: Argument) -> str:
         "What speaks against it:",
         "",
         *(f"- {_cell(line)}" for line in answer.against(case, argument)),
+        "",
+        "What would change it:",
+        "",
+        *(f"- {_cell(line)}" for line in answer.changes(case)),
     ]
     return "\n".join(lines) + "\n"
 

@@ -67,8 +67,7 @@ def test_the_screen_says_right_above_the_verdict_what_contests_it(contested: Pat
     done = certkit("assess", contested, "--require-tier", "2")
     lines = done.out.splitlines()
     at = lines.index("Table reading: Tier 2 (decides); bounded reading: Tier 2.")
-    assert lines[at + 1].startswith("Open: 1 serious, ")
-    assert lines[at + 1].endswith("[oracle-varies]")
+    assert lines[at + 1] == "Open: 5 challenges, 1 serious: certkit explain oracle-varies"
     told = " ".join(lines[at + 2 : at + 4])
     assert told.startswith("Tier 2 (Production + oversight), as required, has its criteria met")
     assert "CONTESTED by 1 open challenge: oracle-varies" in told
@@ -168,6 +167,24 @@ def test_the_next_command_of_several_bundles_takes_several(tmp_path: Path) -> No
     assert certkit(*command).code == 0
 
 
+def test_an_agent_that_fails_too_often_without_faults_is_looked_at_first(tmp_path: Path) -> None:
+    records = [bundles.run(number, outcome="success" if number else "failure") for number in range(2)]
+    folder = bundles.of(tmp_path / "b", records)
+    seal(folder)
+    assert following(folder) == ["runs", str(folder), "--failed"]
+    assert certkit(*following(folder)).code == 0
+
+
+def test_what_stands_above_the_table_is_whole_or_says_where_it_stands(tmp_path: Path) -> None:
+    records = [bundles.run(number, condition=("nominal", "stochastic")[number % 2]) for number in range(8)]
+    answer = certkit("assess", bundles.of(tmp_path / "b", records)).out.partition("\n\n")[0]
+    assert "…" not in answer.replace(str(tmp_path), "")
+    assert "Open: 9 challenges, first: the bundle is not sealed [unsealed]\n" in answer
+    told = " ".join(answer.split())
+    assert "cannot be judged on r_op, domain_min and posterior; has no evidence for pei and 6 more." in told
+    assert "Furthest: r_op: rests on 1 task, the profile asks for 10; record more tasks." in told
+
+
 def test_the_screen_answers_the_tier_that_is_required(tmp_path: Path) -> None:
     records = [
         bundles.run(number, outcome="harness_error" if number == 0 else "success") for number in range(8)
@@ -178,6 +195,7 @@ def test_the_screen_answers_the_tier_that_is_required(tmp_path: Path) -> None:
     assert any(line.startswith("Tier 2, as required: insufficient; ") for line in at_two[:8])
     assert "1 harness error among the failures" in " ".join(at_one[:2])
     command = next(line for line in at_two[:8] if line.startswith("Next: "))
-    assert command == "Next: certkit explain r_op"  # no run was made under a fault
-    assert certkit(*command.split()[2:]).code == 0
+    # No run was made under a fault: what is known is how often it succeeds without one.
+    assert command == "Next: certkit plan --tier 2 --expect r_op=0.875  # as in normal runs"
+    assert certkit(*shlex.split(command, comments=True)[2:]).code == 0
     assert "harness_error" in certkit("explain", "harness_error").out

@@ -141,13 +141,22 @@ def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) 
     for bundle, code, said in (("strong", 0, "STABLE"), ("weak", 5, "DRIFTED, worse in ")):
         done = certkit("assess", tmp_path / bundle, "--baseline", baseline)
         assert done.code == code
-        assert f"Baseline: {said}" in " ".join(done.out.split())
+        assert f"Baseline {baseline} (signature not checked): {said}" in " ".join(done.out.split())
         told = certkit("assess", tmp_path / bundle, "--baseline", baseline, "--json").document["baseline"]
         assert (told["result"], bool(told["worse"])) == (said.partition(",")[0], code == 5)
     other = certkit("simulate", "-o", tmp_path / "other", "--seed", 1, "--agent", "courier", "-q")
     assert other.code == 0
-    said = "The baseline is of another agent: simulated-agent 1.0.0, this is courier 1.0.0 Baseline: "
+    said = "The baseline is of another agent: simulated-agent 1.0.0, this is courier 1.0.0 Baseline "
     assert said in " ".join(certkit("assess", tmp_path / "other", "--baseline", baseline).out.split())
+    few = bundles.of(tmp_path / "few", [run(0, condition="stochastic")])
+    done = certkit("assess", few, "--baseline", tmp_path / "strong")
+    reasons = certkit("assess", few, "--baseline", tmp_path / "strong", "--json").document["baseline"][
+        "not_comparable"
+    ]
+    assert len(reasons) > 1
+    more = f"not comparable: {reasons[0]}; {len(reasons) - 1} more ('certkit drift' lists them)"
+    assert f" Baseline {tmp_path / 'strong'}: {more} " in " ".join(done.out.split())
+    assert max(map(len, done.out.replace(str(tmp_path), "").splitlines())) <= 80
     assert baseline.read_bytes() == before
     document = canonical.loads(before)
     payload = canonical.loads(base64.b64decode(document["dsseEnvelope"]["payload"]))

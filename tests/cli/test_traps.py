@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from certkit import canonical
+from certkit.cli import context
 from certkit.evidence.reading.columns import Index
 from certkit.evidence.reading.layout import Layout
 from certkit.evidence.reading.lines import Reader
 from tests.support import bundles
-from tests.support.running import certkit
+from tests.support.running import Done, certkit
 
 TIERS = "".join(f'[tiers.{number}]\nname = "T"\n' for number in (1, 2, 3))
 
@@ -152,6 +154,30 @@ def test_a_bad_source_date_epoch_is_no_bug(tmp_path: Path, monkeypatch: pytest.M
     root = write(tmp_path / "b", [run(1)])
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
     assert certkit("assess", root).code == 2
+
+
+def test_runs_of_a_day_that_cannot_be_are_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = {"future": "2031-03-04T14:00:00Z", "old": "1904-03-05T09:10:00Z", "well": "2025-03-05T09:10:00Z"}
+    roots = {name: write(tmp_path / name, [run(1, started_at=time)]) for name, time in times.items()}
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    monkeypatch.setattr(context, "now", lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    said = {
+        "future": "warning: runs start on 2031-03-04, which is to come: is the date format right?\n",
+        "old": "warning: runs start on 1904-03-05, before 2000: is the date format right?\n",
+        "well": "",
+    }
+    assert {name: certkit("assess", root).err for name, root in roots.items()} == said
+    assessed = certkit("assess", roots["future"], "--json").out
+    page = tmp_path / "case.html"
+    asked = "last run 2031-03-04, after the day on which this was drawn: is the date format right?"
+    done = certkit("report", roots["future"], "-o", page)
+    assert (done.err, asked in page.read_text(encoding="utf-8")) == (said["future"], True)
+    monkeypatch.setattr(context, "now", lambda: datetime(2031, 3, 6, tzinfo=UTC))
+    assert certkit("assess", roots["future"], "--json") == Done(4, assessed, "")
+    assert certkit("report", roots["future"], "-o", page, "--force").err == ""
+    assert "last run 2031-03-04, 2 days old" in page.read_text(encoding="utf-8")
 
 
 def test_json_escapes_what_a_terminal_would_obey(tmp_path: Path) -> None:

@@ -157,7 +157,8 @@ def _import(manifest: Manifest) -> Iterator[Finding]:
     for note in notes:
         if note.kind in {"odd", "refused"}:
             detail = f": {note.detail}" if note.detail else ""
-            yield finding(f"import-{note.kind}", f"{note.what} ({note.count:,}){detail}")
+            lead = "left out: " if note.kind == "refused" else ""
+            yield finding(f"import-{note.kind}", f"{lead}{note.what} ({note.count:,}){detail}")
 
 
 def _period(view: View) -> Iterator[Finding]:

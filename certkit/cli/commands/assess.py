@@ -11,7 +11,7 @@ import typer
 from msgspec import to_builtins
 
 from certkit import canonical, files, workflow
-from certkit.assessment.result import Baseline
+from certkit.assessment.result import Baseline, moment
 from certkit.assessment.words import serious
 from certkit.cli import context
 from certkit.cli import options as opt
@@ -36,8 +36,8 @@ def assess(
         Path | None,
         typer.Option(
             "--baseline",
-            metavar="PASSPORT",
-            help="Fail where it drifted against this earlier one.",
+            metavar="EARLIER",
+            help="Fail where it drifted against this earlier passport or bundle.",
         ),
     ] = None,
     exit_zero: Annotated[
@@ -63,6 +63,8 @@ def assess(
             hint = f"certkit import {shlex.quote(str(path))} -o bundle\ncertkit assess bundle"
             raise InputError("bundle.manifest-missing", "a file, not a bundle", where=str(path), hint=hint)
     result = workflow.assess(bundles, profile, required_tier=require_tier, context=given, progress=progress())
+    first, last = moment(result.times.first), moment(result.times.last)
+    context.check_dates(first and first.date(), last and last.date())
     compared = _compared(baseline, bundles) if baseline else None
     document = result.to_dict() | ({"baseline": to_builtins(compared)} if compared else {})
     if out:
@@ -82,7 +84,7 @@ def assess(
 
 
 def _compared(baseline: Path, bundles: Sequence[Path]) -> Baseline:
-    """Return what the comparison with a passport gives, whose signature is not checked."""
+    """Return what the comparison with a passport, whose signature is not checked, or a bundle gives."""
     if len(bundles) > 1:
         raise UsageError("usage.option", "--baseline is compared with one bundle")
     try:
@@ -92,4 +94,12 @@ def _compared(baseline: Path, bundles: Sequence[Path]) -> Baseline:
     worse = tuple(row.name for row in drift.behaviour if row.flagged)
     pairs = ((item.old or "", item.new or "") for item in drift.identity if item.role == "agent")
     agents = tuple(name.removeprefix("-/") for name in next(pairs, ()))  # no provider is stated
-    return Baseline(passport=str(baseline), result=drift.result, worse=worse, agents=agents)
+    lead = "not comparable: "
+    return Baseline(
+        passport=str(baseline),
+        signature="none" if baseline.is_dir() else "not_checked",
+        result=drift.result,
+        worse=worse,
+        agents=agents,
+        not_comparable=tuple(text.removeprefix(lead) for text in drift.reasons if text.startswith(lead)),
+    )

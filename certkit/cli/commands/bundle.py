@@ -147,7 +147,7 @@ def _checked(bundle: Bundle, summary: Summary) -> Iterator[str]:
     if imported := bundle.manifest.imported:
         yield from _entry("imported", f"{imported.format}: {imported.records:,} records")
         for note in imported.notes:
-            yield from _entry("", f"{note.kind} {note.count:,}: {note.what}")
+            yield from _entry("", f"{note.heading} {note.count:,}: {note.what}")
     yield ""
     yield f"{'domain':<40}{'condition':<20}{'successes/runs':>20}"
     for cell in summary.cells:

@@ -14,7 +14,7 @@ from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, emit_file, fold, progress
 from certkit.document import Digest, Document, GivenPath, Part, Text, fill
-from certkit.errors import UsageError
+from certkit.errors import Exit, UsageError
 from certkit.evidence.bundle.manifest import Agent, Imported
 from certkit.evidence.importers import FORMATS, ImportOptions, preview, run, suggest
 from certkit.evidence.importers.drafts import OTHERS, counted
@@ -49,9 +49,10 @@ class Previewed(Document, frozen=True, kw_only=True, tag="urn:certkit:import-pre
 
 
 class Import(Document, frozen=True, kw_only=True, tag="urn:certkit:import:v1"):
-    """The bundles that an import wrote."""
+    """The bundles that an import wrote; of `left_out`, agents of the log, it found no run to import."""
 
     bundles: Sequence[ImportedBundle]
+    left_out: Sequence[Text]
 
 
 def import_(
@@ -159,27 +160,32 @@ def import_(
         emit_file(Suggested(mapping=text), text.encode(), out)
         return
     if dry_run:
-        records, counts, faults = preview(source, options)
-        told = [*faults.grouped()]
-        shown = [canonical.line(record).decode().rstrip() for record in records]
-        shown += [f"{name}: {counted(words)}" for name, words in counts.items() if words]
-        conditions, outcomes = counts.values()
-        emit(
-            Previewed(records=records, conditions=conditions, outcomes=outcomes, faults=told),
-            [
-                *shown,
-                f"{faults.total:,} problem{'s' * (faults.total > 1)} in all rows"
-                if told
-                else "all rows can be imported",
-                *told,
-            ],
-        )
+        _preview(source, options)
         return
     accounts = run(source, out or Path("bundle"), options, progress())
+    bundles = [fill(ImportedBundle, account, bundle=account.out) for account in accounts]
+    without = accounts[0].without
     emit(
-        Import(bundles=[fill(ImportedBundle, account, bundle=account.out) for account in accounts]),
-        (line for account in accounts for line in _imported(account, verbose=verbose)),
+        Import(bundles=bundles, left_out=without),
+        [
+            *(line for account in accounts for line in _imported(account, verbose=verbose)),
+            *(f"left out: {quoted(agent)}, of whom the log has no run to import" for agent in without),
+        ],
         hints=[f"certkit assess {account.out}" for account in accounts],
+        code=Exit.INSUFFICIENT if without else Exit.OK,
+    )
+
+
+def _preview(source: Path, options: ImportOptions) -> None:
+    records, counts, faults = preview(source, options)
+    told = [*faults.grouped()]
+    shown = [canonical.line(record).decode().rstrip() for record in records]
+    shown += [f"{name}: {counted(words)}" for name, words in counts.items() if words]
+    problems = f"{faults.total:,} problem{'s' * (faults.total > 1)} in all rows"
+    conditions, outcomes = counts.values()
+    emit(
+        Previewed(records=records, conditions=conditions, outcomes=outcomes, faults=told),
+        [*shown, problems if told else "all rows can be imported", *told],
     )
 
 
@@ -205,5 +211,5 @@ def _imported(account: ImportAccount, *, verbose: bool) -> Iterator[str]:
         detail = f": {item.detail}" if item.detail else ""
         if item.what.endswith(OTHERS) and not verbose:
             detail = ": the source has nothing that fills them (-v lists them)"
-        text = f"{item.kind:<10} {item.count:>{width},}  {item.what}{detail}"
+        text = f"{item.heading:<10} {item.count:>{width},}  {item.what}{detail}"
         yield from fold(text, first="  ", rest=" " * (15 + width))

@@ -41,12 +41,12 @@ def report(
         Path, typer.Argument(metavar="SOURCE", help="A bundle's folder, or a passport.json with --bundle.")
     ],
     out: Annotated[
-        Path,
+        Path | None,
         opt.OUT(
             callback=None,
-            help="X.pdf (X.html is written beside it) or X.html, the file to write; with --format, - prints.",
+            help="X.pdf (X.html is written beside it) or X.html, the file to write; --format prints without.",
         ),
-    ],
+    ] = None,
     force: opt.Force = False,
     given: opt.ContextFile = None,
     kind: Annotated[
@@ -80,11 +80,9 @@ def report(
 
     Example: certkit report bundle/ --context context.json -o safety-case.pdf
     """
-    if kind is None and out.suffix not in {".pdf", ".html"}:
-        raise UsageError("usage.option", f"{out} ends in neither .pdf nor .html", hint="-o safety-case.pdf")
-    outputs = (out, out.with_suffix(".html")) if kind is None else (out,)
-    printed = kind is not None and out == Path("-")
-    context.check_outputs(*outputs if not printed else (), force=force)
+    if kind is not None:
+        out = None if out == Path("-") else out
+    context.check_outputs(out, None if kind else _drawn(out).with_suffix(".html"), force=force)
     read = None if given is None else workflow.load_context(given)
     date, bar = context.document_date(), progress()
     tier, name, passport = require_tier or 1, profile or workflow.DEFAULT_PROFILE, None
@@ -114,17 +112,26 @@ def report(
         generated_at=date,
         progress=bar,
     )
+    context.check_dates(None, drawn.case.last_run)
     if drawn.case.stale:
         differ = ", ".join(drawn.case.stale)
         warn(f"the context is about other evidence ({differ}): its answers and decision do not count")
     if kind is not None:
         exported = Report(html=None, pdf=None, pdf_missing=None, export=out)
-        emit_file(exported, drawn.export(kind), None if printed else out, force=force)
+        emit_file(exported, drawn.export(kind), out, force=force)
         return
-    written = _write(drawn, out, force=force)
+    written = _write(drawn, _drawn(out), force=force)
     lines = [f"written: {path}" for path in (written.html, written.pdf) if path]
     missing = written.pdf_missing
     emit(written, lines, hints=[f"PDF not made: {missing}", *room.HINTS] if missing else ())
+
+
+def _drawn(out: Path | None) -> Path:
+    """Return the file that a report is drawn into; raise `UsageError` where none is named so."""
+    if out is None or out.suffix not in {".pdf", ".html"}:
+        fault = "no file is named" if out is None else f"{out} ends in neither .pdf nor .html"
+        raise UsageError("usage.option", fault, hint="-o safety-case.pdf")
+    return out
 
 
 def _write(drawn: View, out: Path, *, force: bool) -> Report:

@@ -54,6 +54,8 @@ def show_assessment(
     which is given the `options` under which it was judged (``{"-p": "-p other "}``).
     """
     yield from _answer(assessment, place, options, baseline)
+    if baseline is not None:
+        yield from _compared(baseline)
     yield from _table(assessment)
     yield from _basis(assessment)
     if probes := assessment.integrity:
@@ -83,8 +85,7 @@ def _answer(
 ) -> Iterator[Line]:
     """Print who succeeds how often, the tiers, what challenges them, the decisive row, and what to do.
 
-    At most `_ANSWER` lines, a command that takes two counted as one: what is longer is cut, and stands in
-    full below the table.
+    At most `_ANSWER` lines, a command that takes two counted as one: what is longer stands below the table.
     """
     manifest = assessment.facts.manifest
     specimen = ""
@@ -99,26 +100,37 @@ def _answer(
         *_short(_open(assessment)),
         *_short(sentence(assessment), 2, reached),
     ]
-    if baseline is not None:
-        if baseline.agents:
-            lines += _short("The baseline is of another agent: {}, this is {}".format(*baseline.agents))
-        result = _BASELINE.get(baseline.result, baseline.result)
-        worse = f", worse in {_first(baseline.worse)}" if baseline.worse else ""
-        lines += _short(f"Baseline: {result}{worse} (signature not checked): {baseline.passport}")
     room, todo = _ANSWER - len(lines), []
     if place is not None:
         command, rest = _next_command(assessment, place, options)
         if baseline is not None and baseline.result in DRIFT:
-            command, rest = f"certkit drift {quote(baseline.passport)} {place}", ""
+            command, rest = f"certkit drift {quote(baseline.passport)}", place
         line = f"Next: {command} {rest}".rstrip()
         todo = [f"Next: {command} \\", f"  {rest}"] if rest and len(line) > WIDTH else [line]
         room -= 1
-    if baseline is None and room > 0:
+    if room > 0:
         for row, told in zip(open_rows(assessment)[:1], measure_next(assessment), strict=False):
-            advice = told.partition(": ")[2]
-            whole = f"Furthest: {named(row.metric.id)}: {advice}"
-            lines += _short(whole if len(fold(whole)) <= room else f"Furthest: {row.id}: {advice}", room)
+            advice, lead = told.partition(": ")[2], f"Furthest: {row.id}: "
+            texts = (
+                f"Furthest: {named(row.metric.id)}: {advice}",
+                f"{lead}{advice}",
+                f"{lead}{advice.rpartition('; ')[2]}",
+                f"{lead}what would settle it stands below the table",
+            )
+            lines += next((folded for folded in map(fold, texts) if len(folded) <= room), [])
     yield from [*lines, *todo, ""]
+
+
+def _compared(baseline: Baseline) -> Iterator[Line]:
+    """Print what the comparison with an earlier passport or bundle gave, and why it gave none."""
+    if baseline.agents:
+        yield from fold("The baseline is of another agent: {}, this is {}".format(*baseline.agents))
+    told = _BASELINE.get(baseline.result, baseline.result)
+    told += f", worse in {_first(baseline.worse)}" if baseline.worse else ""
+    if reasons := baseline.not_comparable:
+        told += f": {_first(reasons, 1)}"
+    unchecked = " (signature not checked)" if baseline.signature == "not_checked" else ""
+    yield from [*fold(f"Baseline {baseline.passport}{unchecked}: {told}"), ""]
 
 
 def _short(text: str, lines: int = 1, style: str = "") -> Iterator[Line]:
@@ -135,20 +147,23 @@ def _clipped(text: str, width: int) -> str:
 
 
 def _open(assessment: Assessment) -> str:
-    """Return how many challenges are open, one for each code, and the first: its first part, its code."""
+    """Return how many challenges are open, one for each code, and the gravest, or how to read it."""
     challenges = [item for item in assessment.challenges if item.state == "open"]
     contesting = sum(item.contests for item in challenges)
-    told = f"Open: {contesting} serious, {many(len(challenges) - contesting, 'other code')}"
+    told = f"Open: {many(len(challenges), 'challenge')}"
     if not challenges:
         return told
-    code, first = f" [{challenges[0].code}]", re.split("[:;,] ", challenges[0].message)[0]
-    return _clipped(f"{told}; first: {first}", WIDTH - len(code)) + code
+    told += f", {f'{contesting} serious' if contesting else 'first'}: "
+    code, message = challenges[0].code, challenges[0].message
+    texts = (f"{text} [{code}]" for text in (message, re.split("[:;,] ", message)[0]))
+    fitting = (text for text in texts if len(visible(told + text)) <= WIDTH)
+    return told + next(fitting, f"certkit explain {code}")
 
 
-def _first(names: Sequence[str]) -> str:
-    """Return the first three names, and how many there are beside them."""
-    more = len(names) - 3
-    return ", ".join(names[:3]) + (f" and {more} more ('certkit drift' lists them)" if more > 0 else "")
+def _first(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names, and how many there are beside them."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f"; {more} more ('certkit drift' lists them)" if more > 0 else "")
 
 
 def _how_often(assessment: Assessment) -> str:
@@ -192,13 +207,19 @@ def _next_command(assessment: Assessment, place: str, options: Mapping[str, str]
         page = quote(f"{Path(split(place)[0]).resolve().name}.html")
         return f"certkit report {place}", f"{under}{tier}{context}-o {page}"
     r_op = next((row for row in rows if row.metric.id == "r_op"), None)
-    if r_op is not None and r_op.threshold is not None and (seen := float(r_op.value or 0)) > r_op.threshold:
-        return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={seen:.4g}"
+    if r_op is not None and r_op.threshold is not None:
+        seen, said = r_op.value, ""
+        if not r_op.metric.n:
+            seen, said = assessment.metrics["c_nom"].value, "  # as in normal runs"
+        if (rate := float(seen or 0)) > r_op.threshold:
+            return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={rate:.4g}{said}"
+        if said and seen is not None and not pooled:  # it fails too often even where nothing is in its way
+            return f"certkit runs {place}", "--failed"
     lacking = [row.metric.id for row in rows if pooled or not row.metric.blocked]
     return (
         (f"certkit explain {lacking[0]}", under.rstrip())
         if lacking
-        else (f"certkit runs {place} --failed", "")
+        else (f"certkit runs {place}", "--failed")
     )
 
 

@@ -222,6 +222,11 @@ class ImportNote(Authored):
     count: Annotated[int, Field(ge=0)]
     detail: Prose | None = None
 
+    @property
+    def heading(self) -> str:
+        """The kind as people read it."""
+        return "left out" if self.kind == "refused" else self.kind
+
 
 class ImportSource(Authored):
     """A file that an importer read."""
@@ -232,7 +237,11 @@ class ImportSource(Authored):
 
 
 class Imported(Authored):
-    """How the import that made this bundle went."""
+    """How the import that made this bundle went.
+
+    The notes state the column, expression or value by which a mapping filled a field; the options, the
+    digest of its file.
+    """
 
     format: Text
     sources: tuple[ImportSource, ...] = ()

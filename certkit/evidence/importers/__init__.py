@@ -162,6 +162,10 @@ def find_format(source: Path) -> str:
         if not paths:
             hint = "choose the folder or file that holds the log"
             raise InputError("import.source", "this folder is empty", where=source.name, hint=hint)
+        if tables := [path.name for path in paths if path.suffix in {".csv", ".tsv", ".jsonl", ".parquet"}]:
+            message = f"{' and '.join(map(visible, tables[:2]))}{', …' * (len(tables) > 2)} are tables"  # noqa: PLR2004
+            hint = "give one of them: each is imported by itself"
+            raise InputError("import.choice-needed", message, where=source.name, hint=hint)
         hint = "give the file itself, or name the format: certkit import FORMAT LOG -o BUNDLE"
         raise InputError("import.source", message, where=source.name, hint=hint)
     return next(iter(fitting), "records")
@@ -185,15 +189,15 @@ def run(source: Path, out: Path, options: ImportOptions, progress: Progress) -> 
     `InputError` where the source is wrong otherwise.
     """
     format_ = checked_format(source, options)
-    mapping, options = _mapping(source, options, format_, out)
+    mapping, options, asked = _mapping(source, options, format_, out)
     with files.building(out) as folder, Job(source, folder, options, progress, out) as job:
-        return _run(job, out, format_, mapping)
+        return _run(job, out, format_, mapping, asked)
 
 
-def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAccount]:
+def _run(job: Job, out: Path, format_: str, mapping: Mapping, asked: dict[str, str]) -> list[ImportAccount]:
     source, options, progress = job.source, job.options, job.progress
     importer = FORMATS[format_].importer(job)
-    mapper = Mapper(mapping, options, importer)
+    mapper = Mapper(mapping, options, importer, asked)
     progress.start("importing", None if source.is_dir() else source.stat().st_size, "bytes")
     for _ in _records(importer, mapper, job):
         pass
@@ -201,6 +205,12 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAcco
     job.close_files()
     mapper.check(job.name)
     drafts = _checked_drafts(job, format_, mapper)
+    empty = [draft for draft in drafts if not draft.records]
+    if options.split_by is not None and len(empty) < len(drafts):
+        for draft in empty:
+            shutil.rmtree(draft.folder)
+            drafts.remove(draft)
+    without = tuple(draft.agent or draft.subfolder for draft in empty)
     accounts = []
     for draft in drafts:
         mapper.state(draft)
@@ -209,7 +219,7 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAcco
             draft.agent_document |= mapper.mapping.agent.model_dump(mode="json", exclude_none=True)
         job.note_files(draft)
         mapper.account(draft, details)
-        accounts.append(_finish(draft, job, format_, out, mapping.trace))
+        accounts.append(replace(_finish(draft, job, format_, out, mapping.trace), without=without))
     if options.split_by is None:
         files.lift(drafts[0].folder)
     return accounts
@@ -220,6 +230,11 @@ def suggest(source: Path, options: ImportOptions) -> str:
 
     A table that is not UTF-8 is read as Excel writes it in western Europe; the mapping says so.
     """
+    return _suggested(source, options)[0]
+
+
+def _suggested(source: Path, options: ImportOptions) -> tuple[str, dict[str, str]]:
+    """Return the mapping that `suggest` does, and of the columns that it leaves open what it asks."""
     format_ = checked_format(source, options)
     try:
         with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
@@ -227,8 +242,8 @@ def suggest(source: Path, options: ImportOptions) -> str:
     except InputError as error:
         if error.code != "json.encoding" or options.encoding is not None or format_ != "records":
             raise
-        return suggest(source, replace(options, encoding="cp1252"))
-    return "\n".join(suggestion.text(format_)) + "\n"
+        return _suggested(source, replace(options, encoding="cp1252"))
+    return "\n".join(suggestion.text(format_)) + "\n", suggestion.asked()
 
 
 def preview(
@@ -240,10 +255,10 @@ def preview(
     """
     counts: dict[str, Counter[str]] = {"condition": Counter(), "outcome": Counter()}
     format_ = checked_format(source, options)
-    mapping, options = _mapping(source, options, format_)
+    mapping, options, asked = _mapping(source, options, format_)
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
         importer = FORMATS[format_].importer(job)
-        records = _records(importer, Mapper(mapping, options, importer), job)
+        records = _records(importer, Mapper(mapping, options, importer, asked), job)
         first: list[dict[str, Any]] = []
         for record in records:
             first += [record] if len(first) < PREVIEWED else []
@@ -252,29 +267,30 @@ def preview(
         job.close_files()
         for draft in job.drafts.values():
             job.note_faults(draft)
+        job.number_rows()
     return first, counts, job.faults
 
 
 def _mapping(
     source: Path, options: ImportOptions, format_: str, out: Path | None = None
-) -> tuple[Mapping, ImportOptions]:
-    """Return the mapping to use, and the options with its encoding.
+) -> tuple[Mapping, ImportOptions, dict[str, str]]:
+    """Return the mapping to use, the options with its encoding, and what a suggested mapping leaves open.
 
     Where the user gave none and the first row of a table lacks columns, it is the one that `suggest` writes.
     """
     if options.mapping is not None:
         mapping = read_mapping(options.mapping)
         check_mapping(mapping, options, options.mapping.name)
-        return mapping, replace(options, encoding=options.encoding or mapping.read.encoding)
+        return mapping, replace(options, encoding=options.encoding or mapping.read.encoding), {}
     if format_ == "records":
         with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT, out) as job:
             row, _ = next(Records(job).rows(), ({}, None))
         given = {"domain": options.domain, "condition": options.condition, "outcome": options.success}
         given = {name: value for name, value in given.items() if value is not None}
         if row and not {*REQUIRED} - {"run_id"} <= row.keys() | given.keys():
-            text = suggest(source, options)
-            return parse_mapping(text, "the suggested mapping"), options
-    return Mapping(), options
+            text, asked = _suggested(source, options)
+            return parse_mapping(text, "the suggested mapping"), options, asked
+    return Mapping(), options, {}
 
 
 def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str, Any]]:

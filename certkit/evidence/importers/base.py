@@ -8,6 +8,8 @@ would refuse. Faults are collected over the whole source; any fault refuses it.
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_right
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import cached_property
@@ -93,13 +95,15 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
 class ImportAccount(Struct, frozen=True, kw_only=True):
     """The bundle that an import made of an agent, at `out`, and the account that its manifest holds.
 
-    `digest` is the bundle's digest; None where the bundle is not sealed.
+    `digest` is the bundle's digest; None where the bundle is not sealed. `without` names the agents of the
+    same source that have no run to import, and so no bundle.
     """
 
     out: Path
     agent: Agent
     digest: Digest | None
     imported: Imported
+    without: tuple[str, ...] = ()
 
 
 class Run(NamedTuple):
@@ -199,7 +203,8 @@ class Job:
         self.drafts: dict[tuple[str, str], Draft] = {}
         self._stack = ExitStack()
         self._slugs: set[str] = set()
-        self.left_out = self.blank = self._links = 0
+        self.left_out = self.blank = self.stripped = self._links = 0
+        self.begins = array("q")  # the line at which each row of a CSV file begins, the header's first
 
     def __enter__(self) -> Self:
         return self
@@ -274,10 +279,13 @@ class Job:
         for what, detail, count in (
             ("other files in the folder", "not read", self.left_out),
             ("symbolic links", "not read", self._links),
-            ("blank rows", "left out: every cell is blank", self.blank),
+            ("blank rows", "every cell is blank", self.blank),
         ):
             if count:
                 draft.notes.add("refused", what, detail, count=count)
+        if self.stripped:
+            detail = "read without the blanks"
+            draft.notes.add("odd", "rows with blanks around their cells", detail, count=self.stripped)
 
     def load(self, data: bytes, place: Place) -> dict[str, Any] | None:
         """Return the JSON object that a row is, read strictly; add a fault where it is none."""
@@ -316,8 +324,16 @@ class Job:
         """Add what is wrong with the records of a bundle; their file must be closed."""
         self.faults.add(draft.faults(), lambda fault: replace(fault, file=fault.file or self.name))
 
+    def number_rows(self) -> None:
+        """Give the faults their rows in the sheet, where cells with line ends make them differ from lines."""
+        for at, fault in enumerate(self.faults):
+            row = bisect_right(self.begins, fault.line)
+            if row and fault.line - row >= self.begins[0]:
+                self.faults[at] = replace(fault, row=row)
+
     def refuse_faults(self, advice: str) -> None:
         """Raise `ImportFaultsError` with the advice where a fault was added."""
+        self.number_rows()
         if self.faults:
             self.faults.sort(key=lambda fault: fault.line)
             raise ImportFaultsError(self.faults, advice)

@@ -150,7 +150,7 @@ class Draft:
     def enclose(self, data: bytes) -> dict[str, str]:
         """Write the log of a run as a trace; return the record fields that name it, none beyond a limit."""
         if self.traces == MAX_TRACES:
-            detail = f"left out beyond the first {MAX_TRACES:,}: the values of these runs count as asserted"
+            detail = f"beyond the first {MAX_TRACES:,}: the values of these runs count as asserted"
             self.notes.add("refused", "transcripts", detail)
             return {}
         self.traces += 1

@@ -7,7 +7,8 @@
 - A sample with an error, or that a person declared invalid, has no usable score: a harness error. A sample
   without error and score was never scored; it is left out and counted.
 - A sample with its transcript is enclosed as a trace; see `certkit.evidence.traces`.
-- A retried log repeats the finished samples of the one before: the same ``uuid`` counts once.
+- A retried log repeats the finished samples of the one before: the same ``uuid`` counts once. So does the
+  same evaluation, sample and epoch: a log that was copied or converted.
 - An archive of an interrupted evaluation has no ``header.json``; its journal names the task and the model.
 
 The rows that paths of a mapping lead into are samples without messages, events and attachments, with ``eval``
@@ -77,6 +78,7 @@ class Eval(Struct, frozen=True, kw_only=True):
     created: str | None = None
     tags: list[str] | None = None
     run_id: str | None = None
+    task_id: str | None = None
     metadata: dict[str, Any] | None = None
     task_args: dict[str, Any] | None = None
     model_generate_config: dict[str, Any] = {}
@@ -95,8 +97,8 @@ class InspectLog(Importer):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._evals: dict[str, Eval] = {}
-        self._uuids: set[str] = set()
-        self._scorers: dict[str, None] = {}
+        self._met: set[object] = set()
+        self._scorers: dict[str, dict[str, None]] = {}  # of each agent
         self._samples = self._runs = 0
 
     def runs(self) -> Iterator[Run]:
@@ -122,7 +124,8 @@ class InspectLog(Importer):
                 hint = "save the sheet as CSV, and import that"
                 raise InputError("import.source", "a workbook or document of Office", where=name, hint=hint)
             if start is None:
-                raise InputError("import.source", "holds neither a header nor a journal", where=name)
+                hint = "unpack it, and give the file or folder in it"
+                raise InputError("import.source", "a zip without an Inspect log", where=name, hint=hint)
             place = Place(f"{name}/{start}", 1)
             header = self.job.typed(archive.read(start), Header, place, "a header as Inspect writes it")
             if header is None:
@@ -159,10 +162,13 @@ class InspectLog(Importer):
         if sample is None:
             return
         notes = self.job.draft(eval_.model).notes
-        if sample.uuid is not None and sample.uuid in self._uuids:
-            notes.add("refused", "samples that a retried log repeats", "the same uuid counts once")
+        header = (eval_.run_id, eval_.task_id, eval_.created, eval_.task, eval_.model)
+        same = {sample.uuid or None, (*header, sample.id, sample.epoch) if eval_.run_id else None} - {None}
+        if same & self._met:
+            detail = "the same uuid, or the same evaluation, sample and epoch, counts once"
+            notes.add("refused", "samples that a retried or copied log repeats", detail)
             return
-        self._uuids |= {sample.uuid} if sample.uuid else set()
+        self._met |= same
         scores = sample.scores or ({"score": sample.score} if sample.score is not None else {})
         if not scores and sample.error is None:
             notes.add("refused", "samples without a score or an error", "they were never scored")
@@ -196,10 +202,10 @@ class InspectLog(Importer):
             why = "with an error" if sample.error is not None else "that a person declared invalid"
             notes.add("odd", f"samples {why}, taken as harness errors")
             return fields | {"outcome": str(Outcome.HARNESS_ERROR)}
-        outcome = self._judged(scores, notes)
+        outcome = self._judged(scores, eval_.model, notes)
         return fields if outcome is None else fields | {"outcome": str(outcome)}
 
-    def _judged(self, scores: dict[str, Any], notes: Notes) -> Outcome | None:
+    def _judged(self, scores: dict[str, Any], model: str, notes: Notes) -> Outcome | None:
         """Return the outcome that a single plain score states; otherwise hint how to state it."""
         name, score = next(iter(scores.items()))
         value = score.get("value") if isinstance(score, dict) else score
@@ -208,7 +214,7 @@ class InspectLog(Importer):
         if plain and text in _GOOD | _BAD:
             if text == "p":
                 notes.add("odd", "partly correct answers, taken as failures")
-            self._scorers[name] = None
+            self._scorers.setdefault(model, {})[name] = None
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
         path = ["scores", name, "value", *(list(value)[:1] if isinstance(value, dict) else ())]
         test = ">= 0.5" if isinstance(value, int | float | dict) else "== 'C'"
@@ -223,5 +229,6 @@ class InspectLog(Importer):
         draft.components(model=draft.agent, scaffold=eval_.solver if isinstance(eval_.solver, str) else None)
         draft.temperature(eval_.model_generate_config.get("temperature"))
         told = {"domain": "the name of the task", "trial": "the epoch, from 0"}
-        scored = f"by the score of {', '.join(self._scorers)} (C, true, yes, 1: success)"
-        return told | ({"outcome": scored} if self._scorers else {})
+        scorers = ", ".join(self._scorers.get(draft.agent, {}))
+        scored = f"by the score of {scorers} (C, true, yes, 1: success)"
+        return told | ({"outcome": scored} if scorers else {})

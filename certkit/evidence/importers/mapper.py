@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from certkit import canonical
+from certkit import canonical, files
 from certkit.errors import InputError, UsageError
 from certkit.evidence.bundle.manifest import UNVERSIONED
 from certkit.evidence.expressions import MISSING, ExpressionError, look_up, shell
@@ -31,13 +31,13 @@ from certkit.evidence.importers.mapping import (
     text_encoding,
     zone,
 )
-from certkit.evidence.importers.records import agent_rank
+from certkit.evidence.importers.records import TOTALS, agent_rank, paths
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Outcome
 from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from certkit.evidence.expressions import Expression
     from certkit.evidence.importers.base import Importer, ImportOptions, Job, Run
@@ -60,6 +60,12 @@ _MEANS: Final = {
 }
 """What a blank may mean, and when; of a name it means nothing that a mapping could say."""
 
+_UNSCORED: Final = (
+    *("run_id", "domain", "task_id", "condition", "sequence", "started_at", "cluster_id", "trial"),
+    *("fault_step", "split", "trace", "measured"),
+)
+"""Fields that say which run it was; the others say how it went."""
+
 _SAME: Final = ("domain", "task_id", "condition", "trial", "started_at")
 """Two rows of a table that agree in these may be one run."""
 
@@ -67,8 +73,11 @@ _SAME: Final = ("domain", "task_id", "condition", "trial", "started_at")
 class Mapper:
     """Turns the runs of one import into record fields, and remembers which columns were used."""
 
-    def __init__(self, mapping: Mapping, options: ImportOptions, importer: Importer) -> None:
-        self.mapping = mapping
+    def __init__(
+        self, mapping: Mapping, options: ImportOptions, importer: Importer, asked: dict[str, str]
+    ) -> None:
+        """Begin; `asked` says of columns what a suggestion leaves for the reader to decide."""
+        self.mapping, self._asked = mapping, asked
         self._options, self._tabular, self._hints = options, importer.tabular, importer.hints
         self._values = Values(mapping, options.timezone, cells=importer.cells)
         self._paths: dict[tuple[str, ...], bool] = {}  # those the mapping names, and whether a row had them
@@ -86,7 +95,8 @@ class Mapper:
         answer = mapping.trace.answer
         self._answer = self._getter(answer) if answer is not None else lambda _: None
         self._taken = mapping.columns.keys() | mapping.constants.keys() | self._when.keys()
-        self._claimed = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
+        self._claimed = {name for text in mapping.columns.values() for name in (text, text.split(".")[0])}
+        self._looked_at = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
         self._keys: dict[str, None] = {}
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
@@ -111,6 +121,10 @@ class Mapper:
         faults += repeated
         if self.mapping.domain_before_task and fields.get("task_id") is not None:
             fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
+        if self._tabular and str(fields.get("task_id")).casefold() in TOTALS:
+            draft.notes.add(
+                "odd", "rows of a task called like a total", "they count; remove what sums up others"
+            )
         self._show(run, fields)
         missing = [field for field in REQUIRED if field in wanting and fields.get(field) is None]
         faults += [fault for field in missing if (fault := wanting[field])]
@@ -147,7 +161,7 @@ class Mapper:
                 hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
                 return False, [run.place.fault("no row twice", "a row equal to an earlier row", hint=hint)]
             if again == "drop-identical":
-                draft.notes.add("refused", "rows equal to an earlier row", "left out")
+                draft.notes.add("refused", "rows equal to an earlier row")
                 return True, []
             detail = "they count; `duplicates` under `[read]` in the mapping may say otherwise"
             draft.notes.add("odd", "rows equal to an earlier row", detail)
@@ -205,13 +219,13 @@ class Mapper:
                 faults.append(run.place.fault(expected, str(error), pointer=pointer, hint=error.hint))
                 continue
             if fields[field] is None and field in REQUIRED:
-                expected, found = "a case that holds", "none"
+                expected, actual = "a case that holds", "none"
                 hint = f'end `[when.{field}]` with `VALUE = "{OTHERWISE}"`'
                 if blank:
-                    expected, found = f"values that decide {field}", f"nothing in {', '.join(blank)}"
+                    expected, actual = f"values that decide {field}", f"nothing in {', '.join(blank)}"
                     hint = self._meaning(field, f"{blank[0]} == null")
                 wanting[field] = run.place.fault(
-                    expected, found, pointer=self._case(field), code="record.missing-field", hint=hint
+                    expected, actual, pointer=self._case(field), code="record.missing-field", hint=hint
                 )
         return faults
 
@@ -238,15 +252,26 @@ class Mapper:
             yield field, self.mapping.columns[field], get
         if len(self._keys) < MAX_COLUMNS:
             self._keys |= dict.fromkeys(row)
-        for column in row if self._tabular else ():
-            if column in self._claimed or (row[column] == run.agent and agent_rank((column,)) is not None):
-                continue
-            if (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
+        for column, nested in self._unclaimed(run) if self._tabular else ():
+            if nested:
+                left[column] += column in left or len(left) < MAX_COLUMNS
+            elif (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
                 yield column, column, itemgetter(column)
+            elif column in self._looked_at:  # an expression looks at a column, and does not take it
+                continue
             elif column in left or len(left) < MAX_COLUMNS:
                 left[column] += 1
             else:
                 raise InputError("import.source", f"more than {MAX_COLUMNS:,} columns that fill no field")
+
+    def _unclaimed(self, run: Run) -> Iterator[tuple[str, bool]]:
+        """Yield the columns that nothing uses; of one that holds an object the values in it, as nested."""
+        for column, held in run.row.items():
+            whole = not isinstance(held, dict) or column in FIELDS or USER_FIELD.match(column)
+            for path, value in [((column,), held)] if whole else paths(held, (column,)):
+                name = ".".join(path)
+                if name not in self._claimed and (value != run.agent or agent_rank(path) is None):
+                    yield name, len(path) > 1
 
     def _getter(self, text: str) -> Evaluate:
         """Return what reads a column: one of exactly this name, else a dotted path or an expression."""
@@ -271,6 +296,16 @@ class Mapper:
         self._paths |= dict.fromkeys(expression.paths, False)
         return expression
 
+    def _near(self, field: str, row: dict[str, Any]) -> str | None:
+        """Return the column whose name is like a field's; of one that holds an object a value in it."""
+        close = nearest(field, self._keys)
+        within = row.get(close or "")
+        if not isinstance(within, dict):
+            return close
+        inner = [path for path, _ in paths(within)]
+        chosen = next((path for path in inner if path[-1] in {"id", "name", field}), (inner or [()])[0])
+        return ".".join((str(close), *chosen))
+
     def _missing(self, fields: Sequence[str], run: Run) -> Fault:
         """Return the fault of a row that has nothing for some required fields."""
         test = shell(self._hints["outcome"]) if "outcome" in self._hints else '"EXPRESSION"'
@@ -284,7 +319,7 @@ class Mapper:
         hints |= {
             field: f"`{field} = {_toml(close)}` under `[columns]` in a mapping"
             for field in fields
-            if (close := nearest(field, self._keys))
+            if (close := self._near(field, run.row))
         }
         self._absent |= dict.fromkeys(fields)
         self._incomplete += 1
@@ -304,9 +339,10 @@ class Mapper:
     def advice(self, job: Job) -> str:
         """Return what to do about the rows that were refused, with the commands to copy."""
         codes = {fault.code for fault in job.faults}
+        kinds = {(fault.code, fault.pointer) for fault in job.faults}
         agent: dict[str, Any] = self._contradicted | ({"agent": "NAME"} if self._nameless else {})
         suggest = f"{job.options.command(job.source, **self._contradicted)} --suggest -o MAP.toml"
-        if all(code.startswith("json.") for code in codes):
+        if all(code.startswith("json.") or (code, at) == ("import.row", "") for code, at in kinds):
             save = ", or save the file as UTF-8" if "json.encoding" in codes else ""
             return f"nothing was imported; correct these rows{save}, then: {job.command(**agent)}"
         if "record.task-in-two-domains" in codes:
@@ -348,17 +384,27 @@ class Mapper:
 
     def account(self, draft: Draft, details: dict[str, str]) -> None:
         """Note which columns filled which fields or were left out."""
-        for column, count in sorted(draft.left.items()):
-            draft.notes.add(
-                "refused", f"column {column!r}", "left out: it fills no record field", count=count
-            )
+        parts: dict[str, list[str]] = {}
+        for column in sorted(draft.left):
+            whole = column if column in self._keys else column.partition(".")[0]
+            parts.setdefault(whole, []).append(column)
+        for columns in parts.values():
+            names = ", ".join(repr(column) for column in columns[:_SHOWN]) + ", …" * (len(columns) > _SHOWN)
+            why = next(filter(None, map(self._asked.get, columns)), "fills no record field")
+            count = max(map(draft.left.__getitem__, columns))
+            draft.notes.add("refused", f"column{'s' * (len(columns) > 1)} {names}", why, count=count)
         named = dict.fromkeys(self._given, "what the transcript shows")
-        named |= {field: f"from {column!r}" for field, column in self.mapping.columns.items()}
-        named |= dict.fromkeys(self._when, "decided by an expression")
+        mapping = self.mapping
+        read = {field: field for field in mapping.values if self._tabular} | mapping.columns
+        words = {field: _read_by(mapping.values.get(field)) for field in read}
+        named |= {field: f"from {column!r}{words[field]}" for field, column in read.items()}
+        named |= {field: f"by {_cases(cases)}" for field, cases in mapping.when.items()}
         named |= {"outcome": f"by {self._rule()}"} if "outcome" in self._when else {}
-        named |= dict.fromkeys(self.mapping.constants, "the mapping's constant")
-        if "outcome" in self.mapping.constants:
-            draft.notes.add("odd", "outcome", "a constant of the mapping, whatever the log holds")
+        named |= {
+            field: f"the mapping's constant {_toml(value)}" for field, value in mapping.constants.items()
+        }
+        for field in [field for field in mapping.constants if field in FIELDS and field not in _UNSCORED]:
+            draft.notes.add("odd", field, "a constant of the mapping, whatever the log holds")
         draft.describe_fields(details | named)
 
     def state(self, draft: Draft) -> None:
@@ -377,7 +423,8 @@ class Mapper:
             if (value := getattr(self._options, name)) is not None:
                 draft.options[name] = visible(value)[:500]
         if self._options.mapping is not None:
-            draft.options["mapping"] = visible(self._options.mapping.name)
+            name, digest = visible(self._options.mapping.name), files.sha256(self._options.mapping)
+            draft.options["mapping"] = f"{name}, sha256:{digest}"
         elif self.mapping != Mapping():
             draft.options["mapping"] = "as --suggest writes it"
 
@@ -387,12 +434,21 @@ class Mapper:
         if success not in {None, *_READINGS}:
             return success
         if cases := mapping.when.get("outcome"):
-            return "; ".join(f"{value}: {test}" for value, test in cases.items())
+            return _cases(cases)
         if "outcome" in mapping.constants:
             return f"{mapping.constants['outcome']} on every run"
         words = mapping.values.get("outcome")
         column = mapping.columns.get("outcome", "outcome" if words and self._tabular else None)
-        return column if column is None or not words else f"{column}, read by {_toml(words)}"
+        return column and column + _read_by(words)
+
+
+def _read_by(words: dict[str, Any] | None) -> str:
+    told = ", ".join(f"{_toml(key)} = {_toml(value)}" for key, value in (words or {}).items())
+    return f", read by {told}" if told else ""
+
+
+def _cases(cases: dict[str, str]) -> str:
+    return "; ".join(f"{value}: {test}" for value, test in cases.items())
 
 
 def _decided(cases: Iterable[tuple[Any, Expression | None]], row: dict[str, Any]) -> tuple[Any, list[str]]:

@@ -257,6 +257,8 @@ class Values:
         """Return a hint where a comma or thousands points make a text no number."""
         if self._read.decimal_comma:
             return "points are refused beside `decimal_comma`: remove thousands points" * ("." in text)
+        if text.endswith("%"):
+            return "remove the %: as a share 95% is 0.95"
         plain = text.replace(".", "").replace(",", ".")
         return "set `decimal_comma = true` under `[read]` in a mapping" * bool(_NUMBER.match(plain))
 

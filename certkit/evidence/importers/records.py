@@ -1,10 +1,10 @@
 """Rows of any kind, one per run: CSV, TSV, JSON lines, a JSON array or Parquet, plain or gzipped.
 
 A column that has the name of a record field fills it; a mapping gives the other names. In CSV all values are
-texts, an empty cell means "not measured", and the separator is the one of comma, semicolon, tab and bar that
-the header line has most of, or that a line ``sep=;`` before it states. UTF-16 is known by its byte order
-mark. A row whose cells are all blank is left out and counted. A column or nested value called agent, bot,
-model or system, in any case, names the agent.
+texts without the blanks around them, an empty cell means "not measured", and the separator is the one of
+comma, semicolon, tab and bar that the header line has most of, or that a line ``sep=;`` before it states.
+UTF-16 is known by its byte order mark. A row whose cells are all blank is left out and counted. A column or
+nested value called agent, bot, model or system, in any case, names the agent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from certkit.text import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from certkit.evidence.importers.drafts import Draft
     from certkit.evidence.importers.source import Source
+    from certkit.evidence.records.faults import Fault
 
 MAX_DEPTH: Final = 4
 AGENT_COLUMNS: Final = (
@@ -48,6 +50,12 @@ _STATED = re.compile(rf"sep=([{_SEPARATORS}])\s*\Z", re.IGNORECASE)
 _PARQUET: Final = b"PAR1"
 _ARROW: Final = b"ARROW1"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+_PDF: Final = b"%PDF-"
+TOTALS: Final = (
+    *("total", "totals", "grand total", "subtotal", "sum", "average", "mean", "pass rate", "success rate"),
+    *("summe", "gesamt", "gesamtsumme", "zwischensumme", "durchschnitt", "mittelwert", "erfolgsquote"),
+)
+"""Texts by which spreadsheets call rows that sum up others."""
 _OLE: Final = b"\xd0\xcf\x11\xe0"  # .xls, .doc
 
 
@@ -62,6 +70,7 @@ class Records(Importer):
             raise InputError("import.source", "expected one file, found a folder", where=job.name)
         with opening(job.source, job.name, SILENT) as source:
             head = source.head()
+        self._named: dict[str, str] = {}  # agent → the column that first named it
         self._parquet = head.startswith(_PARQUET)
         if head.startswith(_ARROW):
             name = str(job.source)
@@ -71,9 +80,15 @@ class Records(Importer):
         if head.startswith(_OLE):
             hint = "save the sheet as CSV, and import that"
             raise InputError("import.source", "a workbook or document of Office", where=job.name, hint=hint)
+        if head.startswith(_PDF):
+            hint = "export the table that it shows as CSV, and import that"
+            raise InputError("import.source", "a PDF document", where=job.name, hint=hint)
         self._encoding = job.options.encoding or ("utf-16" if head.startswith(_UTF16) else "utf-8")
         if b"\0" in head and not self._parquet and self._encoding == "utf-8":
+            first, second = head[:200:2].count(0), head[1:200:2].count(0)  # a Latin letter has one zero byte
+            wide = "utf-16-be" if first > 2 * second else "utf-16-le" if second > 2 * first else None
             hint = "save it as CSV; if it is text, give --encoding, for instance utf-16"
+            hint = f"if it is text: {job.command(encoding=wide)}" if wide else hint
             raise InputError("import.source", "is no text", where=job.name, hint=hint)
         self.cells = not self._parquet and head.lstrip()[:1] not in {b"{", b"["}
 
@@ -87,7 +102,15 @@ class Records(Importer):
                 and isinstance(value, str)
                 and len(value) <= MAX_AGENT_NAME
             ]
-            yield Run(min(names)[-1] if names else "", place, row, {})
+            *_, path, agent = min(names, default=((), ""))
+            self._named.setdefault(agent, ".".join(path))
+            yield Run(agent, place, row, {})
+
+    def close(self, draft: Draft) -> dict[str, str]:
+        """Say which column names the agent."""
+        if column := self._named.get(draft.agent):
+            draft.notes.add("filled", "agent", f"from {column!r}", count=draft.records)
+        return {}
 
     def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
         """Yield the rows of a file of any kind."""
@@ -147,17 +170,19 @@ def _csv_rows(source: Source, job: Job, encoding: str) -> Iterator[tuple[dict[st
     reader = csv.reader(chain(lead, following), delimiter=mark, strict=True)
     header: list[str] = []
     try:
-        for cells in reader:
-            place = Place(source.name, begins)
+        for written in reader:
+            place, cells = Place(source.name, begins), [cell.strip() for cell in written]
+            job.begins.append(begins)
             begins, size = reader.line_num + before, 0
             if not header:
-                header = _header(cells, place)
-            elif not "".join(cells).strip():
+                header, width = _header(cells, place), len(cells)
+            elif not "".join(cells):
                 job.blank += bool(cells)  # as spreadsheets leave at the end
-            elif len(cells) != len(header):
-                job.refuse(place.fault(f"{len(header)} cells, as the header has", str(len(cells))))
+            elif fault := _no_run(cells, header, width, place, job.begins[0]):
+                job.refuse(fault)
             else:
-                yield dict(zip(header, cells, strict=True)), place
+                job.stripped += cells != written
+                yield dict(zip(header, cells, strict=False)), place
     except csv.Error as error:
         where = f"{source.name}:{begins}"
         raise InputError("import.source", f"not CSV: {error}", where=where) from None
@@ -169,14 +194,37 @@ def separator(header: str) -> str:
     return max(_SEPARATORS, key=outside.count)
 
 
+def _no_run(cells: list[str], header: list[str], width: int, place: Place, top: int) -> Fault | None:
+    """Return why a row is no run: its number of cells, or it begins like a total and is mostly blank.
+
+    Raises `InputError` where the line of the header, `top`, does not name the columns of the row.
+    """
+    if any(cells[len(header) : width]) or width == 1 < len(cells):
+        raise _nameless(len(header), len(cells), Place(place.file, top))
+    if len(cells) != width:
+        return place.fault(f"{width} cells, as the header has", str(len(cells)))
+    first = next(filter(None, cells)).casefold().rstrip(": ")
+    if first not in TOTALS or 2 * cells.count("") < width:
+        return None
+    row = f"what looks like a total: {', '.join(filter(None, cells))}"
+    return place.fault("a run", row, hint="remove the row from the file")
+
+
+def _nameless(named: int, cells: int, place: Place) -> InputError:
+    message = (
+        f"the first line of a CSV file names its columns, and {cells - named} of {cells} have no name here"
+    )
+    hint = "give each column a name, and remove a title or other lines above the names"
+    return InputError("import.source", message, where=f"{place.file}:{place.line}", hint=hint)
+
+
 def _header(cells: list[str], place: Place) -> list[str]:
-    names = [cell.strip() for cell in cells]
-    twice = next((name for i, name in enumerate(names) if not name or name in names[:i]), None)
-    if twice is not None:
-        what, hint = f"{visible(twice)!r} stands twice", "give each column a name of its own"
-        if not twice:
-            what = f"{names.count('')} of {len(names)} have no name here"
-            hint = "give each column a name, and remove a title or other lines above the names"
-        where, said = f"{place.file}:{place.line}", "the first line of a CSV file names its columns"
-        raise InputError("import.source", f"{said}, and {what}", where=where, hint=hint)
+    """Return the names of the columns; cells without one at the end are left out."""
+    names = cells[: max((at for at, name in enumerate(cells, 1) if name), default=0)]
+    if "" in names or not names:
+        raise _nameless(len(names) - names.count(""), len(names or cells), place)
+    if twice := next((name for i, name in enumerate(names) if name in names[:i]), None):
+        message = f"the first line of a CSV file names its columns, and {visible(twice)!r} stands twice"
+        hint = "give each column a name of its own"
+        raise InputError("import.source", message, where=f"{place.file}:{place.line}", hint=hint)
     return names

@@ -39,8 +39,7 @@ NAMES: Final = {
         " sample_id item prompt aufgabe testfall frage",
         "domain": "suite area category environment subject benchmark business_line department bereich domäne"
         " fachbereich abteilung kategorie sparte",
-        "condition": "fault fault_type attack injected perturbation störung störungsart fehler"
-        " fehlertyp angriff",
+        "condition": "fault fault_type attack injected perturbation störung störungsart angriff",
         "outcome": "success succeeded passed pass result verdict correct is_correct solved resolved ok erfolg"
         " ergebnis status score scores reward mark punkte points bestanden erfolgreich gelöst korrekt",
         "run_id": "id run uuid",
@@ -52,17 +51,23 @@ NAMES: Final = {
 }
 """Names that columns often have, besides the field's own; a longer name may hold one of them as a word."""
 
-# Words beside which a name means something else ("not OK", "max steps"), and those that deny a fault.
-_OTHERWISE, _NOMINAL = (
+# Words beside which a name means something else ("max steps"), those that deny a fault, and those that alone
+# may stand beside a name of `_CAREFUL`: "jailbreak success" is not the agent's.
+_OTHERWISE, _NOMINAL, _NEUTRAL = (
     frozenset(words.split())
     for words in (
-        (
-            "not no non un never kein nicht max min limit budget expected planned optimal oracle soll judge"
-            " target"
-        ),
+        "max min limit budget expected planned optimal oracle soll judge target",
         "no none without nominal baseline clean kein keine ohne",
+        (
+            "agent answer case data did end eval evaluation fail failed failure final handled has info is"
+            " kind meta metadata name nr of or overall run sample summary task test the total type used was"
+            " aufgabe gesamt ist lauf testfall testlauf war"
+        ),
     )
 )
+_CAREFUL: Final = frozenset(("condition", "outcome"))
+"""Fields that decide who succeeded at what: of these a name is proposed only beside neutral words."""
+
 _FAULTS: Final = {
     "adversarial": ("adversarial", "attack", "promptinj", "jailbreak", "angriff"),
     "tool_failure": ("tool", "outage", "timeout", "werkzeug", "ausfall"),
@@ -210,7 +215,7 @@ class Suggestion:
                     path
                     for path in self._fitting(field, named, proposed)
                     if len(_forms(self.columns[path])) < 2  # noqa: PLR2004
-                    and not _words(".".join(path[:-1])) & _OTHERWISE
+                    and _means(path, field)
                 ]
                 if len(fitting) == 1 or (fitting and named is _named and field != "outcome"):
                     proposed[field] = fitting[0]
@@ -237,7 +242,7 @@ class Suggestion:
             fits = {
                 "task_id": not dated,
                 "domain": not (dated or column.many) and column.rows == self.rows,
-                "condition": "nominal" in map(_meant, column.values)
+                "condition": ("nominal" in map(_meant, column.values) or self._speaks_of_faults(path))
                 and not column.folded() <= _TRUTH
                 and not _words(".".join(path)) & _OTHERWISE,
             }
@@ -260,6 +265,20 @@ class Suggestion:
         if kind == "string":
             return field != "task_id" or len(column.values) > 1 or self.rows == 1
         return all(map(str.isdigit, values)) if kind == "integer" else column.numeric()
+
+    def asked(self) -> dict[str, str]:
+        """Return what the reader must decide of columns that may fill a field and are not proposed."""
+        asked, proposed = {}, self.proposals()
+        for field in (*REQUIRED, "started_at"):
+            for path in (
+                self._candidates(field, proposed) if field not in self.filled | proposed.keys() else ()
+            ):
+                forms = [form for form in _forms(self.columns[path]) if form]
+                said = f"may be {field}: --suggest asks"
+                asked[".".join(path)] = (
+                    f"times like {' and '.join(forms[:2])} both: state `date`" if len(forms) > 1 else said
+                )
+        return asked
 
     def text(self, format_: str) -> Iterator[str]:
         """Yield the lines of the mapping."""
@@ -284,6 +303,7 @@ class Suggestion:
             above = self._candidates("domain", proposed)
             yield "# The domain must be decided: a column above, or --domain NAME\n" if above else _DOMAIN
         yield from self._read(proposed)
+        yield from self._version()
         if not self.named:
             yield '# The log names no agent: --agent NAME, or\n# [agent]\n# name = "NAME"\n'
         if several:
@@ -391,9 +411,18 @@ class Suggestion:
         told = not self.columns[path].many and None not in meant and meant - {"nominal"}
         return bool(told or _words(path[-1]) & set(NAMES["condition"]))
 
+    def _version(self) -> Iterator[str]:
+        """Yield the agent's version, where the column of one says the same of every row."""
+        for path, column in self.columns.items():
+            name = "_".join(path[-2:]).casefold()
+            of_agent = name.endswith("version") and agent_rank((name.removesuffix("version"),)) is not None
+            if of_agent and len(column.values) == 1 and column.rows == self.rows:
+                said = shell(next(iter(column.values)))
+                yield f"# {_column(path)} says the agent's version: --agent-version {said}\n"
+
     def _null_or_object(self, path: tuple[str, ...]) -> bool:
         """Tell whether a path named like a fault is null in some rows and an object in others."""
-        within = any(other[:-1] == path for other in self.columns)
+        within = any(longer[:-1] == path for longer in self.columns)
         return within and not self.columns[path].values and self._speaks_of_faults(path)
 
     def _read(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
@@ -425,10 +454,18 @@ def _named(column: str, field: str) -> bool:
 
 
 def _worded(column: str, field: str) -> bool:
-    """Tell whether the words of a column's name hold a name of this field, and of no other."""
+    """Tell whether the words of a column's name hold a name of this field, and of no other that matters."""
     words = _words(column)
     holding = {held for held, names in NAMES.items() if held != "run_id" and words & set(names)}
-    return holding == {field} and not words & _OTHERWISE
+    return field in holding and (field in _CAREFUL or holding == {field})
+
+
+def _means(path: tuple[str, ...], field: str) -> bool:
+    """Tell whether no word of a path makes a name of this field mean something else."""
+    words = _words(".".join(path)) - _words(field)
+    if field in _CAREFUL:
+        return words <= _NEUTRAL.union(NAMES[field])
+    return not words & _OTHERWISE
 
 
 def _meant(value: str) -> str | None:
@@ -437,7 +474,7 @@ def _meant(value: str) -> str | None:
     A word that denies a fault means nominal only alone or beside a word for faults: not in "no response".
     """
     if (words := _words(value)) & _NOMINAL:
-        return "nominal" if words <= _NOMINAL.union(NAMES["condition"]) else None
+        return "nominal" if words <= _NOMINAL.union(NAMES["condition"], ["fehler"]) else None
     flat = re.sub(r"[\W_]+", "", value.casefold())
     meant = [condition for condition, parts in _FAULTS.items() if any(part in flat for part in parts)]
     return meant[0] if len(meant) == 1 else None

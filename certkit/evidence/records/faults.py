@@ -27,7 +27,10 @@ FOUND: Final = 5
 
 
 class Fault(Struct, frozen=True, kw_only=True, order=True):
-    """A fault of a record. `line` counts from 1; in Parquet it is the row. `hint` says how to correct it."""
+    """A fault of a record. `line` counts from 1; in Parquet it is the row. `hint` says how to correct it.
+
+    `row` is the row of a sheet, where it is not the line: cells of CSV may hold line ends.
+    """
 
     file: str = ""
     line: int
@@ -36,13 +39,18 @@ class Fault(Struct, frozen=True, kw_only=True, order=True):
     expected: str
     found: str
     hint: str = ""
+    row: int = 0
 
     def __str__(self) -> str:
         return f"{self.where()}{self.what()}"
 
     def where(self) -> str:
         """Return the place of the fault."""
-        return f"{self.file}:{self.line}" if self.file else f"line {self.line}"
+        return f"{self.file}:{self.at()}" if self.file else f"line {self.at()}"
+
+    def at(self) -> str:
+        """Return the line, with the row where that is another."""
+        return f"{self.line} (row {self.row})" if self.row else str(self.line)
 
     def what(self) -> str:
         """Return the fault without its place."""
@@ -94,7 +102,7 @@ class Faults(list[Fault]):
         """Yield a line for faults that differ in their place and in what was found: the first of both."""
         alike: dict[Fault, dict[str, str]] = {}
         for fault in self:
-            alike.setdefault(replace(fault, file="", line=0, found=""), {}).setdefault(
+            alike.setdefault(replace(fault, file="", line=0, found="", row=0), {}).setdefault(
                 fault.what(), fault.found
             )
         shown: Counter[tuple[str, str]] = Counter()
@@ -110,7 +118,7 @@ class Faults(list[Fault]):
             what = replace(like, found=", ".join(values[:FOUND]) + others).what()
             first = [fault for fault in self if fault.what() in kinds][:3]
             file = first[0].file
-            further = (str(fault.line) if fault.file == file else fault.where() for fault in first[1:])
+            further = (fault.at() if fault.file == file else fault.where() for fault in first[1:])
             where = ", ".join([first[0].where(), *further])
             yield f"{where}{what}" if count == 1 else f"{count:,} rows (first {where}){what}"
         if more:
@@ -155,6 +163,7 @@ class FaultsError(InputError):
                 "expected": fault.expected,
                 "found": fault.found,
             }
+            | ({"row": fault.row} if fault.row else {})
             | ({"hint": fault.hint} if fault.hint else {})
             for fault in self.faults
         ]

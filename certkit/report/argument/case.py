@@ -118,7 +118,8 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     `document` is the assessment's, as JSON values; `use`, `domain` and `risk` are blank where nobody stated
     them. `stale` names the members of ``about`` that are about something else than this evidence; it is empty
     without a context. `measured` holds what the evidence shows of each hazard, `window` the runs in their
-    order; `last_run` is the day of the last run, or the end of the declared period.
+    order; `last_run` is the day of the last run, or the end of the declared period, and `ahead` whether it
+    was to come when the report was drawn.
     """
 
     assessment: Assessment
@@ -133,6 +134,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     window: Window | None
     today: date | None
     last_run: date | None
+    ahead: bool
 
     @property
     def context(self) -> Context:
@@ -242,7 +244,7 @@ def case(
     """
     protocol = assessment.facts.manifest.protocol
     last_run = _last_run(summary, protocol.period)
-    today = today and max(today, last_run or today)
+    drawn, today = today, today and max(today, last_run or today)
     said = context.context if context else NO_CONTEXT
     if said.hazards and summary is None:
         raise TypeError("hazards are measured on the summary, which is missing")
@@ -272,6 +274,7 @@ def case(
         window=summary.window if summary else None,
         today=today,
         last_run=last_run,
+        ahead=drawn != today,
     )
 
 

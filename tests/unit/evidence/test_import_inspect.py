@@ -18,7 +18,9 @@ import pytest
 import zstandard
 
 from certkit import canonical
-from certkit.errors import CertkitError
+from certkit.cli.main import main
+from certkit.errors import CertkitError, Exit
+from certkit.evidence import importers
 from certkit.evidence.importers import ImportOptions, archive, run, source
 from certkit.progress import SILENT
 from tests.support.importing import counts, imported
@@ -212,7 +214,34 @@ def test_an_interrupted_archive_and_a_retried_log(tmp_path: Path) -> None:
     account, records = imported(None, folder, tmp_path / "out", condition="nominal")
     assert [record["task_id"] for record in records] == ["sums/a/b", "sums/c"]
     assert counts(account, "odd") == {"logs of evaluations that did not finish": 1}
-    assert counts(account, "refused") == {"samples that a retried log repeats": 1}
+    assert counts(account, "refused") == {"samples that a retried or copied log repeats": 1}
+
+
+def test_a_copy_of_a_log_counts_once_and_an_account_names_its_own_scorers(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    header = {"run_id": "r", "task_id": "x"}
+    for name in ("a.json", "copy.json"):
+        log(folder / name, [sample(1), sample(2)], **header)
+    log(folder / "variant.json", [sample(1)], **(header | {"task_id": "y"}))  # of the same call, and no copy
+    scored = {"judge": {"value": "C"}}
+    log(folder / "other.json", [sample(3, scores=scored)], **(header | {"model": "org/m-2"}))
+    given: dict[str, Any] = {"condition": "nominal", "split_by": "agent"}
+    accounts = run(folder, tmp_path / "out", ImportOptions(**given), SILENT)
+    assert [account.imported.records for account in accounts] == [3, 1]
+    assert counts(accounts[0], "refused") == {"samples that a retried or copied log repeats": 2}
+    told = [note.detail for a in accounts for note in a.imported.notes if note.what == "outcome"]
+    assert [detail.partition(", ")[2] for detail in told if detail] == [
+        "by the score of match (C, true, yes, 1: success)",
+        "by the score of judge (C, true, yes, 1: success)",
+    ]
+
+
+def test_the_answer_key_is_no_condition(tmp_path: Path) -> None:
+    path = log(tmp_path / "log.json", [sample(1, target="none"), sample(2, target="x")])
+    text = importers.suggest(path, ImportOptions())
+    assert '"target"' not in text
+    assert '# nominal = "COLUMN == \'none\'"\n# "KIND OF FAULT" = "otherwise"' in text
 
 
 def test_two_agents_in_a_folder_of_logs_need_a_choice(tmp_path: Path) -> None:
@@ -230,14 +259,20 @@ def test_two_agents_in_a_folder_of_logs_need_a_choice(tmp_path: Path) -> None:
     assert [account.out.name for account in accounts] == ["org-m-1", "org-m-2"]
 
 
-def test_an_agent_without_a_run_is_no_bundle(tmp_path: Path) -> None:
+def test_an_agent_without_a_run_is_no_bundle_and_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
     log(folder / "a.json", [], status="error")
     log(folder / "b.json", [sample()], model="org/m-2")
     with pytest.raises(CertkitError, match="nothing was imported of agent 'org/m-1'"):
-        imported(None, folder, tmp_path / "out", condition="nominal", split_by="agent")
+        imported(None, folder, tmp_path / "out", condition="nominal", agent="org/m-1")
     assert not (tmp_path / "out").exists()
+    words = [str(folder), "--condition", "nominal", "--split-by", "agent", "-o", str(tmp_path / "out")]
+    assert main(["import", *words]) == Exit.INSUFFICIENT
+    assert 'left out: "org/m-1", of whom the log has no run to import' in capsys.readouterr().out
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["org-m-2"]
 
 
 HEADER = canonical.line({"version": 2, "status": "success", "eval": EVAL})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -358,7 +359,9 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
     ]
     assert account.imported.options["mapping"] == "as --suggest writes it"
     filled = {note.what: note.detail for note in account.imported.notes if note.kind == "filled"}
-    assert filled["outcome"] == "2 success, 1 failure, from 'Erfolg?'"
+    assert filled["outcome"] == (
+        """2 success, 1 failure, from 'Erfolg?', read by "success" = ["ja"], "failure" = ["nein"]"""
+    )
 
 
 @pytest.mark.parametrize("name", ["Punkte (0-1)", "Score Nr.", "score.in", "Punkte?"])
@@ -460,13 +463,13 @@ def test_a_blank_means_the_same_in_csv_and_in_json_lines(tmp_path: Path, null: s
         (
             '[columns]\noutcome = "real"\n[values.outcome]\nfail = "success"',
             "task_id,real\nt,fail\n",
-            'real, read by {"fail":"success"}',
+            'real, read by "fail" = "success"',
         ),
         ('[columns]\noutcome = "real"', "task_id,real\nt,success\n", "real"),
         (
             '[values.outcome]\nfail = "success"',
             "task_id,outcome\nt,fail\n",
-            'outcome, read by {"fail":"success"}',
+            'outcome, read by "fail" = "success"',
         ),
         ('[constants]\noutcome = "success"', "task_id,real\nt,fail\n", "success on every run"),
         ("", "task_id,outcome\nt,success\n", "strict"),  # the table's own words
@@ -487,7 +490,7 @@ def test_the_manifest_says_what_decided_and_not_what_a_mapping_claims(
 
 def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
-    path.write_text("task;Erfolg;Fehlertyp;trial\nt;ja;;1\nu;;x;y\n")
+    path.write_text("task;Erfolg;Störungsart;trial\nt;ja;;1\nu;;x;y\n")
     text = suggest(path, ImportOptions(domain="d"))
     (tmp_path / "map.toml").write_text(text)
     for line in (
@@ -499,7 +502,7 @@ def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: P
     assert "The domain must be decided" not in text
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "out", agent="a", domain="d", mapping=tmp_path / "map.toml")
-    assert {fault.pointer for fault in caught.value.faults} == {"/Erfolg", "/Fehlertyp", "/trial"}
+    assert {fault.pointer for fault in caught.value.faults} == {"/Erfolg", "/Störungsart", "/trial"}
     assert '`"" = "harness_error"`' in str(caught.value)
 
 
@@ -695,7 +698,10 @@ def test_a_blank_is_no_normal_run_where_another_column_speaks_of_faults(tmp_path
     path.write_text(SHEETS["fault"].replace("Injected fault?", "Seed"))
     account, _ = imported(None, path, tmp_path / "out")
     told = {note.what: note.detail for note in account.imported.notes}
-    assert told["condition"] == "2 nominal, 1 tool_failure, from 'Fault type'"
+    assert told["condition"] == (
+        "2 nominal, 1 tool_failure, from 'Fault type',"
+        """ read by "timeout" = "tool_failure", "" = "nominal\""""
+    )
     assert preview(path, ImportOptions())[1]["condition"] == {"nominal": 2, "tool_failure": 1}
 
 
@@ -815,3 +821,122 @@ def test_a_word_that_is_no_outcome_is_named_with_its_row_and_times_propose_their
     assert "2 rows (first runs.csv:2, 3) /started_at" in told
     assert '`date = "%m/%d/%Y %I:%M %p"` under `[read]`' in told
     assert "--agent NAME" in str(caught.value.hint)
+
+
+LOOKED_AT = (
+    "task_id,domain,condition,result,violations,attack_succeeded,note\n"
+    "t,bank,adversarial,success,2,true,x\nu,bank,adversarial,success,0,false,y\n"
+)
+
+
+@pytest.mark.parametrize(
+    "test", ["violations != 'x' and attack_succeeded != 'x'", "domain == 'bank' and note != ''"]
+)
+@pytest.mark.parametrize("place", ["success", "when", "columns", "answer"])
+def test_an_expression_looks_at_a_column_and_does_not_take_it(tmp_path: Path, test: str, place: str) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text(LOOKED_AT)
+    given: dict[str, Any] = {"agent": "a", "success": f"result == 'success' and {test}"}
+    mapping = {
+        "when": f'[when.fault_took_hold]\ntrue = "{test}"\n',
+        "columns": '[columns]\nx_least = "min(violations, 0)"\n',
+        "answer": '[trace]\nanswer = "violations"\n',
+    }
+    if place in mapping:
+        file.write_text(mapping[place])
+        given["mapping"] = file
+    account, records = imported(None, path, tmp_path / "out", **given)
+    seen = [(r["domain"], r["violations"], r["attack_succeeded"], r["outcome"]) for r in records]
+    assert seen == [("bank", 2, True, "success"), ("bank", 0, False, "success")]
+    assert ("column 'note'" in counts(account, "refused")) is ("note" not in test)
+
+
+def test_a_column_that_the_mapping_gives_to_another_field_fills_its_own_no_longer(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text(LOOKED_AT)
+    (tmp_path / "map.toml").write_text('[columns]\noutcome = "result"\nx_broken = "violations"\n')
+    _, records = imported(
+        None, tmp_path / "runs.csv", tmp_path / "out", agent="a", mapping=tmp_path / "map.toml"
+    )
+    assert [(r["x_broken"], "violations" in r) for r in records] == [("2", False), ("0", False)]
+
+
+HONEST = ("task_success", "Final result?", "Ergebnis Testlauf", "metadata.passed", "Injected fault?")
+OTHERS = (
+    *(
+        "jailbreak_success",
+        "attacker_success",
+        "exploit_result",
+        "harm_score",
+        "violation_status",
+        "setup_ok",
+    ),
+    *(
+        "unsafe_result",
+        "previous_result",
+        "http_status",
+        "user_success",
+        "not ok",
+        "attack.passed",
+        "judge.ok",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("field", "name"),
+    [
+        *(("condition", name) for name in ("attack_blocked", "fault_in_tool_log", "Fehler", HONEST[-1])),
+        *(("outcome", name) for name in (*HONEST[:-1], *OTHERS)),
+    ],
+)
+def test_who_succeeded_at_what_is_guessed_only_by_a_name_that_says_it(
+    tmp_path: Path, field: str, name: str
+) -> None:
+    path = tmp_path / "runs.jsonl"
+    words = {"condition": "timeout", "outcome": "ok"}
+    row: dict[str, Any] = {"task": "t", "suite": "d", "condition": "tool_failure", "outcome": "success"}
+    del row[field]
+    above, _, column = name.rpartition(".")
+    row |= {above: {column: words[field]}} if above else {column: words[field]}
+    path.write_bytes(canonical.line(row))
+    lead = "" if name in HONEST else "# "
+    assert f'\n{lead}{field} = "{name}"' in suggest(path, ImportOptions())
+    if name in HONEST:
+        _, [record] = imported(None, path, tmp_path / "out", agent="a")
+        assert (record["condition"], record["outcome"]) == ("tool_failure", "success")
+        return
+    with pytest.raises(ImportFaultsError, match=f"expected something that fills {field}"):
+        imported(None, path, tmp_path / "out", agent="a")
+
+
+TRICKS = """
+[columns]
+violations = "min(broken, 0)"
+[values.recovered]
+no = true
+[when.attack_succeeded]
+false = "broken != null"
+[constants]
+domain = "d"
+traceability = 5
+layer3_score = 1
+x_note = "n"
+"""
+
+
+def test_the_account_states_what_the_mapping_makes_of_each_field(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text("task_id,condition,outcome,broken,recovered\nt,combined,failure,3,no\n")
+    file.write_text(TRICKS)
+    account, _ = imported(None, path, tmp_path / "out", agent="a", mapping=file)
+    told = {note.what: note.detail for note in account.imported.notes if note.kind == "filled"}
+    assert {name: told[name] for name in ("violations", "recovered", "attack_succeeded", "traceability")} == {
+        "violations": "from 'min(broken, 0)'",
+        "recovered": "from 'recovered', read by \"no\" = true",
+        "attack_succeeded": "by false: broken != null",
+        "traceability": "the mapping's constant 5",
+    }
+    assert told["domain"] == 'the mapping\'s constant "d"'
+    assert counts(account, "odd") == {"traceability": 1, "layer3_score": 1}
+    digest = hashlib.sha256(TRICKS.encode()).hexdigest()
+    assert account.imported.options["mapping"] == f"map.toml, sha256:{digest}"

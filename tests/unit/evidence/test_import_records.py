@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import sys
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -60,7 +61,7 @@ def test_the_example_mapping_reads_a_log_in_its_shape(tmp_path: Path) -> None:
     assert "violations" not in records[2]
     assert counts(account, "refused") == {"column 'operator'": 5}
     assert counts(account, "filled")["violations"] == 3
-    assert account.imported.options == {"mapping": "example.toml"}
+    assert account.imported.options["mapping"].startswith("example.toml, sha256:")
     manifest = open_bundle(account.out).manifest
     assert (manifest.agent.name, manifest.agent.version, manifest.agent.provider) == (
         "dispatch-agent",
@@ -97,7 +98,7 @@ def test_an_agent_without_a_name_is_refused(tmp_path: Path) -> None:
     [
         ("1.0,,", "/steps_actual", "an integer"),
         ("07,,", "/steps_actual", "an integer"),
-        (" 7,,", "/steps_actual", "an integer"),
+        ("7 0,,", "/steps_actual", "an integer"),
         ("\u0667,,", "/steps_actual", "an integer"),
         (",.5,", "/quality_factor", "a number"),
         (",nan,", "/quality_factor", "a number"),
@@ -192,6 +193,7 @@ def test_like_faults_are_shown_together_with_their_first_lines(tmp_path: Path) -
         ('[read]\ntimezone = "Berlin"', "no time zone"),
         ('[values.outcome]\nsucces = ["ok"]', "did you mean 'success'?"),
         ("[read]\nencoding = 'foo'", "no text encoding"),
+        ("[values.domain]\nx = 'NAME'", "stands for a name of yours"),
         ("[constants]\ndomain = 'NAME'", "stands for a name of yours"),
         ('[when.condition]\nnominel = "otherwise"', "did you mean 'nominal'?"),
     ],
@@ -425,6 +427,131 @@ def test_agents_that_stand_in_the_rows_are_not_pooled(
     text = suggest(source, ImportOptions())
     assert ("--split-by agent -o BUNDLE" in text) == several == ("The log holds 2 agents: a, b." in text)
     assert '"meta.agent.name"' not in text
+
+
+def test_the_account_names_what_is_left_out_and_the_column_of_the_agent(tmp_path: Path) -> None:
+    source = tmp_path / "runs.jsonl"
+    row = {
+        "run": {"id": "r1", "seed": 1, "started": 2},
+        "model": {"name": "bot", "version": "0.9 b"},
+        "usage": 3,
+        "score": 1,
+    } | {key: GOOD[key] for key in ("task_id", "domain", "outcome")}
+    source.write_bytes(canonical.line(row | {"condition": "nominal"}))
+    (tmp_path / "map.toml").write_text('[columns]\nrun_id = "run.id"\n[when.x_kind]\nnamed = "score == 1"\n')
+    account, _ = imported(None, source, tmp_path / "out", mapping=tmp_path / "map.toml")
+    assert counts(account, "refused") == {
+        "column 'model.version'": 1,
+        "columns 'run.seed', 'run.started'": 1,
+        "column 'usage'": 1,
+    }
+    [agent] = [note for note in account.imported.notes if note.what == "agent"]
+    assert (agent.detail, account.agent.name) == ("from 'model.name'", "bot")
+    assert '"model.version" says the agent\'s version: --agent-version "0.9 b"' in suggest(
+        source, ImportOptions()
+    )
+
+
+def test_a_date_that_fits_two_forms_is_left_out_and_asked(tmp_path: Path) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text("Task,Domain,Date,Result,Fault,Bot\nt,d,3/4/2026,ok,none,b\nu,d,3/5/2026,ok,none,b\n")
+    account, _ = imported(None, source, tmp_path / "out")
+    [note] = [note for note in account.imported.notes if note.kind == "refused"]
+    assert (note.what, note.detail, note.heading) == (
+        "column 'Date'",
+        "times like %m/%d/%Y and %d/%m/%Y both: state `date`",
+        "left out",
+    )
+
+
+def test_a_hint_names_a_value_and_not_the_object_around_it(tmp_path: Path) -> None:
+    source = tmp_path / "runs.jsonl"
+    source.write_bytes(canonical.line({"task": {"suite": "s", "id": "t"}, "domain": "d"}))
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, source, tmp_path / "out", agent="a")
+    assert '`task_id = "task.id"` under `[columns]`' in str(caught.value)
+
+
+SHEET = "Task,Domain,Fault,Result,Agent"
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "hint"),
+    [
+        (
+            f"{SHEET}\nt,d,none,ok,b\nTotal,,,1 of 1,\n",
+            "a total: Total, 1 of 1",
+            "correct these rows, then: ",
+        ),
+        (f"Report\n{SHEET}\nt,d,none,ok,b\n", "4 of 5 have no name here", "remove a title"),
+        (f"{SHEET},,\nt,d,none,ok,b,,\nt,d,none,ok,b,,x\n", "2 of 7 have no name here", "give each column"),
+        ("Task,,Domain,\nt,,d,\n", "1 of 3 have no name here", "give each column"),
+        (f"{SHEET},quality_factor\nt,d,none,ok,b,95%\n", "found '95%'", ""),
+    ],
+)
+def test_what_is_no_table_of_runs_is_told_as_what_it_is(
+    tmp_path: Path, text: str, found: str, hint: str
+) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text(text)
+    with pytest.raises(CertkitError) as caught:
+        imported(None, source, tmp_path / "out")
+    assert found in str(caught.value)
+    assert hint in str(caught.value.hint)
+    assert "95%" not in text or "remove the %: as a share 95% is 0.95" in str(caught.value)
+
+
+def test_blank_columns_at_the_end_and_blanks_around_cells_are_no_part_of_a_table(tmp_path: Path) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text(f"{SHEET},,\nt,d,none,Pass ,b,,\n Total,d,none,fail,b ,,\n")
+    account, records = imported(None, source, tmp_path / "out")
+    assert [(r["task_id"], r["outcome"]) for r in records] == [("t", "success"), ("Total", "failure")]
+    assert counts(account, "odd") == {
+        "rows of a task called like a total": 1,
+        "rows with blanks around their cells": 2,
+    }
+
+
+def test_a_fault_names_its_row_where_cells_hold_line_ends(tmp_path: Path) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text(
+        f'{SHEET},Note\nt,d,none,ok,b,"two\nlines"\nu,d,none,great,b,\nv,d,none,nice,b,\n'
+        + "w,d,none,ok,b,\n" * 2
+    )
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, source, tmp_path / "out")
+    assert "2 rows (first runs.csv:4 (row 3), 5 (row 4)) /Result" in str(caught.value)
+    assert [fault["row"] for fault in caught.value.to_dict()["faults"]] == [3, 4]  # type: ignore[attr-defined]
+    source.write_text(source.read_text().replace("two\n", "two "))
+    with pytest.raises(ImportFaultsError, match=r"first runs.csv:3, 4\)"):
+        imported(None, source, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told", "hint"),
+    [
+        ("runs.csv", b"%PDF-1.7\n", "a PDF document", "export the table"),
+        ("runs.csv", SHEET.encode("utf-16-le"), "is no text", "--encoding utf-16-le -o"),
+        ("runs.csv", SHEET.encode("utf-16-be"), "is no text", "--encoding utf-16-be -o"),
+        ("runs.zip", None, "a zip without an Inspect log", "unpack it"),
+        ("", None, "a.csv and b.csv are tables", "give one of them"),
+    ],
+)
+def test_what_is_no_log_is_told_as_what_it_is(
+    tmp_path: Path, name: str, data: bytes | None, told: str, hint: str
+) -> None:
+    source = tmp_path / "given" / name
+    (tmp_path / "given").mkdir()
+    if data is not None:
+        source.write_bytes(data)
+    elif name:
+        with zipfile.ZipFile(source, "w") as file:
+            file.writestr("runs.csv", SHEET)
+    for table in () if name else ("a.csv", "b.csv"):
+        (source / table).write_text(SHEET)
+    with pytest.raises(CertkitError, match=told) as caught:
+        imported(None, source, tmp_path / "out")
+    assert hint in str(caught.value.hint)
 
 
 def test_a_byte_order_mark_before_json_is_left_out(tmp_path: Path) -> None:

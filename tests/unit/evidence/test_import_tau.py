@@ -119,7 +119,7 @@ def test_a_run_of_tau_bench_that_raised_is_a_harness_error(tmp_path: Path) -> No
         (
             '[columns]\noutcome = "termination_reason"\n[values.outcome]\nuser_stop = "success"\n',
             None,
-            'termination_reason, read by {"user_stop":"success"}',
+            'termination_reason, read by "user_stop" = "success"',
         ),
     ],
 )

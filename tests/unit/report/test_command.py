@@ -102,6 +102,9 @@ def test_a_summary_is_printed_and_no_file_is_called_a_dash(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = certkit("report", bundle, "--format", "summary", "-o", "-")
+    assert certkit("report", bundle, "--format", "summary") == done
+    unnamed = certkit("report", bundle)
+    assert (unnamed.code, unnamed.err) == (2, "error: no file is named\nhint: -o safety-case.pdf\n")
     assert (done.code, done.out.startswith("## ")) == (0, True)
     assert certkit("assess", bundle, "-o", "-").code == 2
     assert not (tmp_path / "-").exists()

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from certkit import canonical, report
+from certkit.assessment.words import measure_next
 from certkit.report.results import judged_rows
 from tests.support.build import cell, outcomes, summary
 from tests.support.drawing import judged, strong
@@ -41,12 +42,25 @@ def test_junit_fails_what_is_not_met_and_skips_what_was_not_tested(name: str) ->
         sum(case.find("skipped") is not None for case in criteria)
         == told.total() - told["not_met"] - told["met"]
     )
-    contesting = [case.attrib["name"] for case in suite if case.attrib["classname"] == "challenges"]
-    assert contesting == [item.code for item in view.case.assessment.serious]
+    (challenges,) = (case for case in suite if case.attrib["classname"] == "challenges")
+    failed = [case.attrib["message"] for case in challenges]
+    serious = view.case.assessment.serious
+    assert len(failed) == bool(serious)
+    assert all(f"{item.code}: " in failed[0] for item in serious)
     assert (suite.attrib["tests"], suite.attrib["failures"]) == (
         str(len(suite)),
         str(len(suite.findall("*/failure"))),
     )
+
+
+def test_the_summary_names_what_is_missing_most_and_counts_challenges_as_the_screen_does() -> None:
+    view = VIEWS["partly"]
+    text = view.export("summary").decode()
+    assert "- Furthest from Tier 1: Confidence in success under faults: 0.4892 where Tier 1 asks" in text
+    of_evidence = sum(item.state == "open" for item in view.case.assessment.challenges)
+    rest = len(view.argument.opened) - of_evidence
+    said = f"{of_evidence} of the evidence, {rest} of its use; 0 sustained"
+    assert f"| {of_evidence + rest} open | {said}" in text
 
 
 @pytest.mark.parametrize("name", VIEWS)
@@ -70,6 +84,9 @@ def test_the_summary_is_short_and_the_table_of_criteria_is_whole(name: str) -> N
     assert len(lines) <= 40
     assert all("<" not in line and "\x1b" not in line and "\u202e" not in line for line in lines)
     assert any("SPECIMEN" in line for line in lines) == view.case.specimen
+    changes = lines[lines.index("What would change it:") :]
+    lacking = measure_next(view.case.assessment)
+    assert any(line.startswith("- Furthest from Tier ") for line in changes) == bool(lacking)
     rows = list(csv.DictReader(view.export("csv").decode().splitlines()))
     assert len(rows) == len(view.case.document["criteria"])
     assert [row["table"] for row in rows] == [row["status"] for row in view.case.document["criteria"]]
