@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from certkit import canonical, files, resources, toml
+from certkit import canonical, files, toml
 from certkit.assessment.findings.findings import GRADED, SEVERITY, STATED
 from certkit.errors import InputError, NegativeError
 from certkit.passport import bounds, derived
@@ -263,13 +263,13 @@ def packaged(profile: st.Profile) -> dict[str, Any] | None:
 
 @cache
 def _names() -> dict[str, str]:
-    paths = resources.path("templates", "profiles").glob("*.toml")
+    paths = files.packaged("templates", "profiles").glob("*.toml")
     return {letters(path.stem): path.stem for path in sorted(paths)}
 
 
 @cache
 def _read(name: str) -> dict[str, Any]:
-    path = resources.path("templates", "profiles", f"{name}.toml")
+    path = files.packaged("templates", "profiles", f"{name}.toml")
     return toml.loads(files.read(path, limit=_MAX_TABLE).decode(), code="profile.invalid", where=path.name)
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from certkit import files, resources
+from certkit import files
 from certkit._version import __version__
 from certkit.assessment.words import fragile, of_judge
 from certkit.errors import UnavailableError
@@ -117,7 +117,7 @@ def _environment() -> Environment:
 
 
 def _template(name: str) -> str:
-    return files.read(resources.path("templates", "safety_case", name), limit=_MAX_TEMPLATE).decode()
+    return files.read(files.packaged("templates", "safety_case", name), limit=_MAX_TEMPLATE).decode()
 
 
 def _fonts() -> dict[int, Path]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from certkit import resources, toml
+from certkit import files, toml
 from certkit.document import Part
 from certkit.errors import InputError
 from certkit.text import letters
@@ -56,7 +56,7 @@ GRADED: Final = {
 """Findings whose severity follows how much there is of them; every other code has one severity."""
 
 _TOLD: Final = toml.loads(
-    resources.path("templates", "findings.toml").read_text(encoding="utf-8"),
+    files.packaged("templates", "findings.toml").read_text(encoding="utf-8"),
     code="internal.bug",
     where="findings.toml",
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import canonical, report, resources
+from certkit import canonical, files, report
 from certkit.report import render
 from tests.support import bundles
 from tests.support.drawing import (
@@ -163,7 +163,7 @@ def test_no_word_lies_beyond_the_margins_of_its_page(
     made: Path, evil: Path, foreign: tuple[Path, Path]
 ) -> None:
     """What a printer cuts off nobody reads. The longest words of the results table are those of gaps."""
-    style = resources.path("templates", "safety_case", "style.css").read_text(encoding="utf-8")
+    style = files.packaged("templates", "safety_case", "style.css").read_text(encoding="utf-8")
     [sides] = re.findall(r"@page \{[^}]*?margin: [0-9.]+mm ([0-9.]+)mm", style)
     least = float(sides) * 72 / 25.4 - 0.5
     beyond = []
