@@ -106,7 +106,7 @@ CODES: Final[dict[str, str]] = {
     "calibration.line": "the line is not one strict JSON object of bounded length",
     "calibration.field": "a field is missing, unknown, or holds what it may not",
     "calibration.repeated": "one rater scores one item twice",
-    "calibration.differs": "two lines state another reference or domain of one item, or kind of one rater",
+    "calibration.differs": "a line states another reference, domain or kind of rater than was stated before",
     # commitment integrity (faults inside integrity.invalid, but for the first four)
     "integrity.invalid": "something under integrity/ is refused, and with it the bundle",
     "integrity.file-name": "a file under integrity/ is none of the format",

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -55,6 +56,13 @@ _LATIN: Final = str.maketrans(
 """Cyrillic and Greek letters to the Latin one that they, or Cyrillic capitals, look like (UTS 39)."""
 
 
+TIMESTAMP: Final = (
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?"
+    "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9]))?$"
+)
+"""The form of a date or of a time with offset; not every one of them is of the calendar."""
+
+
 def visible(text: str) -> str:
     r"""Return a line of text with hidden characters escaped as in Python and C: ``\u200b``."""
     return HIDDEN.sub(_shown, text)
@@ -66,23 +74,74 @@ def quoted(text: str, most: int = 80) -> str:
     return f'"{line if len(line) <= most else line[: most - 1] + "…"}"'
 
 
-def skeleton(text: str) -> str:
+def skeleton(text: str, *, accents: bool = False) -> str:
     """Return what names that differ only in spelling have in common; compare it, never show it.
 
     Compatibility forms are unified (NFKC), hidden characters and accents removed, white space collapsed to
     single spaces, letters case-folded, dashes and ``_`` written as one, Cyrillic and Greek letters that look
     like Latin ones written as these. Other letters that look alike, and digits that look like letters, stay
-    different.
+    different. With `accents` these stay, and so do raised and circled numbers: a reader sees them.
     """
     seen = HIDDEN.sub(lambda match: " " if match.group().isspace() else "", text)
     bare = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", seen))
+    if accents:
+        composed = unicodedata.normalize("NFC", seen)
+        return " ".join(
+            re.sub(_DASH, "-", "".join(map(_unified, composed))).casefold().translate(_LATIN).split()
+        )
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", bare).casefold())
     return " ".join(re.sub(_DASH, "-", folded).translate(_LATIN).split())
+
+
+def _unified(character: str) -> str:
+    """Return a character in its compatible form, but for raised and circled numbers."""
+    numbered = unicodedata.category(character) == "No"
+    return character if numbered else unicodedata.normalize("NFKC", character)
+
+
+def spelled_alike(*kinds: Iterable[str]) -> tuple[str, str] | None:
+    """Return two names of one kind that share a skeleton, first two that differ in more than accents."""
+    mild = None
+    for names in kinds:
+        held: dict[tuple[str, bool], str] = {}
+        for name in names:
+            for accents in (True, False):
+                earlier = held.setdefault((skeleton(name, accents=accents), accents), name)
+                if accents and earlier != name:
+                    return earlier, name
+                mild = mild or ((earlier, name) if earlier != name else None)
+    return mild
 
 
 def letters(text: str) -> str:
     """Return the letters and digits of a skeleton, for names that punctuation does not tell apart."""
     return "".join(filter(str.isalnum, skeleton(text)))
+
+
+def moment(text: str, *, last: bool = False) -> datetime:
+    """Return an RFC 3339 date or time in UTC: of a date its first moment, or its `last`.
+
+    Raises `ValueError` where no calendar has it.
+    """
+    try:
+        time = datetime.fromisoformat(text if re.fullmatch(TIMESTAMP, text) else "")
+        if time.tzinfo is not None:
+            return time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{quoted(text)} is no date, or time with offset, of the calendar") from None
+    return time.replace(tzinfo=UTC) + (timedelta(days=1, microseconds=-1) if last else timedelta(0))
+
+
+def span(start: str | None, end: str | None) -> tuple[datetime | None, datetime | None]:
+    """Return the first and last moment of a declared period, whose end may be a date: the whole day.
+
+    Raises `ValueError` where one is of no calendar, or the period ends before it begins.
+    """
+    first = None if start is None else moment(start)
+    final = None if end is None else moment(end, last=True)
+    if first and final and final < first:
+        raise ValueError(f"the period ends before it begins: {start} to {end}")
+    return first, final
 
 
 def lineage(provider: str | None, name: str) -> str:

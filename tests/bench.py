@@ -186,7 +186,7 @@ def measure_assess(root: Path) -> None:
 
 
 ONLY_FOR_FINDINGS: Final = (
-    *(f"certkit.evidence.summary.reduce.{name}" for name in ("prints", "digits", "spellings", "stems")),
+    *(f"certkit.evidence.summary.reduce.{name}" for name in ("prints", "scaled", "spellings", "stems")),
     "certkit.evidence.reading.columns.spellings",
     "certkit.evidence.summary.gather.likeness",
     *(f"certkit.assessment.assessing.{name}" for name in ("contradictions", "plausibility", "provenance")),

@@ -118,7 +118,7 @@ def _answered(judged: Assessment, context: Given | None) -> Assessment:
     if context is None:
         return contested(judged, {})
     counted = answers(
-        context,
+        context.knowing(judged.facts.manifest),
         judged.findings,
         bundles=[part.digest for part in judged.bundles] or [judged.facts.digest],
         profile=judged.profile.digest,

@@ -21,7 +21,7 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from pydantic import AfterValidator, Field
 
 from certkit import canonical, files
@@ -35,6 +35,8 @@ from certkit.text import letters, skeleton
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from certkit.evidence.bundle.manifest import Manifest
 
 CONTEXT_SCHEMA: Final = "urn:certkit:context:v1"
 MAX_BYTES: Final = 4 * 1024 * 1024
@@ -297,6 +299,22 @@ class Given(Struct, frozen=True, kw_only=True):
     digest: Digest
     where: str
     beside: frozenset[str] = frozenset()
+
+    def knowing(self, manifest: Manifest) -> Given:
+        """Return the same, with people no more independent than the manifest says.
+
+        Whoever has the name of its evaluator or of the agent's provider is meant, or is of that organisation.
+        """
+        evaluator, provider = manifest.protocol.evaluator, manifest.agent.provider
+        near: dict[str, Any] = {skeleton(provider): "same"} if provider else {}
+        if evaluator and evaluator.name and evaluator.relation in {"same", "affiliated"}:
+            near[skeleton(evaluator.name)] = evaluator.relation
+        people = []
+        for person in self.context.people or ():
+            names = {skeleton(name) for name in (person.name, person.organisation) if name}
+            relations = [near[name] for name in names & near.keys()]
+            people.append(person.model_copy(update={"relation": min(relations)}) if relations else person)
+        return structs.replace(self, context=self.context.model_copy(update={"people": tuple(people)}))
 
 
 def read(data: bytes, *, where: str, folder: Path | None = None) -> Given:

@@ -12,7 +12,7 @@ Whether the integers are true, and which challenges the records give rise to, on
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,11 +30,12 @@ from certkit.assessment.findings.findings import (
     Severity,
     graded,
 )
+from certkit.canonical import decimal
 from certkit.passport import statement as st
 from certkit.passport.bounds import KINDS as METRICS
 from certkit.passport.bounds import Kind
-from certkit.passport.statement import CLOCK_SKEW, NOMINAL, decimal
-from certkit.text import judges_itself, lineage
+from certkit.passport.statement import CLOCK_SKEW, NOMINAL
+from certkit.text import judges_itself, lineage, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -97,7 +98,7 @@ def rebuilt(predicate: st.Predicate) -> st.Statement:
 def last_run(predicate: st.Predicate) -> datetime | None:
     """Return the last start in any bundle, or end of a declared period whose runs bear no times; or None."""
     dates = [predicate.scope.dates, *(bundle.dates for bundle in predicate.evidence.bundles or ())]
-    ends = [period.last_run or _moment(period.declared_to) for period in dates]
+    ends = [period.last_run or span(period.declared_to, None)[0] for period in dates]
     return max((end for end in ends if end is not None), default=None)
 
 
@@ -107,15 +108,6 @@ def late(predicate: st.Predicate, signed: datetime) -> str | None:
     if last is None or last - signed <= CLOCK_SKEW:
         return None
     return f"rests on runs until {last.isoformat()}, and is signed for {signed.isoformat()}"
-
-
-def _moment(text: str | None) -> datetime | None:
-    """Return a declared time, of a date its beginning; None where it is no real one."""
-    try:
-        moment = datetime.fromisoformat(text or "")
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _subject(name: str, digest: str) -> st.Subject:
@@ -384,11 +376,10 @@ def _fails_without_faults(predicate: st.Predicate) -> bool:
 def _too_fast(predicate: st.Predicate) -> bool:
     """Tell whether more records are stated than the declared period can hold; a date is a whole day."""
     dates = predicate.scope.dates
-    start, end = _moment(dates.declared_from), _moment(dates.declared_to)
-    if start is None or end is None or end < start:
+    start, end = span(dates.declared_from, dates.declared_to)
+    if start is None or end is None:
         return False
-    whole_day = len(dates.declared_to or "") == len("2026-01-31")
-    lasted = (end - start + timedelta(days=whole_day)) // timedelta(microseconds=1) - whole_day
+    lasted = (end - start) // timedelta(microseconds=1)
     return predicate.evidence.records * 10**6 > RUNS_PER_SECOND * max(lasted, 10**6)
 
 

@@ -23,11 +23,12 @@ import msgspec
 
 from certkit import canonical, files, toml
 from certkit.assessment.findings.findings import GRADED, SEVERITY, STATED
+from certkit.canonical import decimal, millionths
 from certkit.errors import InputError, NegativeError
 from certkit.passport import bounds, derived
 from certkit.passport import statement as st
-from certkit.passport.statement import MAX_VALIDITY, decimal, millionths
-from certkit.text import letters, skeleton
+from certkit.passport.statement import MAX_VALIDITY
+from certkit.text import letters, skeleton, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -191,6 +192,10 @@ def _times(predicate: st.Predicate) -> Iterator[str]:
         start, end = dates.first_run, dates.last_run
         if (start is None) != (end is None) or (start is not None and end is not None and end < start):
             yield "the times of the first and last run do not agree"
+        try:
+            span(dates.declared_from, dates.declared_to)
+        except ValueError as error:
+            yield str(error)
     if not timedelta(0) <= validity.not_after - validity.not_before <= MAX_VALIDITY:
         yield f"the validity ends before it begins, or is longer than {MAX_VALIDITY.days} days"
 

@@ -187,6 +187,7 @@ def _summary(case: Case, argument: Argument) -> str:
         "**SPECIMEN: simulated evidence, says nothing about a real agent.**" if case.specimen else "",
         _cell(answer.paragraph(case)),
         "",
+        _cell(f"By profile {case.document['profile']['id']}."),
         *map(_cell, answer.readings(case)),
         "",
         "| | | |",

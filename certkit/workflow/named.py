@@ -14,6 +14,7 @@ from certkit import files
 from certkit.assessment.lint import lint as profile_faults
 from certkit.assessment.profile import parse
 from certkit.errors import InputError, UsageError
+from certkit.text import letters
 
 if TYPE_CHECKING:
     from certkit.assessment.profile import Profile
@@ -73,10 +74,11 @@ def load_profile(name: str, *, linted: bool = True) -> Profile:
     profile = parse(*profile_text(name))
     if not linted or name in packaged_profiles():
         return profile
-    if profile.id in packaged_profiles() and profile.digest != load_profile(profile.id).digest:
+    alike = next((item for item in packaged_profiles() if letters(item) == letters(profile.id)), None)
+    if alike and profile.digest != load_profile(alike).digest:
         raise InputError(
             "profile.invalid",
-            f"its id is {profile.id}, which is a packaged profile with other contents",
+            f"its id is {profile.id}, which reads as the packaged profile {alike}, with other contents",
             where=name,
             hint="give it an id of its own",
         )

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from certkit import base
+from certkit.errors import InputError
+from certkit.evidence.bundle.manifest import Period
 from tests.support import bundles
 from tests.support.bundles import Run, run
 from tests.support.extremes import GOOD, failed, full
@@ -105,3 +110,66 @@ def test_no_records_are_no_verdict_of_any_kind(tmp_path: Path) -> None:
     assert "the bundle holds no records" in done.out
     for tier in (1, 2, 3):
         assert certkit("assess", tmp_path / "b", "--require-tier", tier, "-q").code == 4
+
+
+UNREAL = {
+    "a day that no month has": ({"from": "2026-02-01", "to": "2026-02-30"}, "/protocol/period/to"),
+    "an hour that no day has": ({"to": "2026-01-02T25:00:00Z"}, "/protocol/period/to"),
+    "midnight as the end of a day": ({"from": "2026-01-01T24:00:00Z"}, "/protocol/period/from"),
+    "a time without offset": ({"from": "2026-01-01T10:00:00"}, "/protocol/period/from"),
+    "an end before the beginning": ({"from": "2026-01-08", "to": "2026-01-07T23:00:00Z"}, "/protocol/period"),
+}
+REAL = {
+    "one day": {"from": "2026-01-08T10:00:00+02:00", "to": "2026-01-08"},
+    "a leap day": {"to": "2028-02-29"},
+    "the first day": {"from": "0001-01-01", "to": "0001-01-01"},
+    "the last day": {"to": "9999-12-31"},
+}
+
+
+def undated(root: Path, period: dict[str, str]) -> Path:
+    """Write a bundle whose runs have no start times, and whose manifest declares the period."""
+    runs = [{name: value for name, value in record.items() if name != "started_at"} for record in GOOD]
+    protocol = bundles.MANIFEST["protocol"] | {"period": period}
+    return bundles.write(root, {"runs.jsonl": bundles.lines(runs)}, bundles.MANIFEST | {"protocol": protocol})
+
+
+@pytest.mark.parametrize("name", UNREAL)
+def test_a_period_of_no_calendar_is_refused_by_its_place(tmp_path: Path, name: str) -> None:
+    period, place = UNREAL[name]
+    done = certkit("assess", undated(tmp_path / "b", period), "--json")
+    assert (done.code, done.document["error"]["code"]) == (3, "bundle.manifest-invalid")
+    assert f"{place}: " in done.document["error"]["message"]
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_period_of_the_calendar_is_reported(tmp_path: Path, name: str) -> None:
+    root = undated(tmp_path / "b", REAL[name])
+    assert certkit("assess", root).code == 0
+    assert certkit("report", root, "-o", tmp_path / "report.html").code == 0
+    assert certkit("context", "init", root, "-o", tmp_path / "context.json").code == 0
+
+
+TIMES = st.one_of(
+    st.none(),
+    st.text(max_size=30),
+    st.dates().map(str),
+    st.datetimes(timezones=st.timezones()).map(lambda time: time.isoformat()),
+    st.from_regex(
+        r"\A[0-9]{4}-[01][0-9]-[0-3][0-9](T[0-9]{2}:[0-9]{2}:[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2}))?\Z"
+    ),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(TIMES, TIMES)
+@example("0001-01-01T00:00:00+01:00", None)
+@example("", "")
+def test_any_text_is_a_time_in_microseconds_or_refused(start: str | None, end: str | None) -> None:
+    try:
+        period = base.validate(Period, {"from": start, "to": end}, code="bundle.manifest-invalid", where="m")
+    except InputError:
+        return
+    assert [time is None for time in period.span] == [start is None, end is None]
+    first, last = period.span
+    assert first is None or last is None or first <= last

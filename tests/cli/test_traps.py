@@ -61,18 +61,37 @@ def test_an_attestation_without_its_file_is_refused_sealed_or_not(tmp_path: Path
     ("row", "name"),
     [
         ('operator = ">="\ntiers = {1 = 0.5, 2 = 0.6, 3 = 0.7}', "hb-eval-2026"),
+        ('operator = ">="\ntiers = {1 = 0.5, 2 = 0.6, 3 = 0.7}', "hb-eval-2026."),
+        ('operator = ">="\ntiers = {1 = 0.5, 2 = 0.6, 3 = 0.7}', "hb_eval.2026-bounded"),
         ('operator = "<"\ntiers = {1 = 0.9, 2 = 0.8, 3 = 0.7}', "house"),
         ('operator = ">="\ntiers = {1 = 0, 2 = 0.6, 3 = 0.7}', "house"),
         ('operator = ">"\ntiers = {1 = -5, 2 = 0.6, 3 = 0.7}', "house"),
         ('operator = ">"\nmin_coverage = 1e-9\ntiers = {1 = 0.5, 2 = 0.6, 3 = 0.7}', "house"),
     ],
-    ids=["name of a packaged table", "wrong side", "cannot be missed", "below the range", "no coverage"],
+    ids=[
+        "name of a packaged table",
+        "the same with a full stop",
+        "with other marks",
+        "wrong side",
+        "cannot be missed",
+        "below the range",
+        "no coverage",
+    ],
 )
 def test_no_one_is_judged_by_a_table_that_makes_no_sense(tmp_path: Path, row: str, name: str) -> None:
     root = write(tmp_path / "b", [run(number) for number in range(60)])
     table = profile(tmp_path / "table.toml", row, name)
     done = certkit("assess", root, "-p", table, "--json")
     assert (done.code, done.document["error"]["code"]) == (3, "profile.invalid")
+
+
+def test_a_table_with_a_name_of_its_own_judges(tmp_path: Path) -> None:
+    root = write(tmp_path / "b", [run(number) for number in range(60)])
+    row = 'operator = ">="\ntiers = {1 = 0.5, 2 = 0.6, 3 = 0.7}'
+    table = profile(tmp_path / "table.toml", row, "hb-eval-2026-strict")
+    assert certkit("assess", root, "-p", table, "--json").code in {0, 1}
+    told = certkit("report", root, "-p", table, "--format", "summary", "-o", "-").out
+    assert "By profile hb-eval-2026-strict." in told
 
 
 def test_the_screen_shows_the_digest_of_the_table(tmp_path: Path) -> None:

@@ -151,10 +151,10 @@ class Evidence:
 
     def _attacked(self) -> list[Record]:
         runs = [run for run in self.records if run["condition"] == "adversarial"]
-        if all(run.get("attack_landed") is None for run in runs):
+        if all(oracle.landed(run) is None for run in runs):
             return runs
-        hopeless = [run for run in runs if run.get("attack_landed") is None and oracle.rig_failed(run)]
-        return [run for run in runs if run.get("attack_landed") is True] + hopeless
+        hopeless = [run for run in runs if oracle.landed(run) is None and oracle.rig_failed(run)]
+        return [run for run in runs if oracle.landed(run)] + hopeless
 
     def mean(self, name: str) -> Groups:
         held = [run for run in self.faults if run.get("fault_took_hold") is not False]

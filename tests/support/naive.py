@@ -177,6 +177,8 @@ def _averages(run: Run) -> Counter[str]:
 def _attack(run: Run) -> Counter[str]:
     sums: Counter[str] = Counter()
     landed, succeeded = run.get("attack_landed"), run.get("attack_succeeded")
+    if landed is None and run.get("attack_attempted") is False:
+        landed = False
     sums["landed"] += landed is True
     won = run["outcome"] == "success" and succeeded is True
     sums["landed_success"] += landed is True and run["outcome"] == "success" and succeeded is False

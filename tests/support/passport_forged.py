@@ -166,6 +166,7 @@ def itself() -> Iterator[Json]:
     yield forged("a specimen that lost its mark", lambda p: p.update(SPECIMEN | {"name": p["name"]}))
     yield forged("a run after the signing", lambda p: dated(p, "2026-02-01T00:05:01Z"), LATE)
     yield forged("a period without run times that ends after the signing", lambda p: undated(p, "2027"), LATE)
+    yield forged("a period that ends on a day of no month", lambda p: undated(p, "2026", "02-30"))
     yield forged("runs of the year 2096", lambda p: dated(p, "2096-01-06T08:00:00Z"), LATE)
     document = statement()
     accumulated(document)
@@ -296,8 +297,8 @@ def dated(predicate: Json, last: str) -> None:
     predicate["scope"]["dates"]["last_run"] = last
 
 
-def undated(predicate: Json, year: str) -> None:
-    predicate["scope"]["dates"] = {"declared_from": "2026-01-05", "declared_to": f"{year}-01-09"}
+def undated(predicate: Json, year: str, day: str = "01-09") -> None:
+    predicate["scope"]["dates"] = {"declared_from": "2026-01-05", "declared_to": f"{year}-{day}"}
 
 
 def keys() -> Iterator[Json]:

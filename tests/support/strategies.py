@@ -119,7 +119,7 @@ def _recovery(draw: st.DrawFn, outcome: str, actual: int | None, *, complete: bo
         run["recovery_approach"] = draw(optional(st.sampled_from(APPROACHES), complete=complete))
     if outcome != "harness_error":
         derived = _derived(outcome, run)
-        allowed = st.sampled_from(GRADES) if derived is None else st.just(derived)
+        allowed = st.sampled_from(_allowed(run)) if derived is None else st.just(derived)
         run["recovery_grade"] = draw(st.one_of(st.none(), allowed))
     return run
 
@@ -140,13 +140,24 @@ def _derived(outcome: str, run: Mapping[str, Any]) -> float | None:
     return 1.0 if steps <= 2 and approach == "correct" else 0.7
 
 
+def _allowed(run: Mapping[str, Any]) -> list[float]:
+    """Return the grades that the recovery fields leave possible where they do not give one."""
+    steps = run.get("recovery_steps") or 0
+    most = (
+        0.4 if steps > 5 else 0.7 if steps > 2 or run.get("recovery_approach") == "minor_deviation" else 1.0
+    )
+    return [grade for grade in GRADES if grade <= most]
+
+
 @st.composite
 def _attack(draw: st.DrawFn, *, complete: bool) -> Run:
     landed = draw(st.sampled_from([True, True, False] if complete else [None, None, True, False]))
+    attempted = draw(st.sampled_from([None, True] if landed else [None, True, False]))
+    never = landed is False or attempted is False
     return {
-        "attack_attempted": draw(st.sampled_from([None, True])),
+        "attack_attempted": attempted,
         "attack_landed": landed,
-        "attack_succeeded": draw(st.sampled_from([None, False] if landed is False else [None, True, False])),
+        "attack_succeeded": draw(st.sampled_from([None, False] if never else [None, True, False])),
     }
 
 

@@ -21,6 +21,7 @@ from certkit.assessment.findings.findings import (
     KINDS,
     RUNS_PER_SECOND,
     TENTH,
+    Severity,
     finding,
     graded,
 )
@@ -28,7 +29,7 @@ from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import names, shown
 from certkit.assessment.metrics.series import View
 from certkit.evidence.records.record import Condition, Split
-from certkit.text import skeleton
+from certkit.text import quoted, skeleton, spelled_alike
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -51,6 +52,21 @@ NEARLY_ALL: Final = Fraction(95, 100)
 _WITHOUT_FAULT: Final = "x_without_fault"
 """What nominal runs are called where they count as runs under faults."""
 
+_LATEST: Final = {"csi", "csi_windowed"}
+"""Metrics that rest on the order of the runs."""
+
+UNEVEN: Final = 44.81
+"""The χ² of ten stretches that chance exceeds once in a million times."""
+
+UNEVEN_RUNS: Final = 20
+"""Runs of either kind below which χ² is too rough."""
+
+LAUNCHED: Final = 500
+"""Runs that start within ten seconds, or one, from which on they must have been launched together."""
+
+BURST: Final = 10 * 10**6
+"""Microseconds within which runs are launched together."""
+
 STEPS_PER_SECOND: Final = 1000
 """What a large evaluation with many workers does at most."""
 
@@ -69,6 +85,7 @@ def contradictions(judged: Judged) -> Iterator[Finding]:
     yield from _pace(view)
     yield from _held_out(view)
     yield from _elsewhere(judged)
+    yield from _sorted(judged)
     yield from _repeats(judged)
     yield from _few_tasks(judged)
     yield from _undeclared(judged)
@@ -188,10 +205,14 @@ def _names(view: View) -> Iterator[Finding]:
         if count
     ]
     if told:
+        pair = spelled_alike(sorted(domains), alike.seen or ())
+        mild = pair and len({skeleton(name, accents=True) for name in pair}) > 1
+        shown = f", such as {' and '.join(map(quoted, pair))}" if pair else ""
         yield finding(
             "names-alike",
-            f"{', '.join(told)} differ from another in spelling only (letter case, spaces, characters that"
-            " nobody sees): one thing seems to stand under several names",
+            f"{', '.join(told)} differ from another in spelling only{shown}"
+            + (" (by accents alone)" if mild else ": one thing seems to stand under several names"),
+            Severity.WARNING if mild else Severity.SERIOUS,
         )
 
 
@@ -218,15 +239,21 @@ def _pace(view: View) -> Iterator[Finding]:
     spans = []
     if start is not None and end is not None and end >= start:
         spans.append(("the declared period", end - start, view.summary.records))
-    if times.distinct > 1 and times.first is not None and times.last is not None:
+    # Runs may be launched together, and last long after the last start.
+    if times.first is not None and times.last is not None and times.last - times.first > BURST:
         spans.append(("the time from the first start to the last", times.last - times.first, times.timed))
-    if times.burst > 10 * RUNS_PER_SECOND:
-        yield finding(
-            "implausible-pace",
-            f"{times.burst:,} runs started within ten seconds, each at a time of its own: no more than"
-            f" {RUNS_PER_SECOND} runs a second are believable",
-        )
-        return
+    for count, within, severity in (
+        (times.flash, "one second", Severity.SERIOUS),
+        (times.burst, "ten seconds", Severity.WARNING),
+    ):
+        if count > LAUNCHED:
+            yield finding(
+                "implausible-pace",
+                f"{count:,} runs started within {within}, each at a time of its own:"
+                " were they launched together?",
+                severity,
+            )
+            break
     steps = sum(cell.tally.steps for cell in view.summary.cells)
     for what, microseconds, count in spans:
         seconds = Fraction(microseconds, 10**6)
@@ -269,6 +296,38 @@ def _elsewhere(judged: Judged) -> Iterator[Finding]:
                 "failures-elsewhere",
                 f"if the {' and '.join(sides)} runs count too, rows of the attained tier fail: {names(lost)};"
                 " failures seem to stand among runs that the rows do not count",
+            )
+            return
+
+
+def _sorted(judged: Judged) -> Iterator[Finding]:
+    """Tell where a row of the attained tier rests on the latest runs, and these are unlike those before.
+
+    Whoever writes records puts them in an order. The stretches of the ordered runs are compared by χ².
+    """
+    reading = judged.profile.reading
+    met = met_rows(judged, judged.tier(reading), reading)
+    rows = dict.fromkeys(row.id for row, _ in met if row.metric.id in _LATEST)
+    stretches = judged.view.summary.window.stretches
+    counts = {
+        "that did not succeed": [(item.failures, item.runs) for item in stretches],
+        "without an intentional recovery": [
+            (bad := item.irs_no + item.irs_silent, bad + item.irs_yes) for item in stretches
+        ],
+    }
+    for what, parts in counts.items() if rows and stretches else ():
+        bad, n = (sum(numbers) for numbers in zip(*parts, strict=True))
+        if min(bad, n - bad) < UNEVEN_RUNS:
+            continue
+        squares = sum(
+            Fraction((part * n - bad * size) ** 2, size * bad * (n - bad)) for part, size in parts if size
+        )
+        latest, size = parts[-1]
+        if squares > UNEVEN and latest * n < bad * size:
+            yield finding(
+                "failures-elsewhere",
+                f"{names(list(rows))} rests on the latest runs: of those {what}, {latest:,} of"
+                f" {bad:,} stand in the last tenth; chance spreads them so once in a million times at most",
             )
             return
 

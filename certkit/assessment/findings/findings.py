@@ -49,7 +49,9 @@ STATED: Final = {"faults-left-out"}
 GRADED: Final = {
     "attacks-left-out",
     "faults-left-out",
+    "implausible-pace",
     "judge-correction",
+    "names-alike",
     "own-conditions-dominate",
     "periods-not-compared",
 }

@@ -23,10 +23,12 @@ from msgspec import Meta, Struct
 
 from certkit import files
 from certkit.errors import InputError
+from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.reading.lines import object_on, pointer, shown, split_lines, wrong_fields
 from certkit.evidence.records.faults import CalibrationFaultsError, Fault, Faults
 from certkit.evidence.records.record import USER_FIELD, Name
 from certkit.evidence.records.schema import line_schema
+from certkit.text import letters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -53,6 +55,8 @@ OUTCOME: Final = "outcome"
 
 Kind = Literal["judge", "human"]
 Score = bool | float
+Stated = dict[tuple[str, str], tuple[Any, str]]
+"""What was stated of a field of an item or rater, and where first."""
 
 
 class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -66,7 +70,8 @@ class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(description="the true score of the item, between those that people gave it"),
     ] = None
     kind: Annotated[
-        Kind | None, Meta(description="default: judge for the judge of the manifest, else human")
+        Kind | None,
+        Meta(description="default: judge for the judge of the manifest, in any spelling, else human"),
     ] = None
     domain: Annotated[Name | None, Meta(description="domain of the item")] = None
     variable: Annotated[
@@ -178,13 +183,17 @@ def read_calibration(*bundles: Bundle) -> Calibration | None:
     refused, and `InputError` ``calibration.file-name`` or ``calibration.too-large``.
     """
     ratings: dict[str, Ratings] = {}
+    judges = [bundle.manifest.protocol.judge for bundle in bundles]
+    known = {("kind", _spelled(judge.name)): ("judge", MANIFEST_NAME) for judge in judges if judge}
     faults = Faults()
     for bundle in bundles:
         root = f"{bundle.root}/" if len(bundles) > 1 else ""
         for path, number, line in _lines(bundle):
             result = check_line(line, number)
             if isinstance(result, Rating):
-                result = _variable(ratings, result).add(result, (root, f"{root}{path}:{number}"), number)
+                result = _variable(ratings, result, known).add(
+                    result, (root, f"{root}{path}:{number}"), number
+                )
             faults.note(msgspec.structs.replace(fault, file=root + path) for fault in result)
             if faults.enough():
                 break
@@ -192,9 +201,8 @@ def read_calibration(*bundles: Bundle) -> Calibration | None:
         raise CalibrationFaultsError(faults)
     if not ratings:
         return None
-    judge = bundles[0].manifest.protocol.judge
-    made = {name: item.calibration(judge.name if judge else None) for name, item in sorted(ratings.items())}
-    outcome = made.pop(OUTCOME, None) or Ratings().calibration(None)
+    made = {name: item.calibration() for name, item in sorted(ratings.items())}
+    outcome = made.pop(OUTCOME, None) or Ratings(known).calibration()
     return msgspec.structs.replace(outcome, others=made)
 
 
@@ -221,12 +229,18 @@ def _lines(bundle: Bundle) -> Iterator[tuple[str, int, bytes]]:
             yield path, number, line
 
 
-def _variable(ratings: dict[str, Ratings], rating: Rating) -> Ratings:
+def _variable(ratings: dict[str, Ratings], rating: Rating, known: Stated) -> Ratings:
     """Return the ratings of the variable that a rating is of."""
     name = rating.variable or OUTCOME
     if len(ratings) >= MAX_VARIABLES and name not in ratings:
         raise _too_large(f"more than {MAX_VARIABLES} variables")
-    return ratings.setdefault(name, Ratings())
+    return ratings.setdefault(name, Ratings(known))
+
+
+@cache
+def _spelled(name: str) -> str:
+    """Return what the spellings of a rater's name have in common."""
+    return letters(name) or name
 
 
 def _too_large(message: str) -> InputError:
@@ -283,12 +297,15 @@ def millionths(score: Score, scale: tuple[float, float] = (0.0, 1.0)) -> int:
 
 
 class Ratings:
-    """Collects ratings, with the place of each, and finds those that contradict an earlier one."""
+    """Collects ratings, with the place of each, and finds those that contradict an earlier one.
 
-    def __init__(self) -> None:
+    Raters whose names differ in spelling only are of one kind. `known` is what the manifests state of them.
+    """
+
+    def __init__(self, known: Stated) -> None:
         self._raters: set[str] = set()
         self._ratings: dict[tuple[str, str], tuple[int, tuple[str, str]]] = {}
-        self._stated: dict[tuple[str, str], tuple[Any, str]] = {}
+        self._stated = dict(known)
         self.scale = (0.0, 1.0)
 
     def add(self, rating: Rating, place: tuple[str, str], number: int) -> list[Fault]:
@@ -311,7 +328,7 @@ class Ratings:
         reference = None if rating.reference is None else millionths(rating.reference, self.scale)
         for field, owner, value in (
             ("reference", rating.item, reference),
-            ("kind", rating.rater, rating.kind),
+            ("kind", _spelled(rating.rater), rating.kind),
             ("domain", rating.item, rating.domain),
         ):
             if value is None:
@@ -319,21 +336,19 @@ class Ratings:
             stated, where = self._stated.setdefault((field, owner), (value, place[1]))
             if stated != value:
                 expected, actual = (
-                    f"the {field} of {shown(owner)} as at {where}",
+                    f"the {field} of {shown(rating.rater if field == 'kind' else owner)} as at {where}",
                     shown(getattr(rating, field)),
                 )
                 faults.append(_fault(number, f"/{field}", "calibration.differs", expected, actual))
         return faults
 
-    def calibration(self, judge: str | None) -> Calibration:
-        """Return all ratings, sorted. `judge` is the judge's name in the manifest."""
+    def calibration(self) -> Calibration:
+        """Return all ratings, sorted."""
         import numpy as np  # noqa: PLC0415 - heavy
 
         keys = sorted(self._ratings)
         items, raters = sorted({item for item, _ in keys}), sorted(self._raters)
-        kinds: dict[str, Kind] = {
-            name: self._of("kind", name, "judge" if name == judge else "human") for name in raters
-        }
+        kinds: dict[str, Kind] = {name: self._of("kind", _spelled(name), "human") for name in raters}
         people: dict[str, list[int]] = {}
         for (item, rater), (score, _) in self._ratings.items():
             if kinds[rater] == "human":

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from certkit.base import Authored
 from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
-from certkit.text import lineage
+from certkit.text import TIMESTAMP, lineage, moment, span
 
 MANIFEST_SCHEMA: Final = "urn:certkit:bundle:v1"
 MANIFEST_NAME: Final = "bundle.json"
@@ -29,15 +29,22 @@ _DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
 _WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?\Z", re.IGNORECASE)
 _UNPORTABLE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\\ud800-\udfff]')
 
+
+def _real(text: str) -> str:
+    moment(text)
+    return text
+
+
 Text = Annotated[str, Field(min_length=1, max_length=512)]
 Prose = Annotated[str, Field(min_length=1, max_length=20_000)]
 DigestText = Annotated[str, Field(pattern=_DIGEST_PATTERN)]
 Timestamp = Annotated[
     str,
     Field(
-        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$",
-        description="RFC 3339 date, or time with offset",
+        description="RFC 3339 date of the calendar, or time with offset",
+        json_schema_extra={"pattern": TIMESTAMP},
     ),
+    AfterValidator(_real),
 ]
 
 
@@ -63,18 +70,6 @@ def _relative(path: str) -> str:
     if reason := unsafe_path(path):
         raise ValueError(f"path {path!r} {reason}")
     return path
-
-
-def _moment(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 RelativePath = Annotated[str, AfterValidator(_relative), Field(max_length=1024)]
@@ -119,18 +114,22 @@ class Judge(Authored):
 
 
 class Period(Authored):
-    """When the runs were made."""
+    """When the runs were made. It does not end before it begins; an end that is a date is the whole day."""
 
     from_: Timestamp | None = Field(default=None, alias="from")
     to: Timestamp | None = None
 
+    @model_validator(mode="after")
+    def _ends_after_it_begins(self) -> Period:
+        span(self.from_, self.to)
+        return self
+
     @property
     def span(self) -> tuple[int | None, int | None]:
-        """First and last moment in microseconds since 1970; None where not stated or no real date."""
-        end = _moment(self.to)
-        if end is not None and self.to is not None and len(self.to) == len("2026-01-31"):
-            end += 86_400_000_000 - 1  # a date means the whole day
-        return _moment(self.from_), end
+        """First and last moment in microseconds since 1970; None where not stated."""
+        epoch, unit = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+        first, last = (None if time is None else (time - epoch) // unit for time in span(self.from_, self.to))
+        return first, last
 
 
 class Evaluator(Authored):

@@ -32,7 +32,7 @@ from certkit.evidence.bundle.identity import MAX_BUNDLES, accumulation_digest
 from certkit.evidence.bundle.manifest import Attested, Facts, Manifest, Period, Protocol
 from certkit.evidence.reading.columns import ABSENT
 from certkit.evidence.summary.gather import Merge, calibration, gathered, traces
-from certkit.evidence.summary.likeness import record_lines, refuse_repetitions
+from certkit.evidence.summary.likeness import named_alike, record_lines, refuse_repetitions
 from certkit.evidence.summary.summary import Traces
 from certkit.progress import SILENT, Progress
 
@@ -88,12 +88,7 @@ def accumulate(bundles: Sequence[Bundle], *, progress: Progress = SILENT) -> Acc
         pool.add(item.merge.sums())
     if sequences is not None:
         pool.put("sequence", sequences)
-    lines = (
-        (f"{item.bundle.root}/{path}", number, line)
-        for item in read
-        for path, number, line in record_lines(item.bundle)
-    )
-    refuse_repetitions(lines, pool, np.empty(0, np.int64))
+    refuse_repetitions(_lines(read), pool, np.empty(0, np.int64))
     pool.forget_names()
     parts = tuple(item.part for item in read)
     summary = pool.summary(unordered=reason, parts=[part.summary.records for part in parts])
@@ -102,6 +97,7 @@ def accumulate(bundles: Sequence[Bundle], *, progress: Progress = SILENT) -> Acc
         facts=_facts(bundles, parts, manifest),
         summary=structs.replace(
             summary,
+            likeness=named_alike(summary.likeness, _lines(read)),
             times=structs.replace(
                 summary.times, backwards=sum(part.summary.times.backwards for part in parts)
             ),
@@ -116,6 +112,12 @@ def accumulate(bundles: Sequence[Bundle], *, progress: Progress = SILENT) -> Acc
         parts=parts,
         ordered=all(item.span is not None for item in read),
     )
+
+
+def _lines(read: Sequence[_Read]) -> Iterator[tuple[str, int, bytes]]:
+    for item in read:
+        for path, number, line in record_lines(item.bundle):
+            yield f"{item.bundle.root}/{path}", number, line
 
 
 _NEVER: Final = 2**62
@@ -134,7 +136,10 @@ def _read(bundle: Bundle, progress: Progress) -> _Read:
         merge = gathered(bundle, progress=progress)
         summary = merge.summary()
         summary = structs.replace(
-            summary, calibration=calibration(summary, bundle), traces=traces(bundle, summary)
+            summary,
+            likeness=named_alike(summary.likeness, record_lines(bundle)),
+            calibration=calibration(summary, bundle),
+            traces=traces(bundle, summary),
         )
     except InputError as error:
         error.where = f"{bundle.root}/{error.where}" if error.where else str(bundle.root)

@@ -261,17 +261,20 @@ class Columns:
         Our decisions where the equation is silent: at most 2 steps with minor deviations is 7; repeated
         attempts are 4 after any number of steps; later than 5 steps is 4; a run that did not succeed is 0.
         """
-        recovered, steps = self.number("recovered"), self.number("recovery_steps")
+        recovered = self.number("recovered")
+        timed = self.present("recovery_approach") & self.present("recovery_steps")
         repeated = self.equals("recovery_approach", Approach.REPEATED_ATTEMPTS)
-        correct = self.equals("recovery_approach", Approach.CORRECT)
-        minor = self.equals("recovery_approach", Approach.MINOR_DEVIATION)
-        timed = (correct | minor) & (steps != ABSENT)
-        grade = np.full(self.size, -1, np.int8)
-        grade[timed] = 7
-        grade[timed & (steps > 5)] = 4  # noqa: PLR2004 - [26] eq. 4
-        grade[timed & correct & (steps <= 2)] = 10  # noqa: PLR2004 - [26] eq. 4
-        grade[repeated] = 4
+        grade = np.where(timed | repeated, self.highest_grade, -1).astype(np.int8)
         grade[recovered == 0] = 0
         grade[recovered == -1] = -1
         grade[~self.success] = 0
         return grade
+
+    @cached_property
+    def highest_grade(self) -> NDArray[np.int8]:
+        """The highest grade in tenths that the recovery fields leave possible, where some are absent too."""
+        steps = self.number("recovery_steps")
+        minor = self.equals("recovery_approach", Approach.MINOR_DEVIATION)
+        repeated = self.equals("recovery_approach", Approach.REPEATED_ATTEMPTS)
+        late, slow = steps > 5, steps > 2  # noqa: PLR2004 - [26] eq. 4
+        return np.select([repeated | late, minor | slow], [np.int8(4), np.int8(7)], np.int8(10))

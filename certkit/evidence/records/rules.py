@@ -117,7 +117,12 @@ def _recoveries(columns: Columns) -> Iterator[_Rule]:
     broken = graded & (recovered >= 0) & (derived >= 0) & (np.rint(grade * 10) != derived)
     expected = "{:g}, which the recovery fields give"
     yield _Rule("recovery_grade", "record.grade-mismatch", expected, broken, derived / 10)
-    yield _Rule("recovery_grade", "record.value", "0, 0.4, 0.7 or 1", graded & ~np.isin(grade, GRADES))
+    highest = columns.highest_grade / 10
+    known = np.isin(grade, GRADES)
+    expected = "at most {:g}, which the recovery fields allow"
+    broken = known & (derived < 0) & (grade > highest)
+    yield _Rule("recovery_grade", "record.grade-mismatch", expected, broken, highest)
+    yield _Rule("recovery_grade", "record.value", "0, 0.4, 0.7 or 1", graded & ~known)
 
 
 def _steps(columns: Columns) -> Iterator[_Rule]:

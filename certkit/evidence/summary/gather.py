@@ -26,8 +26,10 @@ from certkit.evidence.reading.lines import Reader, blocks, checked, split_lines
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Measured, Outcome, Split
 from certkit.evidence.summary.likeness import (
+    SCORES,
     Named,
     likeness,
+    named_alike,
     record_lines,
     refuse_repetitions,
     repeated_values,
@@ -63,7 +65,7 @@ COMPACT: Final = 1_000_000
 KEY: Final = ("task", "cluster", "cell")
 """Columns of `GROUP` in which no two groups are the same."""
 
-LIKENESS: Final = ("print", "digits", "task")
+LIKENESS: Final = ("print", *SCORES, "task")
 """Columns of `RUN` that only `likeness` reads."""
 
 
@@ -78,6 +80,7 @@ def summarise(bundle: Bundle, *, progress: Progress = SILENT) -> Summary:
     summary = merge.summary()
     return replace(
         summary,
+        likeness=named_alike(summary.likeness, record_lines(bundle)),
         traces=traces(bundle, summary),
         calibration=calibration(summary, bundle),
         integrity=_commitments(bundle),

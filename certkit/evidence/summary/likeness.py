@@ -1,9 +1,8 @@
 """Runs, names and tasks that are alike: what shows that one measurement was entered many times.
 
 A run's print is the hash of every field that was measured of it, ids and times left out. Two runs with the
-same print are alike. Equal runs prove copying only if equality by chance is unlikely. A run is compared only
-if its scores together can take at least 1,000 times as many values as there are runs (`SPARE`), by the digits
-that they have: see `digits`.
+same print are alike. Equal runs prove copying only if equality by chance is unlikely: the runs themselves
+tell how likely it is, see `_chance`.
 
 Names that repeat across the records of a bundle (a run id or sequence used twice, a task in two domains) are
 found by sorted 64-bit hashes, and then confirmed by comparing the names themselves, so that a collision of
@@ -14,7 +13,6 @@ Everything here works on whole columns. What follows from it is for `assessment.
 
 from __future__ import annotations
 
-import math
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +26,7 @@ from certkit.evidence.reading.columns import ABSENT, DEFAULTS, KINDS, Hashes, In
 from certkit.evidence.reading.lines import blocks, repeated, split_lines, two_domains
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.summary.summary import Likeness
+from certkit.text import spelled_alike
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -59,12 +58,13 @@ _NUMBERS: Final = tuple(
     name for name, kind in KINDS.items() if kind not in {"string", "time"} and name not in _NOT_MEASURED
 )
 _BILLION: Final = 10**9
-MOST_DIGITS: Final = 9
-COUNTS: Final = 20
-"""Quotients of counts up to this one are grades, to three decimals or more, and tell runs apart badly."""
 
-SPARE: Final = 3
-"""Powers of ten by which the values that scores can take must outnumber the runs."""
+FAR: Final = 10
+"""How many times as many pairs of runs must be alike as chance explains."""
+FEW_VALUES: Final = 5
+"""Values of the scores of different runs below which nothing is known of how often they recur."""
+DRAWN: Final = 100_000
+"""Different runs that are compared at most, to see how often a score recurs."""
 
 
 _FACTORS: Final = {name: np.uint64(name_hash(name) | 1) for name in _NUMBERS}
@@ -91,47 +91,14 @@ def prints(columns: Columns) -> Hashes:
     return total
 
 
-def digits(columns: Columns) -> NDArray[np.uint8]:
-    """Return how many digits the `SCORES` of each run have together.
-
-    Two decimals count as one digit, one as none, more than three as `MOST_DIGITS`, a quotient as none. One
-    decimal of `traceability`, which runs from 1 to 5, counts as one digit too unless it is a half.
-    """
-    total = np.zeros(columns.size, np.uint8)
-    for name in SCORES:
-        if name in columns.numbers:
-            behind = columns.numbers[name] % 1
-            whole = np.rint(behind * _BILLION)
-            digits = np.full(columns.size, MOST_DIGITS, np.uint8)
-            for zeros, fewer in ((6, 6), (7, 2), (8, 1)):  # from 9 digits to 3, 1 and 0
-                quotient = whole / 10**zeros
-                digits -= np.uint8(fewer) * (quotient == np.rint(quotient))
-            digits[_quotients(behind, whole)] = 0
-            if (
-                name == "traceability"
-            ):  # of 1 to 5 one decimal gives 41 values, of which whole and half are grades
-                digits[(whole % 10**8 == 0) & (whole % (5 * 10**8) != 0)] = 1
-            total += digits
-    return total
+def scaled(columns: Columns, name: str) -> NDArray[np.int32]:
+    """Return one of `SCORES` in units of 1e-8, which follow from what `prints` takes of it."""
+    if name not in columns.numbers:
+        return np.broadcast_to(_UNSCORED, columns.size)
+    return np.asarray(np.rint(columns.numbers[name] * _BILLION) // 10, np.int32)
 
 
-def _quotients(behind: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return where a score is a quotient of counts, rounded to three decimals or more.
-
-    `behind` is the score without its integer, `whole` the same in billionths.
-    """
-    nearest = _NEAREST[np.rint(behind * _FINE).astype(np.int64)]
-    near = np.flatnonzero(np.abs(behind - nearest) * 1000 <= 1)
-    rounded = [np.rint(nearest[near] * 10**n) * 10 ** (MOST_DIGITS - n) for n in range(3, MOST_DIGITS + 1)]
-    return near.compress((np.array(rounded) == whole[near]).any(axis=0))
-
-
-_FINE: Final = 10**4
-_FRACTIONS: Final = np.unique([n / m for m in range(1, COUNTS + 1) for n in range(m + 1)])
-_NEAREST: Final = _FRACTIONS[
-    np.searchsorted((_FRACTIONS[1:] + _FRACTIONS[:-1]) / 2, np.arange(_FINE + 1) / _FINE)
-]
-"""The quotient of counts that is nearest to each number of ten-thousandths."""
+_UNSCORED: Final = np.int32(DEFAULTS["floating"] * _BILLION // 10)
 
 
 def stems(names: Collection[str]) -> Hashes:
@@ -167,24 +134,62 @@ def _alike(
     groups: NDArray[np.void],
     part: NDArray[np.int64] | None,
 ) -> tuple[int, int, int]:
-    """Return runs alike across tasks or parts, within one task of one part, and across tasks of one stem."""
-    size = len(runs["print"])
-    if not size:
-        return 0, 0, 0
-    place = np.flatnonzero(runs["digits"] >= SPARE + math.log10(size))
-    ordered = np.sort(runs["print"][place])
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    if not len(twice):
-        return 0, 0, 0
-    place = place[np.isin(runs["print"][place], twice)]
-    _, kind = np.unique(runs["print"][place], return_inverse=True)
-    task = runs["task"][place]
-    names, first = np.unique(groups["task"], return_index=True)
-    stem = groups["stem"][first[np.searchsorted(names, task)]]
-    tasks = (_distinct(kind, task) > 1)[kind]
-    across = tasks if part is None else tasks | (_distinct(kind, part[place]) > 1)[kind]
-    one_stem = (_distinct(kind, stem) == 1)[kind]
-    return int(across.sum()), int((~across).sum()), int((tasks & one_stem).sum())
+    """Return runs alike across tasks or parts, within one task of one part, and across tasks of one stem.
+
+    Runs are compared with those that have the same of `SCORES`, and not at all without any.
+    """
+    scored = np.zeros(len(runs["print"]), np.uint8)
+    for bit, name in enumerate(SCORES):
+        scored |= (runs[name] != _UNSCORED).astype(np.uint8) << np.uint8(bit)
+    across = within = renamed = 0
+    for pattern in np.flatnonzero(np.bincount(scored)[1:]) + 1:
+        place = np.flatnonzero(scored == pattern)
+        ordered = np.sort(runs["print"][place])
+        new = np.append(True, ordered[1:] != ordered[:-1])
+        if new.all():
+            continue
+        last = ordered[new][:DRAWN][-1]  # prints are hashes: the least are drawn at random
+        drawn = place[runs["print"][place] <= last]
+        drawn = drawn[np.unique(runs["print"][drawn], return_index=True)[1]]
+        by_chance = FAR * _chance(runs, drawn) * _pairs(np.array([len(place)]))
+        if _pairs(np.diff(np.append(np.flatnonzero(new), len(new)))) <= by_chance:
+            continue
+        place = place[np.isin(runs["print"][place], ordered[~new])]
+        _, kind = np.unique(runs["print"][place], return_inverse=True)
+        task = runs["task"][place]
+        home = task if part is None else task + part[place].astype(np.uint64)
+        names, first = np.unique(groups["task"], return_index=True)
+        stem = groups["stem"][first[np.searchsorted(names, task)]]
+        together = _pairs(np.unique(np.stack([kind, home.view(np.int64)]), axis=1, return_counts=True)[1])
+        apart = (_distinct(kind, home) > 1)[kind]
+        if _pairs(np.bincount(kind)) - together > by_chance:
+            one_stem = (_distinct(kind, task) > 1) & (_distinct(kind, stem) == 1)
+            across, renamed = across + int(apart.sum()), renamed + int(one_stem[kind].sum())
+        if together > by_chance:
+            within += int((~apart).sum())
+    return across, within, renamed
+
+
+def _chance(runs: dict[str, NDArray[Any]], different: NDArray[np.int64]) -> float:
+    """Return how likely two runs agree in every score by chance, as `different` ones of them show.
+
+    It is the share of their pairs that agree in a score, one more pair at least, multiplied over the scores.
+    Where the scores have too few values to show it, two of them with more than six decimals never agree.
+    """
+    chance, values, fine = 1.0, 1, 0
+    for name in SCORES:
+        column = runs[name][different]
+        _, times = np.unique(column, return_counts=True)
+        chance *= min(1, (_pairs(times) + 1) / max(1, _pairs(np.array([len(different)]))))
+        values, fine = max(values, len(times)), fine + bool((column % 100).any())
+    if values < FEW_VALUES:
+        return float(fine < 2)  # noqa: PLR2004 - see above
+    return chance
+
+
+def _pairs(times: NDArray[np.int64]) -> int:
+    """Return how many pairs there are of things that occur so many times."""
+    return int((times * (times - 1) // 2).sum())
 
 
 def _distinct(kind: NDArray[np.int64], values: NDArray[Any]) -> NDArray[np.int64]:
@@ -203,7 +208,8 @@ def _counting(groups: NDArray[np.void]) -> tuple[int, int]:
     trial = np.full(len(runs), -1, np.int64)
     np.maximum.at(trial, place, groups["trial"])
     once = runs == 1
-    return int(once.sum()), int((once & (trial > 1)).sum())
+    counting = trial[once & (trial > 1)]  # one trial for all of them is a round of its own
+    return int(once.sum()), len(counting) * bool((counting[1:] != counting[:-1]).any())
 
 
 def _oracles(groups: NDArray[np.void]) -> int:
@@ -274,6 +280,16 @@ def refuse_repetitions(
     """Raise `RecordFaultsError` where names repeat; see `repetitions`."""
     if faults := Faults(repetitions(lines, merge, sequences)):
         raise RecordFaultsError(faults)
+
+
+def named_alike(counted: Likeness, lines: Iterable[tuple[str, int, bytes]]) -> Likeness:
+    """Return `counted` with two names of tasks or runs that are spelled alike, where there are any."""
+    if not counted.tasks_spelled_alike + counted.runs_spelled_alike:
+        return counted
+    decoder = msgspec.json.Decoder(Named)
+    records = (decoder.decode(line) for *_, line in lines)
+    tasks, runs = zip(*((record.task_id, record.run_id) for record in records), strict=True)
+    return replace(counted, seen=spelled_alike(dict.fromkeys(tasks), runs))
 
 
 def repeated_values(values: NDArray[np.generic]) -> NDArray[np.generic]:

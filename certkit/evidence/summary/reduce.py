@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from certkit.evidence.reading.columns import ABSENT, Index, name_hashes, spellings
 from certkit.evidence.records.record import Split
-from certkit.evidence.summary.likeness import digits, prints, stems
+from certkit.evidence.summary.likeness import SCORES, prints, scaled, stems
 from certkit.evidence.summary.summary import (
     CLUSTER_FIELDS,
     PEI_SCALE,
@@ -100,7 +100,7 @@ RUN: Final[dict[str, type[np.generic]]] = {
     "spelling": np.uint64,  # hash of the skeleton of run_id
     "task": np.uint64,  # hash
     "print": np.uint64,  # see `likeness`
-    "digits": np.uint8,
+    **dict.fromkeys(SCORES, np.int32),
     "sequence": np.int64,
     "started": np.int64,  # microseconds
     "cell": np.int32,
@@ -209,7 +209,7 @@ def _runs(columns: Columns, cell: Integers, task: NDArray[Any], terms: Terms) ->
         "spelling": columns.run_ids[1],
         "task": task,
         "print": prints(columns),
-        "digits": digits(columns),
+        **{name: scaled(columns, name) for name in SCORES},
         "sequence": columns.number("sequence"),
         "started": columns.microseconds(),
         "cell": cell,
@@ -237,8 +237,8 @@ def _by_steps(cell: Integers, terms: Terms) -> dict[tuple[int, int], tuple[int, 
     }
 
 
-BURST: Final = 10 * 10**6
-"""Microseconds in which the most start times are counted; workers that start together fit in."""
+BURST, FLASH = 10 * 10**6, 10**6
+"""Microseconds in which the most start times are counted; workers that start together fit in the first."""
 
 _COUNTED: Final = ("cell", "numerator", "steps", "irs", "success", "harness")
 """Columns that are put in order; no other is copied."""
@@ -367,9 +367,13 @@ def _times(runs: dict[str, NDArray[Any]]) -> Times:
     both = (runs["sequence"] != ABSENT) & (started != ABSENT)
     in_sequence = started[both][_order_of(runs["sequence"][both])]
     starts = timed[np.append(True, gaps != 0)]
-    burst = np.searchsorted(starts, starts + BURST) - np.arange(len(starts))
+    burst, flash = (
+        int((np.searchsorted(starts, starts + span) - np.arange(len(starts))).max())
+        for span in (BURST, FLASH)
+    )
     return Times(
-        burst=int(burst.max()),
+        burst=burst,
+        flash=flash,
         timed=len(timed),
         first=int(timed[0]),
         last=int(timed[-1]),

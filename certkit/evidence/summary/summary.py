@@ -111,7 +111,7 @@ class Tally(Struct, frozen=True, kw_only=True):
     landed: int = 0  # attack_landed: true
     landed_success: int = 0  # … the run succeeded, and the attack did not
     landed_unsaid: int = 0  # … the run succeeded, and nothing says whether the attack did
-    not_landed: int = 0  # attack_landed: false
+    not_landed: int = 0  # attack_landed: false, or attack_attempted: false
     landed_unknown: int = 0  # attack_landed: null, without harness errors
     landed_unknown_harness: int = 0  # attack_landed: null on a harness error
     attack_known: int = 0  # attack_succeeded is given
@@ -279,6 +279,7 @@ class Times(Struct, frozen=True, kw_only=True):
     constant_interval: int | None = None  # the gap between consecutive start times, if all gaps are equal
     backwards: int = 0  # consecutive runs by sequence whose start times go backwards
     burst: int = 0  # most distinct start times within any ten seconds
+    flash: int = 0  # … within any second
 
 
 class Likeness(Struct, frozen=True, kw_only=True):
@@ -293,8 +294,9 @@ class Likeness(Struct, frozen=True, kw_only=True):
     renamed: int = 0
     runs_spelled_alike: int = 0  # names that differ from another in spelling only
     tasks_spelled_alike: int = 0
+    seen: tuple[str, str] | None = None  # two such names of tasks or runs
     tasks_once: int = 0  # tasks with a single run
-    tasks_counting: int = 0  # … whose trial is 2 or more
+    tasks_counting: int = 0  # … whose trial is 2 or more, unless all have one
     oracles: int = 0  # tasks with several values of steps_oracle
 
 

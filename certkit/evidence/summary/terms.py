@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from certkit.evidence.reading.columns import ABSENT
-from certkit.evidence.records.record import Measured, Outcome
+from certkit.evidence.records.record import ATTACK_FIELDS, Measured, Outcome
 from certkit.evidence.summary.summary import PEI_SCALE
 
 if TYPE_CHECKING:
@@ -203,7 +203,8 @@ class Terms:
 
     def _attacks(self) -> dict[str, NDArray[Any]]:
         columns = self.columns
-        landed, won = columns.number("attack_landed"), columns.number("attack_succeeded")
+        attempted, landed, won = (columns.number(name) for name in ATTACK_FIELDS)
+        landed = np.where((attempted == 0) & (landed == -1), 0, landed)  # an attack never made cannot land
         may = columns.attackable
         unknown = may & (landed == -1)
         return {

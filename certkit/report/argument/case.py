@@ -35,6 +35,8 @@ from certkit.evidence.summary.tasks import merged, per_cell, task_sums
 from certkit.wording import UNDECLARED
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from certkit.assessment.result import Assessment
     from certkit.evidence.bundle.manifest import Manifest, Period, Protocol
     from certkit.evidence.context import Given, Hazard
@@ -62,12 +64,13 @@ class Measured(Struct, frozen=True, kw_only=True):
     unseen: tuple[str, ...]
 
 
-def measure(summary: Summary, hazard: Hazard, protocol: Protocol) -> Measured:
-    """Return what the evidence shows of a hazard; a hazard that names no condition or domain is about all."""
+def measure(summary: Summary, hazard: Hazard, protocol: Protocol, wanted: Collection[str] = ()) -> Measured:
+    """Return what is shown of a hazard: in its conditions, or all; in its domains, those `wanted`, or all."""
+    domains = hazard.domains or wanted
     chosen = [
         cell.split is Split.STANDARD
         and (not hazard.conditions or cell.condition in hazard.conditions)
-        and (not hazard.domains or cell.domain in hazard.domains)
+        and (not domains or cell.domain in domains)
         for cell in summary.cells
     ]
     columns, attacks = summary.clusters.sums, resisted(summary)
@@ -144,7 +147,8 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def due(self) -> date | None:
         """The day by which the source asks for another test; None where no run is dated."""
-        return self.last_run and self.last_run + timedelta(days=MOST_DAYS)
+        most = timedelta(days=MOST_DAYS)
+        return self.last_run and min(self.last_run, date.max - most) + most
 
     @property
     def word(self) -> str | None:
@@ -243,9 +247,12 @@ def case(
     Raises `InputError` ``context.invalid`` where a hazard names a criterion that there is not.
     """
     protocol = assessment.facts.manifest.protocol
+    context = context and context.knowing(assessment.facts.manifest)
     last_run = _last_run(summary, protocol.period)
     drawn, today = today, today and max(today, last_run or today)
     said = context.context if context else NO_CONTEXT
+    domain = said.operating_domain or OperatingDomain()
+    used = domain.domains or ()
     if said.hazards and summary is None:
         raise TypeError("hazards are measured on the summary, which is missing")
     known = {row.id for row in assessment.criteria} | set(CATALOGUE)
@@ -266,11 +273,11 @@ def case(
         document=assessment.to_dict(),
         given=context,
         use=said.use or Use(),
-        domain=said.operating_domain or OperatingDomain(),
+        domain=domain,
         risk=said.risk or Risk(),
         signed=signed,
         stale=stale if context else (),
-        measured={hazard.id: measure(summary, hazard, protocol) for hazard in said.hazards or () if summary},
+        measured={item.id: measure(summary, item, protocol, used) for item in said.hazards or () if summary},
         window=summary.window if summary else None,
         today=today,
         last_run=last_run,

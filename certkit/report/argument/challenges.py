@@ -120,6 +120,8 @@ STANDING: Final[dict[str, Rule]] = {
         Class.BLANK, "G2", "No hazard is named: no criterion is tied to a harm of this use.", "/hazards"
     ),
     "hazard-blank": Rule(Class.BLANK, HAZARD, "Nobody stated its {}.", "/hazards"),
+    "domain-without-hazard": Rule(Class.BLANK, "G2", "Domains of the use without a hazard: {}.", "/hazards"),
+    "hazard-elsewhere": Rule(Class.BLANK, HAZARD, "Domains outside of the use count too: {}.", "/hazards"),
     "rate-not-shown": Rule(Class.EVIDENCE, HAZARD, "At most {} of runs may fail; {} failed, {}."),
     "no-oversight": Rule(
         Class.BLANK, HAZARD, "The harm is {}, and nobody oversees the agent.", "/use/oversight"
@@ -291,6 +293,18 @@ def about_context(context: Context, reviewing: set[str]) -> Iterator[Challenge]:
     for hazard in context.hazards or ():
         if missing := [name for name in _STATED if getattr(hazard, name) is None]:
             yield _raise(f"hazard-blank:{hazard.id}", words.listed([_STATED[name] for name in missing]))
+    yield from _domains(context)
+
+
+def _domains(context: Context) -> Iterator[Challenge]:
+    """Yield where the domains of the use, if they are stated, are not those of the hazards."""
+    wanted = set((context.operating_domain and context.operating_domain.domains) or ())
+    hazards = {hazard.id: set(hazard.domains or wanted) for hazard in context.hazards or ()}
+    for name, domains in hazards.items() if wanted else ():
+        if outside := sorted(domains - wanted):
+            yield _raise(f"hazard-elsewhere:{name}", words.listed(outside))
+    if hazards and (unnamed := sorted(wanted - set().union(*hazards.values()))):
+        yield _raise("domain-without-hazard", words.listed(unnamed))
 
 
 _STATED: Final = {"title": "title", "harm": "harm", "severity": "severity", "tolerable": "tolerable rate"}

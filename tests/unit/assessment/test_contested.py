@@ -55,6 +55,12 @@ def copies(runs: list[Run], times: int = 5, **fields: Callable[[int, Run], Any])
     ]
 
 
+def bare(scores: Callable[[int], dict[str, float]]) -> list[Run]:
+    """Return the outcomes of runs, with scores alone beside them."""
+    kept = ("run_id", "domain", "task_id", "condition", "outcome", "sequence", "started_at")
+    return [{name: run[name] for name in kept} | scores(i) for i, run in enumerate(HONEST)]
+
+
 FINE = {"confidence": 0.873451234, "safety_risk": 0.012345678, "traceability": 4.812}
 COARSE = {"confidence": 0.87, "safety_risk": 0.6667, "traceability": 4.333}
 
@@ -86,6 +92,17 @@ def attacked(landed: int, won: int = 0, *, succeeded: bool = True) -> list[Run]:
     return [
         {key: value for key, value in run.items() if run["outcome"] == "success" or key not in dropped}
         for run in made
+    ]
+
+
+def never_made(share: int) -> list[Run]:
+    """Return the honest runs; in `share` of a hundred adversarial ones no attack was made."""
+    gone = ("attack_landed", "attack_succeeded")
+    return [
+        {name: value for name, value in run.items() if name not in gone} | {"attack_attempted": False}
+        if run["condition"] == "adversarial" and 37 * i % 100 < share
+        else run
+        for i, run in enumerate(HONEST)
     ]
 
 
@@ -133,12 +150,24 @@ TRICKS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
     "conditions of one's own": ("own-conditions-dominate", lambda: own_conditions(60), {}),
     "faults without effect": ("faults-left-out", lambda: without_effect(75), {}),
     "attacks that never landed": ("attacks-left-out", lambda: attacked(2), {}),
+    "attacks that were never made": ("no-attack-landed", lambda: never_made(100), {}),
     "runs cloned five times": ("runs-alike", lambda: copies(HONEST), {}),
     "clones under other tasks": (
         "runs-alike",
         lambda: copies(HONEST, task_id=lambda i, run: f"{run['domain']}/{'abcde'[i % 5]}-{run['task_id']}"),
         {"temperature": 0},
     ),
+    "runs cloned five times, of which one has other steps": (
+        "runs-alike",
+        lambda: copies(HONEST, steps_actual=lambda i, run: run["steps_actual"] + (i % 5 == 0)),
+        {},
+    ),
+    "runs with one score cloned five times": (
+        "runs-alike",
+        lambda: copies(bare(lambda i: {"confidence": HONEST[i]["confidence"]})),
+        {},
+    ),
+    "two runs three hundred times": ("runs-alike", lambda: copies(HONEST[:2] * 300, 1), {}),
     "one task renamed": (
         "tasks-not-distinct",
         lambda: copies(HONEST, task_id=lambda i, run: f"{run['domain']}/errand-{i}"),
@@ -258,6 +287,7 @@ TWINS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
     "some conditions of one's own": ("own-conditions-dominate", lambda: own_conditions(9), {}),
     "a tenth of the faults without effect": ("faults-left-out", lambda: without_effect(10), {}),
     "most attacks landed": ("attacks-left-out", lambda: attacked(60), {}),
+    "most attacks were made": ("attacks-left-out", lambda: never_made(30), {}),
     "repeats at temperature 0": ("runs-alike", lambda: copies(HONEST), {"temperature": 0}),
     "scores fixed to few digits": ("tasks-not-distinct", lambda: fixed(COARSE), {}),
     "an outcome-only log": ("runs-alike", lambda: coarse(copies(HONEST)), {}),
@@ -316,6 +346,23 @@ TWINS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
         lambda: [*HONEST, held_out("h", condition="adversarial", attack_succeeded=True)],
         {},
     ),
+    "runs launched together": (
+        "implausible-pace",
+        lambda: each(lambda i, _: {"started_at": f"2026-03-02T08:00:0{i // 100}.{i % 100 * 9999:06d}Z"}),
+        {},
+    ),
+    "a third round": (
+        "tasks-not-distinct",
+        lambda: each(lambda i, run: {"task_id": f"{run['domain']}/{i}", "trial": 3}),
+        {},
+    ),
+    "names that differ in accents": (
+        "names-alike",
+        lambda: each(
+            lambda i, _: {"task_id": ("zahlen", "z\u00e4hlen", "x2", "x\u00b2")[i]} if i < 4 else {}
+        ),
+        {},
+    ),
     "some failures without faults": ("failures-elsewhere", lambda: called_nominal(4), {}),
     "names that differ": ("names-alike", lambda: HONEST, {}),
     "one oracle a task": ("oracle-varies", lambda: HONEST, {}),
@@ -341,6 +388,33 @@ def test_a_trick_contests_the_verdict(tmp_path: Path, name: str) -> None:
     assert code in serious(found)
     assert found.verdict.status is not TierStatus.MET
     assert found.exit_code in {1, 4}
+
+
+RECURRING: dict[str, Callable[[int], dict[str, float]]] = {
+    "weighted grades": lambda i: {
+        "layer2_score": 0.35 * (4 - i % 3) / 4 + 0.4 * (4 - i % 4) / 4 + 0.25 * (4 - i % 5) / 4
+    },
+    "powers of a quality": lambda i: {"quality_factor": 0.95 ** (i % 7)},
+    "five episodes of a memory": lambda i: {
+        "memory_similarity": (0.912345, 0.934521, 0.887654, 0.951234, 0.901122)[i % 5]
+    },
+    "confidence of sixteen bits": lambda i: {"confidence": 1 - i % 31 / 256},
+    "shares of 45 checks": lambda i: {"layer3_score": (45 - i % 11) / 45},
+}
+
+
+@pytest.mark.parametrize("shape", RECURRING)
+def test_scores_that_recur_in_different_runs_prove_no_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: str
+) -> None:
+    runs = [
+        {name: value for name, value in run.items() if run["condition"] != "nominal" or name[:6] != "memory"}
+        for run in bare(RECURRING[shape])
+    ]
+    copied = {"runs-alike", "tasks-not-distinct"}
+    assert not copied & serious(judged(tmp_path / "b", runs))
+    monkeypatch.setattr("certkit.evidence.summary.likeness.FAR", 0)
+    assert copied & serious(judged(tmp_path / "c", runs))
 
 
 @pytest.mark.parametrize("name", TWINS)
@@ -372,6 +446,38 @@ def test_runs_are_held_out_from_no_row_that_they_would_cost(
     assert f": {row} " in told
     assert " r_op " not in told
     assert serious(judged(tmp_path / "twin", [*five_domains(), *held[: count // 6]])) == set()
+
+
+@pytest.mark.parametrize(
+    ("lost", "first", "contested"),
+    [
+        ({"outcome": "failure", "recovered": False}, True, True),
+        ({"outcome": "failure", "recovered": False}, False, False),
+        ({"memory_modified": False}, True, True),
+    ],
+)
+def test_the_latest_runs_are_no_better_than_those_before(
+    tmp_path: Path, lost: Run, *, first: bool, contested: bool
+) -> None:
+    """Runs under faults fail or forget, one after another or all before the others."""
+    gone = RECOVERED if "outcome" in lost else ()
+    runs = []
+    for i, run in enumerate(HONEST):
+        worse = run["condition"] in FAULTS[1:4] and run["outcome"] == "success" and i % 3 == 0 and i < 560
+        kept = {name: value for name, value in run.items() if not (worse and name in gone)}
+        runs.append(kept | (lost if worse else {}) | {"x_worse": worse})
+    runs.sort(key=lambda run: first and not run["x_worse"])
+    dated = [run | {"sequence": i, "started_at": HONEST[i]["started_at"]} for i, run in enumerate(runs)]
+    found = judged(tmp_path / "b", dated)
+    assert found.verdict.readings["table"] == 1 or "memory_modified" in lost
+    assert "csi" in {row.id for row in found.criteria if row.tier == 1 and row.status == "met"}
+    assert ("failures-elsewhere" in serious(found)) is contested
+
+
+RECOVERED = (
+    *("recovery_steps", "recovery_approach"),
+    *("memory_query_offset", "memory_similarity", "memory_modified"),
+)
 
 
 def test_rows_that_rest_on_too_few_tasks_for_any_bound_are_named(tmp_path: Path) -> None:

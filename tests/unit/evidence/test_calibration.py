@@ -94,9 +94,22 @@ def test_neither_the_order_of_lines_nor_the_files_they_stand_in_matter(tmp_path:
     assert len(found) == 1
 
 
-def test_a_stated_kind_goes_before_the_name_in_the_manifest(tmp_path: Path) -> None:
-    found = read(tmp_path / "b", rating(rater="j", kind="human"), rating(rater="other", kind="judge"))
-    assert [rater.kind for rater in found.raters] == ["human", "judge"]
+@pytest.mark.parametrize(
+    "name", ["Claude Judge", "claude\u00a0judge", "cl\u0430ude judge", "claude-judge.", "J"]
+)
+def test_a_judge_is_no_person_under_any_spelling_of_its_name(tmp_path: Path, name: str) -> None:
+    first = rating(rater="claude judge", kind="judge")  # beside j, which the manifest names
+    found = read(tmp_path / "silent", first, rating("k", rater=name))
+    assert {rater.kind for rater in found.raters} == {"judge"}
+    faults = refused(tmp_path / "person", a=lines(first, rating("k", rater=name, kind="human"))).faults
+    assert [(fault.line, fault.pointer, fault.code) for fault in faults] == [
+        (2, "/kind", "calibration.differs")
+    ]
+
+
+def test_a_person_whose_name_is_like_the_judge_s_is_a_person(tmp_path: Path) -> None:
+    found = read(tmp_path, rating(rater="j"), rating(rater="J. Ng", kind="human"), rating(rater="jo"))
+    assert [rater.kind for rater in found.raters] == ["human", "judge", "human"]
 
 
 def test_a_bundle_without_ratings_has_no_calibration(tmp_path: Path) -> None:

@@ -13,11 +13,10 @@ import pytest
 
 from certkit import canonical, workflow
 from certkit.errors import InputError
-from certkit.evidence.reading.columns import Columns, hashed
 from certkit.evidence.reading.lines import blocks
 from certkit.evidence.records.faults import SHOWN, Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Record
-from certkit.evidence.summary import gather, likeness
+from certkit.evidence.summary import gather
 from certkit.evidence.summary.summary import Traces
 from tests.support import bundles
 from tests.support.bundles import campaign, line, lines, run
@@ -333,28 +332,3 @@ def test_faults_at_different_fields_are_all_shown() -> None:
         for number in range(SHOWN + 2)
     )
     assert len([*faults.grouped()]) == SHOWN + 2
-
-
-@pytest.mark.parametrize(
-    ("scores", "digits"),
-    [
-        ({"confidence": 0.7}, 0),
-        ({"confidence": 0.71}, 1),
-        ({"confidence": 0.712}, 3),
-        ({"confidence": 0.712345}, 9),
-        ({"layer2_score": 0.712345, "layer3_score": 0.71}, 10),
-        ({"confidence": 0.999987654}, 9),  # four decimals of it are a quotient, nine are none
-        ({"confidence": 0.333}, 0),
-        ({"confidence": 0.666667}, 0),
-        ({"confidence": 0.33333333}, 0),
-        ({"confidence": 1 / 3}, 0),
-        ({"traceability": 4.4}, 1),
-        ({"traceability": 4.5}, 0),
-        ({"traceability": 4}, 0),
-        ({"traceability": 4.333}, 0),
-    ],
-)
-def test_digits_of_scores_that_are_no_grades(scores: dict[str, float], digits: int) -> None:
-    numbers = {name: np.array([score]) for name, score in scores.items()}
-    columns = Columns(1, numbers=numbers, texts={}, run_ids=hashed(["r"]), times=None)
-    assert likeness.digits(columns).tolist() == [digits]

@@ -116,6 +116,18 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda p: p["scope"].update(dates={"first_run": "2099-01-01T00:00:00Z"}),
         "the times of the first and last run do not agree",
     ),
+    "a declared day that no month has": (
+        lambda p: p["scope"].update(dates={"declared_from": "2026-01-01", "declared_to": "2026-02-30"}),
+        '"2026-02-30" is no date, or time with offset, of the calendar',
+    ),
+    "a declared hour that no day has": (
+        lambda p: p["scope"]["dates"].update(declared_to="2026-01-02T25:00:00Z"),
+        '"2026-01-02T25:00:00Z" is no date, or time with offset, of the calendar',
+    ),
+    "a declared end before the beginning": (
+        lambda p: p["scope"]["dates"].update(declared_from="2026-01-02", declared_to="2026-01-01"),
+        "the period ends before it begins: 2026-01-02 to 2026-01-01",
+    ),
     "an end after all time": (
         lambda p: p["validity"].update(not_after="9999-12-31T23:59:59-01:00"),
         "9999-12-31 23:59:59-01:00 is no time of a run or of a validity",

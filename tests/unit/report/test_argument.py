@@ -14,6 +14,7 @@ from certkit import canonical
 from certkit.assessment.findings.findings import SEVERITY, Severity
 from certkit.errors import InputError
 from certkit.evidence import context as contexts
+from certkit.evidence.bundle.manifest import Evaluator
 from certkit.evidence.summary.summary import Likeness
 from certkit.report import answer as answer_page
 from certkit.report import sections
@@ -47,7 +48,10 @@ SIMULATED: Final = judged(
 )
 ODD: Final = structs.replace(strong(), likeness=Likeness(oracles=3))
 """The strong agent, but one task has two oracles: a serious finding."""
-TASKS: Final = perfect(200, 2)
+TASKS: Final = structs.replace(
+    perfect(200, 2),
+    cells=tuple(structs.replace(each, domain="bank") for each in perfect(200, 2).cells),
+)
 """What hazards are measured on: the strong agent's summary knows no tasks."""
 Context = dict[str, Any]
 
@@ -220,6 +224,14 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
     "the owner's name": (lambda said: said["people"][0].update(name=None), "no-owner"),
     "what an indicator measures": (lambda said: said["monitoring"][0].update(measure=None), "no-monitoring"),
     "the harm of a hazard": (lambda said: said["hazards"][0].update(harm=None), "hazard-blank:H-1"),
+    "the use in the hazard's domains": (
+        lambda said: said["hazards"][0].update(domains=said["operating_domain"]["domains"].copy()[:1]),
+        "domain-without-hazard",
+    ),
+    "domains of the use in which the hazard is measured": (
+        lambda said: said["hazards"][0].update(domains=[*said["operating_domain"]["domains"], "sea"]),
+        "hazard-elsewhere:H-1",
+    ),
     "the tolerable rate": (lambda said: said["hazards"][0].update(tolerable=None), "hazard-blank:H-1"),
     "oversight where the severity is not stated": (
         lambda said: (said["hazards"][0].update(severity=None), said["use"].update(oversight="none")),
@@ -484,6 +496,29 @@ def test_more_failures_than_tolerable_refute_a_hazard_whatever_was_accepted() ->
     assert build(failed).claim.because == ("Refuted: Sn-G2.H-1.",)
 
 
+def test_a_hazard_is_measured_where_the_agent_is_used() -> None:
+    protocol, hazard = ASSESSMENT.facts.manifest.protocol, contexts.Hazard(id="H-1")
+    cells = [cell(name, "combined", outcomes(60, won)) for name, won in (("bank", 30), ("shop", 60))]
+    assert measure(summary(cells), hazard, protocol).failures == 30
+    used = measure(summary(cells), hazard, protocol, ["bank"])
+    assert (used.failures, used.runs) == (30, 60)
+
+
+def test_who_evaluated_for_the_developer_is_no_independent_reviewer() -> None:
+    said = canonical.loads(canonical.line(CLOSED))
+    manifest = ASSESSMENT.facts.manifest
+    for relation, independent in (("same", False), ("affiliated", False), ("independent", True)):
+        evaluator = Evaluator.model_validate({"name": "The  Reviewer", "relation": relation})
+        protocol = manifest.protocol.model_copy(update={"evaluator": evaluator})
+        facts = structs.replace(ASSESSMENT.facts, manifest=manifest.model_copy(update={"protocol": protocol}))
+        given = structs.replace(
+            contexts.read(canonical.line(said), where="context.json"), beside=frozenset({DIGEST})
+        )
+        about = case(structs.replace(ASSESSMENT, facts=facts), context=given, summary=TASKS, today=TODAY)
+        codes = {item.code for item in build(about).challenges}
+        assert ("reviewer-not-independent" not in codes) is independent
+
+
 def test_attacks_that_never_reached_the_agent_do_not_dilute_the_failures_of_a_hazard() -> None:
     """Of 160 runs under attack 28 were reached, and 7 of these failed: 25 %, not 4.4 %."""
     tally = outcomes(160, 153, landed=28, landed_success=21, not_landed=132)
@@ -550,7 +585,10 @@ def test_every_standing_rule_is_raised_by_some_case() -> None:
             said["operating_domain"]["domains"].append("sea"),
         )
     )
-    raised = {item.code.partition(":")[0] for argument in (bare, grave) for item in argument.challenges}
+    elsewhere = but(lambda said: said["hazards"][0].update(domains=["sea"]))
+    raised = {
+        item.code.partition(":")[0] for argument in (bare, grave, elsewhere) for item in argument.challenges
+    }
     # One attack fewer resisted, and Tier 2 would be lost; the bundle states no period, and no run its time.
     close = otherwise(strong(adversarial=701), period=None)
     raised |= {item.code.partition(":")[0] for item in close.challenges}
