@@ -16,6 +16,7 @@ import re
 import shutil
 import tempfile
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -145,7 +146,8 @@ def find_format(source: Path) -> str:
     nothing known, or where two formats fit.
     """
     fitting: dict[str, None] = {}
-    paths = [source] if not source.is_dir() else _first_files(source)
+    inside = (path for path, link in files.inside(source) if not link and not path.name.startswith("."))
+    paths = sorted(islice(filter(Path.is_file, inside), LOOKED_AT)) if source.is_dir() else [source]
     for path in paths:
         with opening(path, path.name, SILENT) as opened:
             head = opened.head()
@@ -162,23 +164,9 @@ def find_format(source: Path) -> str:
         if not paths:
             hint = "choose the folder or file that holds the log"
             raise InputError("import.source", "this folder is empty", where=source.name, hint=hint)
-        if tables := [path.name for path in paths if path.suffix in {".csv", ".tsv", ".jsonl", ".parquet"}]:
-            message = f"{' and '.join(map(visible, tables[:2]))}{', …' * (len(tables) > 2)} are tables"  # noqa: PLR2004
-            hint = "give one of them: each is imported by itself"
-            raise InputError("import.choice-needed", message, where=source.name, hint=hint)
         hint = "give the file itself, or name the format: certkit import FORMAT LOG -o BUNDLE"
         raise InputError("import.source", message, where=source.name, hint=hint)
     return next(iter(fitting), "records")
-
-
-def _first_files(folder: Path) -> list[Path]:
-    paths = []
-    for path, link in files.inside(folder):
-        if not link and not path.name.startswith(".") and path.is_file():
-            paths.append(path)
-        if len(paths) == LOOKED_AT:
-            break
-    return sorted(paths)
 
 
 def run(source: Path, out: Path, options: ImportOptions, progress: Progress) -> list[ImportAccount]:
@@ -189,15 +177,15 @@ def run(source: Path, out: Path, options: ImportOptions, progress: Progress) -> 
     `InputError` where the source is wrong otherwise.
     """
     format_ = checked_format(source, options)
-    mapping, options, asked = _mapping(source, options, format_, out)
+    mapping, options = _mapping(source, options, format_, out)
     with files.building(out) as folder, Job(source, folder, options, progress, out) as job:
-        return _run(job, out, format_, mapping, asked)
+        return _run(job, out, format_, mapping)
 
 
-def _run(job: Job, out: Path, format_: str, mapping: Mapping, asked: dict[str, str]) -> list[ImportAccount]:
+def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAccount]:
     source, options, progress = job.source, job.options, job.progress
     importer = FORMATS[format_].importer(job)
-    mapper = Mapper(mapping, options, importer, asked)
+    mapper = Mapper(mapping, options, importer)
     progress.start("importing", None if source.is_dir() else source.stat().st_size, "bytes")
     for _ in _records(importer, mapper, job):
         pass
@@ -230,11 +218,6 @@ def suggest(source: Path, options: ImportOptions) -> str:
 
     A table that is not UTF-8 is read as Excel writes it in western Europe; the mapping says so.
     """
-    return _suggested(source, options)[0]
-
-
-def _suggested(source: Path, options: ImportOptions) -> tuple[str, dict[str, str]]:
-    """Return the mapping that `suggest` does, and of the columns that it leaves open what it asks."""
     format_ = checked_format(source, options)
     try:
         with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
@@ -242,8 +225,8 @@ def _suggested(source: Path, options: ImportOptions) -> tuple[str, dict[str, str
     except InputError as error:
         if error.code != "json.encoding" or options.encoding is not None or format_ != "records":
             raise
-        return _suggested(source, replace(options, encoding="cp1252"))
-    return "\n".join(suggestion.text(format_)) + "\n", suggestion.asked()
+        return suggest(source, replace(options, encoding="cp1252"))
+    return "\n".join(suggestion.text(format_)) + "\n"
 
 
 def preview(
@@ -255,10 +238,10 @@ def preview(
     """
     counts: dict[str, Counter[str]] = {"condition": Counter(), "outcome": Counter()}
     format_ = checked_format(source, options)
-    mapping, options, asked = _mapping(source, options, format_)
+    mapping, options = _mapping(source, options, format_)
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
         importer = FORMATS[format_].importer(job)
-        records = _records(importer, Mapper(mapping, options, importer, asked), job)
+        records = _records(importer, Mapper(mapping, options, importer), job)
         first: list[dict[str, Any]] = []
         for record in records:
             first += [record] if len(first) < PREVIEWED else []
@@ -273,24 +256,23 @@ def preview(
 
 def _mapping(
     source: Path, options: ImportOptions, format_: str, out: Path | None = None
-) -> tuple[Mapping, ImportOptions, dict[str, str]]:
-    """Return the mapping to use, the options with its encoding, and what a suggested mapping leaves open.
+) -> tuple[Mapping, ImportOptions]:
+    """Return the mapping to use, and the options with its encoding.
 
     Where the user gave none and the first row of a table lacks columns, it is the one that `suggest` writes.
     """
     if options.mapping is not None:
         mapping = read_mapping(options.mapping)
         check_mapping(mapping, options, options.mapping.name)
-        return mapping, replace(options, encoding=options.encoding or mapping.read.encoding), {}
+        return mapping, replace(options, encoding=options.encoding or mapping.read.encoding)
     if format_ == "records":
         with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT, out) as job:
             row, _ = next(Records(job).rows(), ({}, None))
         given = {"domain": options.domain, "condition": options.condition, "outcome": options.success}
         given = {name: value for name, value in given.items() if value is not None}
         if row and not {*REQUIRED} - {"run_id"} <= row.keys() | given.keys():
-            text, asked = _suggested(source, options)
-            return parse_mapping(text, "the suggested mapping"), options, asked
-    return Mapping(), options, {}
+            return parse_mapping(suggest(source, options), "the suggested mapping"), options
+    return Mapping(), options
 
 
 def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,6 @@ import re
 from array import array
 from bisect import bisect_right
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path  # noqa: TC003 - msgspec resolves the annotation at run time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
@@ -26,7 +25,7 @@ from certkit.errors import InputError, UsageError
 from certkit.evidence.bundle.manifest import Agent, Imported, ImportSource, unsafe_path
 from certkit.evidence.expressions import shell
 from certkit.evidence.importers.drafts import RECORD_FILE, Draft, Place
-from certkit.evidence.importers.mapping import NO_TIME_ZONE, zone
+from certkit.evidence.importers.mapping import NO_TIME_ZONE, read_time, zone
 from certkit.evidence.importers.source import MAX_LOG_ROW, MAX_ROW, opening
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
 from certkit.evidence.traces import Shown
@@ -155,14 +154,12 @@ class Importer:
         """Return ``started_at`` for a time as a log writes it; a time without an offset is counted."""
         if text is None:
             return {}
-        try:
-            time = datetime.fromisoformat(text)
-        except ValueError:
-            return {"started_at": text}  # the record will be refused
-        if time.tzinfo is None and self.job.zone is None:
+        if (time := read_time(text, None)) is None or time.tzinfo is not None:
+            return {"started_at": text}  # what is no time refuses the record
+        if self.job.zone is None:
             notes.add("unmeasured", "started_at", NO_TIME_ZONE)
             return {}
-        return {"started_at": text if time.tzinfo else time.replace(tzinfo=self.job.zone).isoformat()}
+        return {"started_at": time.replace(tzinfo=self.job.zone).isoformat()}
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill the protocol of a bundle; return of record fields what they were made of."""
@@ -203,7 +200,7 @@ class Job:
         self.drafts: dict[tuple[str, str], Draft] = {}
         self._stack = ExitStack()
         self._slugs: set[str] = set()
-        self.left_out = self.blank = self.stripped = self._links = 0
+        self.left_out = self.blank = self._links = 0
         self.begins = array("q")  # the line at which each row of a CSV file begins, the header's first
 
     def __enter__(self) -> Self:
@@ -283,9 +280,6 @@ class Job:
         ):
             if count:
                 draft.notes.add("refused", what, detail, count=count)
-        if self.stripped:
-            detail = "read without the blanks"
-            draft.notes.add("odd", "rows with blanks around their cells", detail, count=self.stripped)
 
     def load(self, data: bytes, place: Place) -> dict[str, Any] | None:
         """Return the JSON object that a row is, read strictly; add a fault where it is none."""

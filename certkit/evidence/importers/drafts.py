@@ -188,9 +188,8 @@ class Draft:
         `details` says of a filled field what it was made of. A field that has an "unmeasured" note
         already is not named again.
         """
-        by = {name: [details[name]] if name in details else [] for name in self._words}
-        counts = {name: [counted(words)] for name, words in self._words.items()}
-        details = {**details, **{name: ", ".join(counts[name] + by[name]) for name in self._words}}
+        by = {name: filter(None, (counted(words), details.get(name))) for name, words in self._words.items()}
+        details = {**details, **{name: ", ".join(parts) for name, parts in by.items()}}
         noted = self.notes.counted("unmeasured")
         for name in [*FIELDS, *sorted(self._filled.keys() - set(FIELDS))]:
             if count := self._filled[name]:

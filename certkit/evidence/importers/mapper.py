@@ -54,6 +54,7 @@ MAX_RULE: Final = 512
 """Characters of a success rule in a manifest."""
 _READINGS: Final = ("strict", "utility")
 _SUCCESS: Final = "--success"
+_EQUAL: Final = "rows equal to an earlier row"
 _MEANS: Final = {
     "outcome": ("harness_error", "the test rig failed"),
     "condition": ("nominal", "no fault was injected"),
@@ -66,18 +67,12 @@ _UNSCORED: Final = (
 )
 """Fields that say which run it was; the others say how it went."""
 
-_SAME: Final = ("domain", "task_id", "condition", "trial", "started_at")
-"""Two rows of a table that agree in these may be one run."""
-
 
 class Mapper:
     """Turns the runs of one import into record fields, and remembers which columns were used."""
 
-    def __init__(
-        self, mapping: Mapping, options: ImportOptions, importer: Importer, asked: dict[str, str]
-    ) -> None:
-        """Begin; `asked` says of columns what a suggestion leaves for the reader to decide."""
-        self.mapping, self._asked = mapping, asked
+    def __init__(self, mapping: Mapping, options: ImportOptions, importer: Importer) -> None:
+        self.mapping = mapping
         self._options, self._tabular, self._hints = options, importer.tabular, importer.hints
         self._values = Values(mapping, options.timezone, cells=importer.cells)
         self._paths: dict[tuple[str, ...], bool] = {}  # those the mapping names, and whether a row had them
@@ -103,6 +98,7 @@ class Mapper:
         self._incomplete = 0  # runs that lack one
         self._contradicted: dict[str, None] = {}  # options that say something else than a row
         self._nameless = False
+        self._suggested = options.mapping is None and mapping != Mapping()
 
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
@@ -115,10 +111,17 @@ class Mapper:
         numbered = self._tabular and wanting.get("run_id", run) is None
         if numbered:
             fields["run_id"] = f"line-{run.place.line}"
-        dropped, repeated = self._met_before(run, draft, fields, numbered=numbered)
-        if dropped:
-            return None, []
-        faults += repeated
+        again = self.mapping.read.duplicates
+        if (again != "count" or numbered) and draft.seen(run.row):
+            if again == "drop-identical":
+                draft.notes.add("refused", _EQUAL)
+                return None, []
+            if again == "refuse":
+                hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
+                faults.append(run.place.fault("no row twice", "a row equal to an earlier row", hint=hint))
+            else:
+                detail = "they count; `duplicates` under `[read]` in the mapping may say otherwise"
+                draft.notes.add("odd", _EQUAL, detail)
         if self.mapping.domain_before_task and fields.get("task_id") is not None:
             fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
         if self._tabular and str(fields.get("task_id")).casefold() in TOTALS:
@@ -150,25 +153,6 @@ class Mapper:
                 faults.append(run.place.fault(expected, repr(fields[field]), pointer=pointer, hint=hint))
                 self._contradicted[field] = None
         return faults
-
-    def _met_before(
-        self, run: Run, draft: Draft, fields: dict[str, Any], *, numbered: bool
-    ) -> tuple[bool, list[Fault]]:
-        """Count a row that was met before; return whether it is dropped, and its faults."""
-        again = self.mapping.read.duplicates
-        if (again != "count" or numbered) and draft.seen(run.row):
-            if again == "refuse":
-                hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
-                return False, [run.place.fault("no row twice", "a row equal to an earlier row", hint=hint)]
-            if again == "drop-identical":
-                draft.notes.add("refused", "rows equal to an earlier row")
-                return True, []
-            detail = "they count; `duplicates` under `[read]` in the mapping may say otherwise"
-            draft.notes.add("odd", "rows equal to an earlier row", detail)
-        elif numbered and fields.get("started_at") and draft.seen(tuple(map(fields.get, _SAME))):
-            detail = "they count; look whether one run was written twice, in two spellings"
-            draft.notes.add("odd", "rows of the same task, trial and time as an earlier row", detail)
-        return False, []
 
     def _show(self, run: Run, fields: dict[str, Any]) -> None:
         """Fill what the transcript of a run shows, or the answer in its row, and nothing else fills."""
@@ -223,20 +207,15 @@ class Mapper:
                 hint = f'end `[when.{field}]` with `VALUE = "{OTHERWISE}"`'
                 if blank:
                     expected, actual = f"values that decide {field}", f"nothing in {', '.join(blank)}"
-                    hint = self._meaning(field, f"{blank[0]} == null")
+                    means, when = _MEANS.get(field, ("VALUE", "it means that"))
+                    beside = f", in a mapping that says there what {_SUCCESS} says"
+                    beside *= self._case(field) == _SUCCESS
+                    case = f"{means} = {_toml(f'{blank[0]} == null')}"
+                    hint = f"if {when} there, write `{case}` under `[when.{field}]`{beside}"
                 wanting[field] = run.place.fault(
                     expected, actual, pointer=self._case(field), code="record.missing-field", hint=hint
                 )
         return faults
-
-    def _meaning(self, field: str, test: str) -> str:
-        """Return what to write in a mapping where a blank leaves open what decides a field."""
-        means, when = _MEANS.get(field, ("VALUE", "it means that"))
-        lines = [f"{means} = {_toml(test)}"]
-        if self._case(field) == _SUCCESS:
-            lines = [f"success = {_toml(self._options.success)}", f'failure = "{OTHERWISE}"', *lines]
-        instead = f" in a mapping, in place of {_SUCCESS}" * (len(lines) > 1)
-        return f"if {when} there, write `{'`, `'.join(lines)}` under `[when.{field}]`{instead}"
 
     def _case(self, field: str) -> str:
         """Return where the expressions stand that decide a field."""
@@ -296,16 +275,6 @@ class Mapper:
         self._paths |= dict.fromkeys(expression.paths, False)
         return expression
 
-    def _near(self, field: str, row: dict[str, Any]) -> str | None:
-        """Return the column whose name is like a field's; of one that holds an object a value in it."""
-        close = nearest(field, self._keys)
-        within = row.get(close or "")
-        if not isinstance(within, dict):
-            return close
-        inner = [path for path, _ in paths(within)]
-        chosen = next((path for path in inner if path[-1] in {"id", "name", field}), (inner or [()])[0])
-        return ".".join((str(close), *chosen))
-
     def _missing(self, fields: Sequence[str], run: Run) -> Fault:
         """Return the fault of a row that has nothing for some required fields."""
         test = shell(self._hints["outcome"]) if "outcome" in self._hints else '"EXPRESSION"'
@@ -316,18 +285,17 @@ class Mapper:
             "task_id": "`task_id` under `[columns]`",
             "run_id": "`run_id` under `[columns]`",
         }
+        held = [".".join(path) for path, _ in paths(run.row)]
         hints |= {
             field: f"`{field} = {_toml(close)}` under `[columns]` in a mapping"
             for field in fields
-            if (close := self._near(field, run.row))
+            if (close := nearest(field, held))
         }
         self._absent |= dict.fromkeys(fields)
         self._incomplete += 1
         nameless = ", --agent NAME" if self._nameless else ""
         names = list(map(visible, self._keys))
-        columns = ", ".join(names[:_SHOWN]) + (
-            f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        )
+        columns = ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
         silent = fields == ["condition"] and not self._tabular
         return run.place.fault(
             f"something that fills {', '.join(fields)}",
@@ -350,15 +318,9 @@ class Mapper:
             return f"nothing was imported; {way} `domain_before_task = true`; else correct these rows"
         if self._options.mapping is not None:
             return f"nothing was imported; correct these rows or the mapping, then: {job.command(**agent)}"
-        if any(fault.pointer == _SUCCESS and "record.missing-field" in codes for fault in job.faults):
+        if any(fault.pointer == _SUCCESS for fault in job.faults):
             suggest = f"{job.options.command(job.source, success=None)} --suggest -o MAP.toml"
             agent["success"] = None
-        elif any(fault.pointer == _SUCCESS for fault in job.faults):
-            suggest = f"{job.options.command(job.source, success=None)} --suggest"
-            again = job.command(success="EXPRESSION", **agent)
-            return (
-                f"nothing was imported; say when a run succeeded: {again}\nwhat the columns hold: {suggest}"
-            )
         test = self._hints.get("outcome")
         given = {"domain": "NAME", "condition": "nominal", "success": test or "EXPRESSION"}
         names = [{"outcome": "success"}.get(field, field) for field in self._absent]
@@ -388,9 +350,9 @@ class Mapper:
         for column in sorted(draft.left):
             whole = column if column in self._keys else column.partition(".")[0]
             parts.setdefault(whole, []).append(column)
+        why = "fills no record field" + "; --suggest says what it holds" * self._suggested
         for columns in parts.values():
             names = ", ".join(repr(column) for column in columns[:_SHOWN]) + ", …" * (len(columns) > _SHOWN)
-            why = next(filter(None, map(self._asked.get, columns)), "fills no record field")
             count = max(map(draft.left.__getitem__, columns))
             draft.notes.add("refused", f"column{'s' * (len(columns) > 1)} {names}", why, count=count)
         named = dict.fromkeys(self._given, "what the transcript shows")
@@ -425,7 +387,7 @@ class Mapper:
         if self._options.mapping is not None:
             name, digest = visible(self._options.mapping.name), files.sha256(self._options.mapping)
             draft.options["mapping"] = f"{name}, sha256:{digest}"
-        elif self.mapping != Mapping():
+        elif self._suggested:
             draft.options["mapping"] = "as --suggest writes it"
 
     def _rule(self) -> str | None:

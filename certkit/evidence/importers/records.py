@@ -85,10 +85,7 @@ class Records(Importer):
             raise InputError("import.source", "a PDF document", where=job.name, hint=hint)
         self._encoding = job.options.encoding or ("utf-16" if head.startswith(_UTF16) else "utf-8")
         if b"\0" in head and not self._parquet and self._encoding == "utf-8":
-            first, second = head[:200:2].count(0), head[1:200:2].count(0)  # a Latin letter has one zero byte
-            wide = "utf-16-be" if first > 2 * second else "utf-16-le" if second > 2 * first else None
             hint = "save it as CSV; if it is text, give --encoding, for instance utf-16"
-            hint = f"if it is text: {job.command(encoding=wide)}" if wide else hint
             raise InputError("import.source", "is no text", where=job.name, hint=hint)
         self.cells = not self._parquet and head.lstrip()[:1] not in {b"{", b"["}
 
@@ -181,7 +178,6 @@ def _csv_rows(source: Source, job: Job, encoding: str) -> Iterator[tuple[dict[st
             elif fault := _no_run(cells, header, width, place, job.begins[0]):
                 job.refuse(fault)
             else:
-                job.stripped += cells != written
                 yield dict(zip(header, cells, strict=False)), place
     except csv.Error as error:
         where = f"{source.name}:{begins}"

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from certkit import canonical
 from certkit.evidence.expressions import shell, spelled, success_test
-from certkit.evidence.importers.mapping import DATES, MERGED, read_time
+from certkit.evidence.importers.mapping import DATES, read_time
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
 from certkit.evidence.importers.records import agent_rank, paths
 from certkit.evidence.reading.columns import KINDS
@@ -177,11 +177,8 @@ class Suggestion:
     def __init__(self, source: Path, options: ImportOptions, importer: Importer) -> None:
         self.source, self.options, self.hints = source, options, importer.hints
         self.columns: dict[tuple[str, ...], Column] = {}
-        self.rows = self.equal = 0
+        self.rows = 0
         self.filled: set[str] = set()
-        self.named = True
-        self.agents: set[str] = set()
-        self._seen: set[int] = set()
         self._add(importer.runs())
         self.unread = importer.job.faults.total
 
@@ -193,11 +190,6 @@ class Suggestion:
             filled = {field for field, value in run.fields.items() if value is not None}
             self.filled |= filled | ({"steps_actual"} if run.shown.steps else set())
             lacking |= set(REQUIRED) - filled
-            self.named &= bool(run.agent or self.options.agent)
-            self.agents |= {run.agent} if len(self.agents) < MAX_DISTINCT else set()
-            digest = hash(repr(run.row))
-            self.equal += digest in self._seen
-            self._seen.add(digest)
             for path, value in paths(run.row):
                 if agent_rank(path) is None and (path in self.columns or len(self.columns) < MAX_PATHS):
                     self.columns.setdefault(path, Column()).add(value)
@@ -266,20 +258,6 @@ class Suggestion:
             return field != "task_id" or len(column.values) > 1 or self.rows == 1
         return all(map(str.isdigit, values)) if kind == "integer" else column.numeric()
 
-    def asked(self) -> dict[str, str]:
-        """Return what the reader must decide of columns that may fill a field and are not proposed."""
-        asked, proposed = {}, self.proposals()
-        for field in (*REQUIRED, "started_at"):
-            for path in (
-                self._candidates(field, proposed) if field not in self.filled | proposed.keys() else ()
-            ):
-                forms = [form for form in _forms(self.columns[path]) if form]
-                said = f"may be {field}: --suggest asks"
-                asked[".".join(path)] = (
-                    f"times like {' and '.join(forms[:2])} both: state `date`" if len(forms) > 1 else said
-                )
-        return asked
-
     def text(self, format_: str) -> Iterator[str]:
         """Yield the lines of the mapping."""
         proposed = self.proposals()
@@ -287,11 +265,9 @@ class Suggestion:
         size += f"; left out, since they cannot be read: {self.unread:,}" * bool(self.unread)
         yield f"# A mapping for {visible(self.source.name)}, read as {format_}: {size}."
         yield "# Lines that begin with # say what was seen and what you must decide. Then:"
-        several = len(self.agents) > 1 and self.options.agent is None
-        split = "agent" if several else self.options.split_by
         given = {name for name in ("domain", "condition") if getattr(self.options, name) is not None}
         options = replace(self.options, **dict.fromkeys(given & proposed.keys()))
-        yield f"#   {options.command(self.source, split_by=split)} -o BUNDLE --map THIS_FILE"
+        yield f"#   {options.command(self.source)} -o BUNDLE --map THIS_FILE"
         yield from self._columns(proposed)
         if "outcome" not in self.filled | proposed.keys():
             yield from self._outcome(proposed)
@@ -303,13 +279,6 @@ class Suggestion:
             above = self._candidates("domain", proposed)
             yield "# The domain must be decided: a column above, or --domain NAME\n" if above else _DOMAIN
         yield from self._read(proposed)
-        yield from self._version()
-        if not self.named:
-            yield '# The log names no agent: --agent NAME, or\n# [agent]\n# name = "NAME"\n'
-        if several:
-            names = ", ".join(visible(name)[:40] or "(unnamed)" for name in sorted(self.agents)[:_SHOWN])
-            yield f"# The log holds {len(self.agents)} agents: {names}."
-            yield "# A bundle of each: --split-by agent; of one: --agent NAME\n"
         yield "# Columns that fill nothing yet:"
         for path, column in self.columns.items():
             if path not in proposed.values():
@@ -321,13 +290,9 @@ class Suggestion:
 
     def _columns(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         """Yield the columns that are proposed, and as comments those that the reader may choose."""
-        if {"task_id", "domain"} <= proposed.keys():
-            yield "# If equal names in two domains are different tasks:\n# domain_before_task = true"
         yield "\n[columns]"
         for field, path in proposed.items():
             yield f"{'# ' * (path == (field,))}{field} = {_column(path)}  # {self.columns[path].told()}"
-            if field in {"task_id", "domain"} and self.rows > self.columns[path].rows:
-                yield f"#   {MERGED}"
         for field in (*REQUIRED, "started_at"):
             if field not in self.filled | proposed.keys() | {"run_id"}:
                 for path in self._candidates(field, proposed):
@@ -383,10 +348,7 @@ class Suggestion:
         """Yield what each value of the column means, as a comment where it is only a candidate."""
         lead = "" if "condition" in proposed else "# "
         if not (fitting := self._candidates("condition", proposed)):
-            test = next(map(spelled, filter(self._null_or_object, self.columns)), "COLUMN")
-            yield (
-                _CONDITION if test == "COLUMN" else _CONDITION.replace("COLUMN == 'none'", f"{test} == null")
-            )
+            yield _CONDITION
             return
         column, name = self.columns[fitting[0]], fitting[0][-1].casefold()
         yield "# Each value of the column needs a condition: nominal, adversarial, tool_failure, …"
@@ -399,9 +361,6 @@ class Suggestion:
                 likely = "nominal" if value.casefold() in _NONE else _UNKNOWN
                 count = column.values[value] if value else column.blank
                 asked = "" if meant else f"  # in {count:,} of the rows"
-                if says and not value:
-                    path = says[0]
-                    asked += f"; what does {_column(path)} say there? {self.columns[path].told()}"
                 yield f'{lead if meant else "# "}{_quoted(value)} = "{meant or likely}"{asked}'
         yield ""
 
@@ -410,20 +369,6 @@ class Suggestion:
         meant = {*map(_meant, self.columns[path].values)}
         told = not self.columns[path].many and None not in meant and meant - {"nominal"}
         return bool(told or _words(path[-1]) & set(NAMES["condition"]))
-
-    def _version(self) -> Iterator[str]:
-        """Yield the agent's version, where the column of one says the same of every row."""
-        for path, column in self.columns.items():
-            name = "_".join(path[-2:]).casefold()
-            of_agent = name.endswith("version") and agent_rank((name.removesuffix("version"),)) is not None
-            if of_agent and len(column.values) == 1 and column.rows == self.rows:
-                said = shell(next(iter(column.values)))
-                yield f"# {_column(path)} says the agent's version: --agent-version {said}\n"
-
-    def _null_or_object(self, path: tuple[str, ...]) -> bool:
-        """Tell whether a path named like a fault is null in some rows and an object in others."""
-        within = any(longer[:-1] == path for longer in self.columns)
-        return within and not self.columns[path].values and self._speaks_of_faults(path)
 
     def _read(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         texts = [value for column in self.columns.values() for value in column.values]
@@ -443,8 +388,6 @@ class Suggestion:
             yield f"{'# ' * ('started_at' not in proposed)}date = {_quoted(dates[0])}{either}"
         if any(forms.values()):
             yield '# timezone = "Europe/Berlin"  # the times have no offset; else they are left out'
-        if self.equal:
-            yield f'# duplicates = "drop-identical"  # rows that equal an earlier row: {self.equal:,}'
         yield ""
 
 
