@@ -41,9 +41,10 @@ SUCCESSES: Final[dict[str, Callable[[str], bool]]] = {
 class Kind(NamedTuple):
     """How a row rests on tasks: the mean of a series, the least over domains, or the first less the second.
 
-    A mean runs from `low` over `span`, which grows with the largest task mean where it is `open_ended`. A
-    `chance` is the probability that the mean exceeds τ. `attested` rows rest on stated observations, not
-    on tasks; `outcomes` tells whether a model may have given them. `rounding` is that of the table.
+    A mean runs from `low` over `span`, which grows with the largest task mean where it is `open_ended`, as
+    counts are that traces tell. A `chance` is the probability that the mean exceeds τ. `attested` rows rest
+    on stated observations, not on tasks; `outcomes` tells whether a model may have given them. `rounding` is
+    that of the table.
     """
 
     series: tuple[str, ...] = ()

@@ -159,7 +159,7 @@ def _criteria(predicate: st.Predicate) -> tuple[st.CriterionClaim, ...]:
             value = decimal(Fraction(counts["successes"], n)) if n else None
         evidence = row.evidence
         if evidence is not None:
-            told = evidence.derived if row.metric == "violations" else 0
+            told = evidence.derived if METRICS.get(row.metric, Kind()).open_ended else 0
             level = wording.weakest(told, evidence.traced, predicate.evidence.records)
             evidence = structs.replace(evidence, level=level, derived=told)
         rows.append(structs.replace(row, n=n, counts=counts, value=value, evidence=evidence))
@@ -336,7 +336,7 @@ def _declared(predicate: st.Predicate) -> dict[str, bool]:
     protocol, integrity, records = predicate.protocol, predicate.integrity, predicate.evidence.records
     evaluator, judge, declared = protocol.evaluator, protocol.judge, protocol.declared_runs
     cascade = protocol.cascade_definition if predicate.scope.fault_mix.get("cascade") else "simultaneous"
-    penalised = any(row.metric == "cascade_penalty" for row in predicate.criteria)
+    penalised = any("cascade" in METRICS.get(row.metric, Kind()).series for row in predicate.criteria)
     return {
         "evaluator-not-independent": evaluator is not None and evaluator.relation != "independent",
         "judge-not-independent": judge is not None and judges_itself(judge, predicate.agent.components),
