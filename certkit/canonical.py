@@ -19,8 +19,9 @@ from __future__ import annotations
 import hashlib
 import json  # noqa: TID251 - this module is the door
 import re
+from fractions import Fraction
 from itertools import accumulate
-from typing import Any, Final, NewType
+from typing import Any, Final, NewType, overload
 
 import rfc8785
 
@@ -29,6 +30,9 @@ from certkit.text import HIDDEN_IN_LINES
 
 Digest = NewType("Digest", str)
 """``sha256:`` and 64 lower-case hexadecimal digits."""
+
+DIGITS: Final = 6
+"""Digits after the point of every decimal."""
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DEPTH: Final = 64
@@ -213,3 +217,26 @@ def digest(data: bytes) -> Digest:
 def is_digest(text: str) -> bool:
     """Tell whether `text` has the form of a `Digest`."""
     return _DIGEST.match(text) is not None
+
+
+@overload
+def decimal(value: Fraction | float) -> str: ...
+
+
+@overload
+def decimal(value: Fraction | float | None) -> str | None: ...
+
+
+def decimal(value: Fraction | float | None) -> str | None:
+    """Return a number with six digits after the point, rounded half to even; None where there is none."""
+    if value is None:
+        return None
+    # Fractions round half to even, and exactly: a quotient of decimals would round twice.
+    number = round((value if isinstance(value, Fraction) else Fraction(repr(float(value)))) * 10**DIGITS)
+    whole, digits = divmod(abs(number), 10**DIGITS)
+    return f"{'-' if number < 0 else ''}{whole}.{digits:0{DIGITS}}"
+
+
+def millionths(decimal: str) -> int:
+    """Return such a number as the integer of its digits."""
+    return int(decimal.replace(".", ""))

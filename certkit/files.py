@@ -6,6 +6,8 @@ inside `writing` leaves the target as it was and nothing beside it.
 
 Only regular files are read: a pipe can keep a reader waiting for ever, and a device may never end. Pipes
 that the shell has opened are read, such as /dev/stdin, or /dev/fd/63 of ``<(command)``.
+
+`packaged` says where the schemas and templates are: in the installed package, or at the root of a checkout.
 """
 
 from __future__ import annotations
@@ -30,6 +32,18 @@ REMOVE: Final = "choose another name or remove it"
 
 _OPENED: Final = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 _KINDS: Final = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
+
+
+def root() -> Path:
+    """Return the folder that holds ``schemas/`` and ``templates/``."""
+    package = Path(__file__).parent
+    installed = package / "_data"
+    return installed if installed.is_dir() else package.parent
+
+
+def packaged(*parts: str) -> Path:
+    """Return the path of a packaged file, such as ``packaged("schemas", "record.v1.schema.json")``."""
+    return root().joinpath(*parts)
 
 
 @contextmanager

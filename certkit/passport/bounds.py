@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
-from math import exp, lgamma, log, log1p, sqrt
+from math import log, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from certkit.beta import Beta, by_moments
 from certkit.passport.statement import NOMINAL
+from certkit.wording import UNDECLARED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,9 +41,10 @@ SUCCESSES: Final[dict[str, Callable[[str], bool]]] = {
 class Kind(NamedTuple):
     """How a row rests on tasks: the mean of a series, the least over domains, or the first less the second.
 
-    A mean runs from `low` over `span`, which grows with the largest task mean where it is `open_ended`. A
-    `chance` is the probability that the mean exceeds τ. `attested` rows rest on stated observations, not
-    on tasks; `outcomes` tells whether a model may have given them. `rounding` is that of the table.
+    A mean runs from `low` over `span`, which grows with the largest task mean where it is `open_ended`, as
+    counts are that traces tell. A `chance` is the probability that the mean exceeds τ. `attested` rows rest
+    on stated observations, not on tasks; `outcomes` tells whether a model may have given them. `rounding` is
+    that of the table.
     """
 
     series: tuple[str, ...] = ()
@@ -74,51 +77,8 @@ KINDS: Final[dict[str, Kind]] = {
 """The metrics whose rows are computed again; consistency has no bound."""
 
 LAST_DIGIT: Final = 2e-6
-MOST_TERMS: Final = 5_000
-"""Of the continued fraction: enough for 10⁷ runs, and what keeps a hostile statement from taking long."""
 HALF_DIGIT: Final = 6e-7
 """By how much a confidence may differ, which is written with six digits too."""
-
-
-class Beta(NamedTuple):
-    """A Beta distribution."""
-
-    a: float
-    b: float
-
-    def below(self, x: float) -> float:
-        """Return P(θ ≤ x)."""
-        if not 0 < x < 1:
-            return float(x >= 1)
-        # The continued fraction converges fast on one side of the mean only.
-        if x < (self.a + 1) / (self.a + self.b + 2):
-            return _tail(self.a, self.b, x)
-        return 1 - _tail(self.b, self.a, 1 - x)
-
-
-def _tail(a: float, b: float, x: float) -> float:
-    """Return the regularised incomplete beta function (DLMF 8.17.22, by Lentz's method)."""
-    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / a
-    tiny, c = 1e-300, 1.0
-    d = 1 / ((1 - (a + b) * x / (a + 1)) or tiny)
-    total = d
-    for m in range(1, MOST_TERMS):
-        for step in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            d = 1 / ((1 + step * d) or tiny)
-            c = (1 + step / c) or tiny
-            total *= c * d
-        if abs(c * d - 1) < 1e-12:  # noqa: PLR2004 - far below what is compared
-            break
-    return front * total
-
-
-def by_moments(mean: float, variance: float) -> Beta:
-    """Return the Beta distribution with these moments."""
-    size = mean * (1 - mean) / max(variance, 1e-300) - 1
-    return Beta(mean * size, (1 - mean) * size)
 
 
 class Tasks:
@@ -271,24 +231,38 @@ class Row:
 
     def fault(self, tier: str, bounded: Bound) -> str | None:
         """Return what is wrong with the bound at a tier, None where the tasks give it."""
-        at = self.criterion.tiers[tier]
-        threshold, bound = float(at.threshold), float(bounded.bound or "nan")
-        asked = float(bounded.confidence)
-        error = max(1 - (max(asked, threshold) if self.kind.chance else asked), HALF_DIGIT)
+        bound = float(bounded.bound or "nan")
+        limit, error = self._asked(tier, bounded)
         if self.kind.chance:
-            limit = self.tau(tier) or 0.0
             chance = min((1 - law.below(limit) for law in (*self.laws, self._over_runs)), default=0)
             right = abs(bound - chance) <= LAST_DIGIT
         else:
-            limit = (threshold - self.kind.low) / self.kind.span
-            limit = limit if self.lower else 1 - limit
-            limit = 2 * limit if len(self.kind.series) > 1 else limit
             right = self._is_limit(bound, error)
         if bounded.k != self.k:
             return f"is said to rest on {bounded.k} tasks, and {self.k} carry it"
         if self.k < _least(limit, error):
             return f"rests on {self.k} tasks, and flawless ones would not pass"
         return None if right else "is not what the tasks give"
+
+    def withheld(self, tier: str) -> bool:
+        """Tell whether a tier is insufficient by bounds although its tasks give a bound."""
+        at, declared = self.criterion.tiers[tier], self._predicate.protocol.tasks_independent
+        if at.bounded is None or at.bounded.status != "insufficient" or at.table not in {"met", "not_met"}:
+            return False
+        if self.kind.attested or (at.bounded.reason == UNDECLARED and not declared):
+            return False
+        limit, error = self._asked(tier, at.bounded)
+        return self.k >= max(1, _least(limit, error - HALF_DIGIT))
+
+    def _asked(self, tier: str, bounded: Bound) -> tuple[float, float]:
+        """Return the limit that a tier asks for on the scale 0 to 1, and how likely a bound may err."""
+        threshold, asked = float(self.criterion.tiers[tier].threshold), float(bounded.confidence)
+        error = max(1 - (max(asked, threshold) if self.kind.chance else asked), HALF_DIGIT)
+        if self.kind.chance:
+            return self.tau(tier) or 0.0, error
+        limit = (threshold - self.kind.low) / self.kind.span
+        limit = limit if self.lower else 1 - limit
+        return 2 * limit if len(self.kind.series) > 1 else limit, error
 
     def _is_limit(self, bound: float, error: float) -> bool:
         """Tell whether a bound is the worst of the limits below which the probability `error` lies."""
@@ -374,6 +348,8 @@ def disagreements(predicate: Predicate, criteria: Sequence[Row]) -> Iterator[str
             for tier, bounded in _stated(row.criterion):
                 if fault := row.fault(tier, bounded):
                     yield f"the bound of criterion {row.criterion.id} at Tier {tier} {fault}"
+            for tier in filter(row.withheld, row.criterion.tiers):
+                yield f"the bound of criterion {row.criterion.id} at Tier {tier} is kept back"
 
 
 def unchecked(predicate: Predicate) -> dict[str, list[str]]:

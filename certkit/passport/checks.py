@@ -83,6 +83,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     agent: str | None = None
     domain: str | None = None
     issuer: str | None = None
+    stated: str | None = None
     require_tier: int | None = None
     opened: Opened | CertkitError | None = None
     replay: Callable[[Statement], Statement] | None = None
@@ -257,9 +258,10 @@ def _wanted(case: Case) -> int:
 
 def _refusals(case: Case) -> Iterator[str]:
     predicate, judged = case.predicate, case.predicate.assessment
-    if case.issuer not in {None, case.passport.signer.issuer, predicate.issuer.name}:
-        named = quoted(predicate.issuer.name)
-        yield f"it names {named} as its issuer, and {quoted(case.issuer or '')} is asked for"
+    signer, stated = case.passport.signer.issuer, predicate.issuer.name
+    for called, named in ((case.issuer, signer), (case.stated, stated)):
+        if called not in {None, named}:
+            yield f"its issuer is called {quoted(named)}, and {quoted(called or '')} is asked for"
     if predicate.origin == "simulated" and not case.trust.accept_specimens:
         yield "it is a specimen from simulated evidence, and the policy accepts none"
     if case.trust.profiles and judged.profile.digest not in case.trust.profiles:

@@ -23,6 +23,7 @@ from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
+from certkit.canonical import decimal
 from certkit.document import fill
 from certkit.errors import CertkitError, UnavailableError
 from certkit.evidence.bundle.folder import Bundle, open_bundle
@@ -33,7 +34,6 @@ from certkit.passport import replay
 from certkit.passport import statement as st
 from certkit.passport.derived import rebuilt
 from certkit.passport.replay import Opened
-from certkit.passport.statement import decimal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,6 +21,7 @@ from msgspec import structs
 from certkit import wording
 from certkit.assessment.findings.findings import (
     FAULT_RUNS,
+    HARNESS_SHARE,
     KIND_SHARE,
     KINDS,
     RUNS_PER_SECOND,
@@ -29,10 +30,11 @@ from certkit.assessment.findings.findings import (
     Severity,
     graded,
 )
+from certkit.canonical import decimal
 from certkit.passport import statement as st
 from certkit.passport.bounds import KINDS as METRICS
 from certkit.passport.bounds import Kind
-from certkit.passport.statement import CLOCK_SKEW, NOMINAL, decimal
+from certkit.passport.statement import CLOCK_SKEW, NOMINAL
 from certkit.text import judges_itself, lineage, span
 
 if TYPE_CHECKING:
@@ -131,11 +133,13 @@ def _sentence(judgement: st.Judgement, origin: str, challenges: Iterable[st.Chal
 def _criteria(predicate: st.Predicate) -> tuple[st.CriterionClaim, ...]:
     """Return the rows with the counts that the task table gives, and the rates of those.
 
-    The fault runs of a statement are those that `frr` grades, leaves out or misses, and harness errors.
+    The fault runs of a statement are those that `frr` grades, leaves out or misses, and harness errors. Of
+    the adversarial runs every one was hit, was not, or does not say. No trace tells an outcome.
     """
     table = predicate.profile_of_reliability
     faults = [cell for cell in table.cells if cell.condition != NOMINAL]
     successes, runs = sum(cell.successes for cell in faults), sum(cell.runs for cell in faults)
+    attacked = sum(cell.runs for cell in faults if cell.condition == "adversarial")
     graded = next((column.n for column in table.columns if column.metric == "frr"), None)
     rows = []
     for row in predicate.criteria:
@@ -148,12 +152,16 @@ def _criteria(predicate: st.Predicate) -> tuple[st.CriterionClaim, ...]:
             counts = counts | missing
             others = counts.get("missing", 0) + counts.get("harness_errors", 0)
             counts = counts | {"left_out": runs - (n or 0) - others}
+        if row.metric == "adversarial_resistance":
+            said = counts.get("landed", 0) + counts.get("not_landed", 0)
+            counts = counts | {"runs": attacked, "landed_unknown": attacked - said}
         if isinstance(value, str) and "successes" in counts:
             value = decimal(Fraction(counts["successes"], n)) if n else None
         evidence = row.evidence
         if evidence is not None:
-            level = wording.weakest(evidence.derived, evidence.traced, predicate.evidence.records)
-            evidence = structs.replace(evidence, level=level)
+            told = evidence.derived if METRICS.get(row.metric, Kind()).open_ended else 0
+            level = wording.weakest(told, evidence.traced, predicate.evidence.records)
+            evidence = structs.replace(evidence, level=level, derived=told)
         rows.append(structs.replace(row, n=n, counts=counts, value=value, evidence=evidence))
     return tuple(rows)
 
@@ -278,44 +286,36 @@ def _triggers(tier: int, criteria: Iterable[st.CriterionClaim]) -> Iterator[st.T
 
 def challenges(predicate: st.Predicate) -> dict[str, str]:
     """Return the codes of the challenges that the rest of a statement gives rise to, with their severity."""
-    protocol, evidence = predicate.protocol, predicate.evidence
-    evaluator, judge = protocol.evaluator, protocol.judge
-    faults, mix = Counter[str](), Counter[str]()
+    evidence, ran = predicate.evidence, predicate.evidence.records > 0
+    faults, mix, lost = Counter[str](), Counter[str](), 0
     for cell in predicate.profile_of_reliability.cells:
         faulty = cell.runs if cell.condition != NOMINAL else 0
         faults[cell.domain] += faulty
         mix[cell.condition] += faulty
+        lost += cell.runs - cell.successes if cell.condition == "adversarial" else 0
     custom = sum(runs for name, runs in mix.items() if name.startswith("x_"))
     least = KIND_SHARE * faults.total()
     kinds = {name for name, runs in mix.items() if not name.startswith("x_") and runs >= least}
-    ran, integrity = evidence.records > 0, predicate.integrity
     left_out, gradable = _left_out(predicate.criteria)
     attacked = [row for row in predicate.criteria if row.metric == "adversarial_resistance"]
-    attacks = attacked[0].counts if attacked else {}
-    landed, missed = attacks.get("landed", 0), attacks.get("not_landed", 0)
+    attacks, attempts = attacked[0].counts if attacked else {}, mix["adversarial"]
+    landed, missed, unsaid = (attacks.get(name, 0) for name in ("landed", "not_landed", "landed_unknown"))
     few = [*faults.values(), *(row.n or 0 for row in attacked)]
-    follows = {
-        "evaluator-not-independent": evaluator is not None and evaluator.relation != "independent",
-        "judge-not-independent": judge is not None and judges_itself(judge, predicate.agent.components),
-        "temperature-not-zero": protocol.temperature is not None and Fraction(protocol.temperature) != 0,
-        "protocol-not-stated": None in (protocol.methodology, protocol.temperature, evaluator),
-        "undeclared-attempt": protocol.attempt is None,
-        "repeated-attempt": (protocol.attempt or 1) > 1,
-        "declared-runs-differ": ran and protocol.declared_runs not in {None, evidence.records},
-        "unpinned-components": any(not part.pinned for part in predicate.agent.components),
-        "integrity-tasks": integrity is not None and integrity.seed != "stated",
-        "integrity-rated": integrity is not None and bool(integrity.raters),
-        "integrity-partial": integrity is not None and integrity.core is None,
+    follows = _declared(predicate) | {
         "no-records": not ran,
         "no-fault-runs": ran and not evidence.fault_runs,
         "no-nominal-runs": ran and not evidence.nominal_runs,
         "held-out-runs": ran and evidence.novel_fault_runs > 0,
+        "harness-errors": HARNESS_SHARE * (evidence.nominal_runs + evidence.fault_runs)
+        < evidence.harness_errors - evidence.novel_fault_runs,
         "narrow-fault-mix": faults.total() > 0 and len(kinds - {NOMINAL}) < KINDS,
         "undeclared-independence": wording.UNDECLARED in _reasons(predicate),
         "nominal-only-domain": ran and 0 in faults.values(),
         "few-fault-runs": ran and any(0 < runs < FAULT_RUNS for runs in few),
         "failures-elsewhere": _fails_without_faults(predicate),
-        "no-attack-landed": missed > 0 and not landed,
+        "no-attack-landed": not landed and any(missed or (attempts and not row.n) for row in attacked),
+        "attack-landed-unknown": unsaid > 0,
+        "success-with-attack": any((row.n or 0) - row.counts.get("successes", 0) > lost for row in attacked),
         "implausible-pace": _too_fast(predicate),
         "repeats-as-independent": predicate.assessment.profile.reading == "table" and _repeated(predicate),
     }
@@ -323,7 +323,7 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
     for code, part, whole in (
         ("faults-left-out", left_out, gradable),
         ("own-conditions-dominate", custom, faults.total()),
-        ("attacks-left-out", missed if landed else 0, mix["adversarial"]),
+        ("attacks-left-out", missed if landed else 0, attempts),
     ):
         severity = graded(Fraction(part, whole)) if whole else Severity.INFO
         if part and (severity is not Severity.INFO or code in STATED):
@@ -331,19 +331,46 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
     return severities
 
 
+def _declared(predicate: st.Predicate) -> dict[str, bool]:
+    """Tell which challenges what is declared gives rise to."""
+    protocol, integrity, records = predicate.protocol, predicate.integrity, predicate.evidence.records
+    evaluator, judge, declared = protocol.evaluator, protocol.judge, protocol.declared_runs
+    cascade = protocol.cascade_definition if predicate.scope.fault_mix.get("cascade") else "simultaneous"
+    penalised = any("cascade" in METRICS.get(row.metric, Kind()).series for row in predicate.criteria)
+    return {
+        "evaluator-not-independent": evaluator is not None and evaluator.relation != "independent",
+        "judge-not-independent": judge is not None and judges_itself(judge, predicate.agent.components),
+        "temperature-not-zero": protocol.temperature is not None and Fraction(protocol.temperature) != 0,
+        "protocol-not-stated": None in (protocol.methodology, protocol.temperature, evaluator, cascade),
+        "undeclared-attempt": protocol.attempt is None,
+        "repeated-attempt": (protocol.attempt or 1) > 1,
+        "undeclared-runs": declared is None and predicate.assessment.profile.stopping is None,
+        "declared-runs-differ": records > 0 and declared not in {None, records},
+        "cascade-definition": penalised and cascade not in {None, "simultaneous"},
+        "unversioned-agent": predicate.agent.version == "unversioned",
+        "unpinned-components": any(part.digest is None for part in predicate.agent.components),
+        "integrity-tasks": integrity is not None and integrity.seed != "stated",
+        "integrity-rated": integrity is not None and bool(integrity.raters),
+        "integrity-partial": integrity is not None and integrity.core is None,
+    }
+
+
 def _fails_without_faults(predicate: st.Predicate) -> bool:
-    """Tell whether success with the nominal runs misses the tier that is attained."""
-    cells = predicate.profile_of_reliability.cells
-    runs = sum(cell.runs for cell in cells)
-    rate = Fraction(sum(cell.successes for cell in cells), runs) if runs else Fraction(0)
+    """Tell whether success with the nominal runs, of all or of a domain, misses the attained tier."""
+    runs, good = Counter[str](), Counter[str]()
+    for cell in predicate.profile_of_reliability.cells:
+        runs[cell.domain] += cell.runs
+        good[cell.domain] += cell.successes
+    least = min((Fraction(good[name], runs[name]) for name in runs), default=Fraction(0))
+    rates = {"r_op": Fraction(good.total(), runs.total() or 1), "domain_min": least}
     asked = (
-        (Fraction(row.threshold), row.operator)
+        (rates[criterion.metric], Fraction(row.threshold), row.operator)
         for criterion in predicate.criteria
-        if criterion.metric == "r_op"
+        if criterion.metric in rates
         for tier, row in criterion.tiers.items()
         if int(tier) <= predicate.assessment.tier
     )
-    return any(rate < tau or (rate == tau and operator == ">") for tau, operator in asked)
+    return any(rate < tau or (rate == tau and operator == ">") for rate, tau, operator in asked)
 
 
 def _too_fast(predicate: st.Predicate) -> bool:

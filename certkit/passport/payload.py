@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from certkit import canonical, files, resources, toml
-from certkit.assessment.findings.findings import GRADED, SEVERITY
+from certkit import canonical, files, toml
+from certkit.assessment.findings.findings import GRADED, SEVERITY, STATED
+from certkit.canonical import decimal, millionths
 from certkit.errors import InputError, NegativeError
 from certkit.passport import bounds, derived
 from certkit.passport import statement as st
-from certkit.passport.statement import MAX_VALIDITY, decimal, millionths
+from certkit.passport.statement import MAX_VALIDITY
 from certkit.text import letters, skeleton, span
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def contradictions(statement: st.Statement) -> Iterator[str]:
         if (code, severity) not in graded:
             yield f"the {severity} challenge {code} is left out"
     for code, severity in ((item.code, item.severity) for item in predicate.challenges):
-        if code not in GRADED and (gravest := SEVERITY.get(code, severity)) != severity:
+        graver = code not in GRADED or (severity == "info" and code not in STATED)
+        if graver and (gravest := SEVERITY.get(code, severity)) != severity:
             yield f"the challenge {code} is of severity {gravest}, and is said to be of severity {severity}"
     answered = [item for item in predicate.challenges if item.state == "answered"]
     named = all(item.answered_by and all(map(letters, item.answered_by)) for item in answered)
@@ -152,18 +154,31 @@ def _impossible(predicate: st.Predicate) -> Iterator[str]:
         yield "it has no criteria, or one of them twice"
     runs = evidence.nominal_runs + evidence.fault_runs + evidence.novel_fault_runs
     errors = max((row.counts.get("harness_errors", 0) for row in predicate.criteria), default=0)
-    if runs > evidence.records or errors > evidence.harness_errors:
-        yield "its evidence has more runs than records, or its rows more harness errors"
+    if runs != evidence.records:
+        yield f"its evidence has {evidence.records:,} records, and {runs:,} runs"
     if len({part.digest for part in evidence.bundles or ()}) != len(evidence.bundles or ()):
         yield "a bundle is counted twice"
     yield from _table(predicate.profile_of_reliability)
+    good = sum(cell.successes for cell in predicate.profile_of_reliability.cells)
+    if not errors <= evidence.harness_errors <= runs - good:
+        yield "its evidence has fewer harness errors than a row, or more than runs that did not succeed"
     for criterion in predicate.criteria:
         shown = criterion.evidence
         if shown and shown.derived + shown.traced > evidence.records:
             yield f"criterion {criterion.id} rests on more traces than records"
+        yield from _miscounted(criterion, evidence.fault_runs)
         for tier, row in criterion.tiers.items():
             if not possible(criterion, row):
                 yield f"criterion {criterion.id} at Tier {tier} cannot stand so with its value and bound"
+
+
+def _miscounted(criterion: st.CriterionClaim, faults: int) -> Iterator[str]:
+    """Yield why no runs give the counts of a row: harness errors above 1 % leave frr unjudged."""
+    counts, judged = criterion.counts, any(row.table in _JUDGED for row in criterion.tiers.values())
+    if criterion.metric == "frr" and judged and 100 * counts.get("harness_errors", 0) > faults:
+        yield f"criterion {criterion.id} is judged with too many harness errors"
+    if counts.get("successes", 0) + counts.get("attack_succeeded", 0) > (criterion.n or 0):
+        yield f"criterion {criterion.id} has more successes, of agent and attacks, than runs"
 
 
 def _times(predicate: st.Predicate) -> Iterator[str]:
@@ -253,13 +268,13 @@ def packaged(profile: st.Profile) -> dict[str, Any] | None:
 
 @cache
 def _names() -> dict[str, str]:
-    paths = resources.path("templates", "profiles").glob("*.toml")
+    paths = files.packaged("templates", "profiles").glob("*.toml")
     return {letters(path.stem): path.stem for path in sorted(paths)}
 
 
 @cache
 def _read(name: str) -> dict[str, Any]:
-    path = resources.path("templates", "profiles", f"{name}.toml")
+    path = files.packaged("templates", "profiles", f"{name}.toml")
     return toml.loads(files.read(path, limit=_MAX_TABLE).decode(), code="profile.invalid", where=path.name)
 
 

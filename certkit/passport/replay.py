@@ -104,7 +104,7 @@ def protocol(manifest: Manifest) -> st.Protocol:
     return fill(
         st.Protocol,
         told,
-        temperature=st.decimal(told.temperature),
+        temperature=canonical.decimal(told.temperature),
         judge=told.judge and msgspec.convert(told.judge, st.Judge, from_attributes=True),
         evaluator=told.evaluator and msgspec.convert(told.evaluator, st.Evaluator, from_attributes=True),
     )

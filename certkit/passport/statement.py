@@ -9,8 +9,7 @@ Nothing is computed here: `claim` states, `payload` writes and reads.
 """
 
 from datetime import timedelta
-from fractions import Fraction
-from typing import Annotated, Any, Final, Literal, overload
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -26,9 +25,6 @@ CLOCK_SKEW: Final = timedelta(minutes=5)
 """How far two clocks may differ. An end of validity is not stretched."""
 
 MAX_VALIDITY: Final = timedelta(days=366)
-
-DIGITS: Final = 6
-"""Digits after the point of every decimal."""
 
 NOMINAL: Final = "nominal"
 """The condition of runs without a fault."""
@@ -283,7 +279,7 @@ class Challenge(_Part, frozen=True, kw_only=True):
     """A question about the evidence, whether it is open or answered, and by whom."""
 
     code: Text
-    severity: Text
+    severity: Literal["serious", "warning", "info"]
     state: Literal["open", "answered"] = "open"
     answered_by: tuple[Text, ...] | None = None
     message: Text
@@ -368,26 +364,3 @@ def plain(part: Part) -> dict[str, Any]:
     """Return a part of the statement as JSON values."""
     value: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(part))  # lists, where parts hold tuples
     return value
-
-
-@overload
-def decimal(value: Fraction | float) -> str: ...
-
-
-@overload
-def decimal(value: Fraction | float | None) -> str | None: ...
-
-
-def decimal(value: Fraction | float | None) -> str | None:
-    """Return a number as a `Decimal`, rounded half to even; None where there is none."""
-    if value is None:
-        return None
-    # Fractions round half to even, and exactly: a quotient of decimals would round twice.
-    number = round((value if isinstance(value, Fraction) else Fraction(repr(float(value)))) * 10**DIGITS)
-    whole, digits = divmod(abs(number), 10**DIGITS)
-    return f"{'-' if number < 0 else ''}{whole}.{digits:0{DIGITS}}"
-
-
-def millionths(decimal: str) -> int:
-    """Return a `Decimal` as the integer of its digits."""
-    return int(decimal.replace(".", ""))

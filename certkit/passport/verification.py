@@ -83,6 +83,7 @@ def verify(
     agent: str | None = None,
     domain: str | None = None,
     issuer: str | None = None,
+    stated: str | None = None,
     require_tier: int | None = None,
     evidence: Callable[[], Opened] | None = None,
     replay: Callable[[Statement], Statement] | None = None,
@@ -92,12 +93,12 @@ def verify(
 ) -> out.Verification:
     """Verify the bytes of a passport against a trust policy, at an aware time.
 
-    `agent` is the digest of the agent that the passport must be about, `issuer` what its signer must be
-    called, in the policy or in the passport; `domain` and `require_tier` are the intended deployment.
-    `evidence` opens the bundle, `replay` computes the claim from it again (`certkit.passport.claim`); `proof`
-    is the text of the offline log proof, or why it could not be read. `status` tells whether the passport
-    still stands, and so does `beside`, which came along with it; the worse answer counts. Nothing about the
-    passport raises: it is told in the result.
+    `agent` is the digest of the agent that the passport must be about, `issuer` what the policy must call
+    its signer, `stated` what the passport must call it, which any signer may write; `domain` and
+    `require_tier` are the intended deployment. `evidence` opens the bundle, `replay` computes the claim from
+    it again (`certkit.passport.claim`); `proof` is the text of the offline log proof, or why it could not be
+    read. `status` tells whether the passport still stands, and so does `beside`, which came along with it;
+    the worse answer counts. Nothing about the passport raises: it is told in the result.
     """
     if at.tzinfo is None:
         raise UsageError("usage.option", "the time of verification has no offset")
@@ -120,6 +121,7 @@ def verify(
             agent=agent,
             domain=domain,
             issuer=issuer,
+            stated=stated,
             require_tier=require_tier,
             opened=None if evidence is None else _opened(evidence),
             replay=replay,

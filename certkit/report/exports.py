@@ -29,7 +29,7 @@ from certkit.report import answer, results, words
 from certkit.report.argument.challenges import Class, Standing
 from certkit.report.argument.graph import Kind
 from certkit.report.argument.graph import State as NodeState
-from certkit.text import visible
+from certkit.text import quoted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,7 +79,7 @@ def _register(case: Case, argument: Argument) -> str:
         for c in argument.challenges
     )
     claim = "Supported" if argument.claim.supported else "Not supported"
-    because = "".join(f"- {reason}\n" for reason in argument.claim.because)
+    because = "".join(f"- {_cell(reason)}\n" for reason in argument.claim.because)
     head = f"{_line(*names)}|{'---|' * len(names)}\n"
     return f"# Challenges\n\n{claim}: {_cell(argument.claim.text)}\n\n{because}\n{head}{rows}"
 
@@ -90,7 +90,7 @@ def _line(*cells: str) -> str:
 
 def _cell(text: str) -> str:
     """Return text for a cell of a Markdown table."""
-    return " ".join(re.sub(r"[\\|\[\]`]", r"\\\g<0>", visible(text)).replace("<", "&lt;").split())
+    return " ".join(re.sub(r"[\\|\[\]`*~]|\b_|_\b", r"\\\g<0>", visible(text)).replace("<", "&lt;").split())
 
 
 def _judged(case: Case) -> Iterator[tuple[dict[str, Any], Status, str]]:
@@ -183,12 +183,12 @@ def _csv(case: Case, _argument: Argument) -> str:
 def _summary(case: Case, argument: Argument) -> str:
     boxes = answer.boxes(case, argument)
     lines = [
-        f"## {_cell(case.agent)}",
+        f"## {_cell(quoted(case.agent))}",
         "**SPECIMEN: simulated evidence, says nothing about a real agent.**" if case.specimen else "",
         _cell(answer.paragraph(case)),
         "",
-        f"By profile {case.document['profile']['id']}.",
-        *answer.readings(case),
+        _cell(f"By profile {case.document['profile']['id']}."),
+        *map(_cell, answer.readings(case)),
         "",
         "| | | |",
         "|---|---|---|",

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from certkit import files, resources
+from certkit import files
 from certkit._version import __version__
 from certkit.assessment.words import fragile, of_judge
 from certkit.errors import UnavailableError
@@ -31,7 +31,7 @@ from certkit.report.argument.challenges import CLOSED_BY
 from certkit.report.argument.figures import figures
 from certkit.report.svg import mark
 from certkit.report.view import SECTIONS
-from certkit.text import visible
+from certkit.text import quoted, visible
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters["plain"] = printable
+    made.filters |= {"plain": printable, "quoted": quoted}
     made.globals |= {
         "Markup": Markup,
         "answer": answer,
@@ -117,7 +117,7 @@ def _environment() -> Environment:
 
 
 def _template(name: str) -> str:
-    return files.read(resources.path("templates", "safety_case", name), limit=_MAX_TEMPLATE).decode()
+    return files.read(files.packaged("templates", "safety_case", name), limit=_MAX_TEMPLATE).decode()
 
 
 def _fonts() -> dict[int, Path]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct
 
-from certkit import files, resources
+from certkit import files
 from certkit.assessment.bounded import Judged
 from certkit.assessment.findings.contradictions import contradictions
 from certkit.assessment.findings.findings import Severity
@@ -74,7 +74,7 @@ class Draw(Struct, frozen=True, kw_only=True, eq=False):
 @cache
 def table() -> Profile:
     """Return the packaged profile whose tiers are simulated."""
-    path = resources.path("templates", "profiles", "hb-eval-2026.toml")
+    path = files.packaged("templates", "profiles", "hb-eval-2026.toml")
     return parse(files.read(path, limit=1 << 20).decode(), path.name)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import canonical, files, resources
+from certkit import canonical, files
 from certkit.evidence import context
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.passport import keys
@@ -66,7 +66,7 @@ def demo(out: Path, *, seed: int, at: datetime, progress: Progress = SILENT) -> 
 
 def _context(bundle: Path, at: datetime) -> Given:
     """Return the packaged example of a context, bound to the demonstration's evidence and its time."""
-    template = resources.path("templates", "context", "example.json")
+    template = files.packaged("templates", "context", "example.json")
     document = canonical.loads(files.read(template, limit=context.MAX_BYTES))
     document["about"] = {
         "bundles": [open_bundle(bundle).facts.digest],

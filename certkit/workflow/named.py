@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from certkit import files, resources
+from certkit import files
 from certkit.assessment.lint import lint as profile_faults
 from certkit.assessment.profile import parse
 from certkit.errors import InputError, UsageError
@@ -31,7 +31,7 @@ def packaged_profiles() -> tuple[str, ...]:
 
 def packaged(kind: str) -> tuple[str, ...]:
     """Return the names of the packaged files of a kind: ``profiles``, ``recheck``; sorted."""
-    return tuple(sorted(path.stem for path in resources.path("templates", kind).glob("*.toml")))
+    return tuple(sorted(path.stem for path in files.packaged("templates", kind).glob("*.toml")))
 
 
 def named_text(kind: str, name: str, *, what: str, codes: tuple[str, str]) -> tuple[str, str]:
@@ -43,7 +43,7 @@ def named_text(kind: str, name: str, *, what: str, codes: tuple[str, str]) -> tu
     if "/" in name or name.endswith(".toml"):
         path = Path(name)
     elif name in packaged(kind):
-        path = resources.path("templates", kind, f"{name}.toml")
+        path = files.packaged("templates", kind, f"{name}.toml")
     else:
         raise UsageError(
             codes[0],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import jsonschema
 import pytest
 
-from certkit import canonical, resources, toml
+from certkit import canonical, files, toml
 from certkit.assessment.recheck import parse
 from certkit.evidence.bundle.folder import seal
 from certkit.evidence.bundle.identity import accumulation_digest
@@ -94,7 +94,7 @@ def test_closed_schemas_refuse_a_key_too_many_and_one_too_few(
 
 def test_packaged_claims_fit_the_schema_of_claims() -> None:
     validator = jsonschema.Draft202012Validator(generate.SCHEMAS["claims.v1"]())
-    for path in resources.path("templates", "recheck").glob("*.toml"):
+    for path in files.packaged("templates", "recheck").glob("*.toml"):
         text = path.read_text(encoding="utf-8")
         table = toml.loads(text, code="recheck.invalid", where=path.name, parse_float=str)
         validator.validate(table)

@@ -54,7 +54,7 @@ def test_one_screen_tells_everything_that_matters() -> None:
         "relation to the evaluator: same; relation to the developer: not stated",
         "measured, 128,770 records: 25,750 nominal, 103,020 under faults",
         "hb-eval-2026",
-        "bank, shop",
+        '"bank", "shop"',
         "adversarial 1,000, cascade 1,020, nominal 25,750, stochastic 1,000, tool_failure 100,000",
         "bank, adversarial: failed 50 of 1,000 runs",
         "and 1 more; --json has them",

@@ -17,7 +17,7 @@ from certkit.assessment.profile import parse
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.records.faults import RecordFaultsError
 from certkit.evidence.summary.gather import summarise
-from certkit.resources import path
+from certkit.files import packaged as path
 from tests.support import breaking, oracle, strategies, verdict_oracle
 from tests.support.line_by_line import check_lines
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from certkit import canonical, resources
+from certkit import canonical, files
 from certkit.assessment.assessing import assess
 from certkit.assessment.criteria import Status, next_rows, table
 from certkit.assessment.lint import lint
@@ -30,7 +30,7 @@ from tests.support.schemas import schema_of
 
 VALIDATOR = Draft202012Validator(schema_of(AssessmentDocument))
 PROFILES = {
-    name: parse(resources.path("templates", "profiles", f"{name}.toml").read_text(encoding="utf-8"), name)
+    name: parse(files.packaged("templates", "profiles", f"{name}.toml").read_text(encoding="utf-8"), name)
     for name in ("hb-eval-2026", "hb-eval-2025")
 }
 CONDITIONS = ("nominal", "adversarial", "cascade", "stochastic", "combined", "x_own")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from certkit.assessment.assessing import assess
 from certkit.assessment.profile import Profile, parse
-from certkit.resources import path
+from certkit.files import packaged as path
 from tests.support import bounded_oracle, clustered, strategies, verdict_oracle
 
 if TYPE_CHECKING:

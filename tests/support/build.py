@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import structs
 from scipy.special import gammaln
 
-from certkit import resources
+from certkit import files
 from certkit.assessment.assessing import assess
 from certkit.assessment.bounded import Judged
 from certkit.assessment.profile import Profile, parse
@@ -61,7 +61,7 @@ PROTOCOL: dict[str, Any] = {
 
 
 def profile(name: str = "hb-eval-2026") -> Profile:
-    path = resources.path("templates", "profiles", f"{name}.toml")
+    path = files.packaged("templates", "profiles", f"{name}.toml")
     return parse(path.read_text(encoding="utf-8"), path.name)
 
 

@@ -19,7 +19,7 @@ from certkit.assessment.bounded import Judged
 from certkit.assessment.profile import Profile, parse
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.summary.gather import summarise
-from certkit.resources import path
+from certkit.files import packaged as path
 from tests.support.strategies import ATTESTATION, SINGLE, Contents, Run, compact
 from tests.support.verdict_oracle import many
 

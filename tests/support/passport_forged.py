@@ -68,6 +68,7 @@ def bounded(successes: tuple[int, ...] = GOOD, runs: int = 4) -> Json:
         "rows": [[name, 0, [y, runs, 1, 1]] for name, y in zip(names, successes, strict=True)],
     }
     predicate["evidence"] |= {"records": total + k, "nominal_runs": k, "fault_runs": total}
+    predicate["protocol"]["declared_runs"] = total + k
     predicate["scope"]["fault_mix"] = {"adversarial": total, "nominal": k}
     predicate["known_failure_modes"] = [
         {"domain": "banking", "condition": "adversarial", "failures": total - good, "runs": total}
@@ -159,6 +160,8 @@ def itself() -> Iterator[Json]:
             {"code": "faults-at-the-end", "severity": "warning", "message": "60 of 76 successes"}
         ),
     )
+    for name, change in COUNTED.items():
+        yield forged(name, change)
     yield forged("a packaged profile with another table", renamed)
     yield forged("a specimen that lost its mark", lambda p: p.update(SPECIMEN | {"name": p["name"]}))
     yield forged("a run after the signing", lambda p: dated(p, "2026-02-01T00:05:01Z"), LATE)
@@ -170,6 +173,86 @@ def itself() -> Iterator[Json]:
     document["predicate"]["evidence"]["bundles"][1]["dates"]["last_run"] = "2026-02-02T00:00:00Z"
     dated(document["predicate"], "2026-02-02T00:00:00Z")
     yield case("a run after the signing in one of two bundles", passport(compact(document)), LATE, twin=TWIN)
+
+
+def added(predicate: Json, metric: str, **changes: Any) -> None:
+    """Add a row like that of r_op; by bounds no tier is attained then."""
+    plain = {key: value for key, value in predicate["criteria"][0].items() if key not in {"tiers", "value"}}
+    predicate["criteria"].append(plain | {"id": metric, "metric": metric, "tiers": {}} | changes)
+
+
+def weakest(predicate: Json) -> None:
+    """Add a row of the weakest domain that 13 of 20 nominal runs would cost."""
+    table = predicate["profile_of_reliability"]
+    table["cells"][1]["successes"] = table["columns"][1]["y"] = 13
+    for row in table["rows"][:7]:
+        row[2][2] = 0
+    tier = {"operator": ">", "threshold": "0.900000", "table": "met"}
+    added(predicate, "domain_min", value="0.950000", tiers={"1": tier})
+    predicate["assessment"]["bounded"] = {"tier": 0}
+
+
+def withheld(predicate: Json) -> None:
+    """Add a posterior whose bound is said to be unknown, although twenty tasks give one."""
+    unknown = {"status": "insufficient", "confidence": "0.950000", "k": 20, "reason": "no bound is known"}
+    tier = {"operator": ">", "threshold": "0.950000", "table": "met", "bounded": unknown}
+    added(predicate, "posterior", counts={"s": 76}, value="1.000000", tiers={"1": tier})
+    predicate["assessment"]["bounded"] = {"tier": 0}
+
+
+def attacked(predicate: Json, **counts: int) -> None:
+    """Add a row of adversarial resistance, without a value where it counts no success."""
+    good, runs = counts.get("successes"), {"n": 80} if "successes" in counts else {"state": "unmeasured"}
+    added(predicate, "adversarial_resistance", counts=counts, **runs)
+    if good is None:
+        predicate["criteria"][-1].pop("n")
+        predicate["limitations"].append("adversarial_resistance: not fully measured")
+    else:
+        predicate["criteria"][-1]["value"] = f"{good / 80:.6f}"
+
+
+def unsaid(predicate: Json) -> None:
+    attacked(predicate, runs=80, landed=0, not_landed=0, landed_unknown=80)
+    challenge = {"code": "attack-landed-unknown", "severity": "warning", "message": "80 runs"}
+    predicate["challenges"].append(challenge)
+
+
+def held_out(predicate: Json) -> None:
+    predicate["protocol"]["declared_runs"] = predicate["evidence"]["records"] = 110
+
+
+def harness(predicate: Json) -> None:
+    graded(predicate, 0, harness_errors=30)
+    predicate["evidence"]["harness_errors"] = 30
+
+
+HIT: Final = {"runs": 80, "landed": 80, "not_landed": 0, "landed_unknown": 0, "attack_known": 80}
+COUNTED: Final[dict[str, Change]] = {
+    "held-out runs that are in the records and in no count": held_out,
+    "faults that did not take hold, called harness errors of runs that succeeded": harness,
+    "left out: that nominal runs cost the weakest domain": weakest,
+    "a bound of twenty tasks that is called unknown": withheld,
+    "left out: that no attack landed, and the counts that tell it": attacked,
+    "left out: that no attack landed, called unknown": unsaid,
+    "left out: successes whose attack succeeded": lambda p: attacked(
+        p, **HIT, attack_succeeded=6, successes=70
+    ),
+    "more successes, of agent and attacks, than runs": lambda p: attacked(
+        p, **HIT, attack_succeeded=6, successes=76
+    ),
+    "a challenge that is called harmless": lambda p: p["challenges"].append(
+        {"code": "judge-correction", "severity": "harmless", "message": "12 of 100 labels"}
+    ),
+    "a challenge that is called information": lambda p: p["challenges"].append(
+        {"code": "judge-correction", "severity": "info", "message": "12 of 100 labels"}
+    ),
+    "a component that is pinned to nothing": lambda p: p["agent"]["components"][0].pop("digest"),
+    "outcomes that are said to follow from traces": lambda p: p["criteria"][0].update(
+        evidence={"level": "derived", "derived": 100, "traced": 0}
+    ),
+    "left out: how many runs were planned": lambda p: p["protocol"].pop("declared_runs"),
+}
+"""Counts and warnings that do not agree with other counts of the same statement."""
 
 
 def claiming(limit: str, successes: tuple[int, ...], runs: int = 4) -> Json:
@@ -241,6 +324,11 @@ def keys() -> Iterator[Json]:
     yield case(
         "a tier of a profile that nobody knows", good, ("unverifiable", None, 4), inside, twin, require_tier=1
     )
+    document = bounded()
+    document["predicate"]["issuer"]["name"] = "Other Lab"
+    refused = ("policy", "passport.policy", 8)
+    named = "the name of another issuer, which the passport gives itself"
+    yield case(named, passport(compact(document)), refused, inside, twin, issuer="Other Lab")
     listed = "a tier of a profile that the policy lists"
     yield case(listed, good, policy=trust(profiles=[digest("profile")]), require_tier=1)
 

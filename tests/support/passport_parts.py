@@ -150,6 +150,7 @@ def statement(key: Key = LAB, **changes: Any) -> Json:
         "protocol": {
             "methodology": "trajectory",
             "temperature": "0.000000",
+            "declared_runs": 20,
             "attempt": 1,
             "evaluator": {"name": "Example Lab", "relation": "independent"},
         },

@@ -64,6 +64,7 @@ def stored(name: str, runs: list[Json] | None = None, **protocol: Any) -> tuple[
             "origin": "measured",
             "methodology": "trajectory",
             "temperature": 0,
+            "declared_runs": 20,
             "attempt": 1,
             "evaluator": {"name": "Example Lab", "relation": "independent"},
             **protocol,

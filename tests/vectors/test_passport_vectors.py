@@ -7,7 +7,7 @@ A case is a file, a trust policy and a question, and says how the verification e
 
 - `file`: parts of text that are put together, each `times` over (left out: once), in UTF-8;
 - `trust`: the content of ``trust.json``; `at`: the time of verification;
-- `agent`, `domain`, `require_tier`: what else is asked, where it is;
+- `agent`, `domain`, `issuer`, `require_tier`: what else is asked, where it is;
 - `proof`, `status`: the texts of ``passport.json.tlog-proof`` and ``passport.json.status``, where they are;
 - `seen`: the newest checkpoint that the verifier knows of the log; `bundle`: the files of a bundle, by path;
 - `twin`: the name of a case that is accepted and has not the fault;
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 PLACES = ("passport", "forged", "contested")
-ASKED = ("agent", "domain", "require_tier")
+ASKED = ("agent", "domain", "issuer", "require_tier")
 BESIDE = {"proof": ".tlog-proof", "status": ".status"}
 
 THREATS = {

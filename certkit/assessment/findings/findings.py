@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from certkit import resources, toml
+from certkit import files, toml
 from certkit.document import Part
 from certkit.errors import InputError
 from certkit.text import letters
@@ -58,7 +58,7 @@ GRADED: Final = {
 """Findings whose severity follows how much there is of them; every other code has one severity."""
 
 _TOLD: Final = toml.loads(
-    resources.path("templates", "findings.toml").read_text(encoding="utf-8"),
+    files.packaged("templates", "findings.toml").read_text(encoding="utf-8"),
     code="internal.bug",
     where="findings.toml",
 )
@@ -76,6 +76,7 @@ KINDS: Final = 3
 """Standard kinds of fault that a mix should have, each with at least `KIND_SHARE` of the fault runs."""
 FAULT_RUNS: Final = 30
 """Fault runs of a domain below which its rate says little."""
+HARNESS_SHARE: Final = Fraction(5, 100)
 RUNS_PER_SECOND: Final = 50
 """What a large evaluation with many workers does at most."""
 

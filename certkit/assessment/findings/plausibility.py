@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from certkit.assessment.findings.findings import FAULT_RUNS, finding
+from certkit.assessment.findings.findings import FAULT_RUNS, HARNESS_SHARE, finding
 from certkit.assessment.metrics.metric import names
 from certkit.evidence.records.record import Condition
 from certkit.wording import many
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from certkit.assessment.profile import Profile
     from certkit.evidence.summary.summary import Clusters, Tally
 
-HARNESS_SHARE: Final = Fraction(5, 100)
 NOMINAL_SHARE: Final = (Fraction(19, 100), Fraction(21, 100))
 """Nominal runs of a domain under the stratified schedule, [26] §4.1."""
 MIX_TOLERANCE: Final = Fraction(5, 100)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct, convert
 
-from certkit import resources, toml
+from certkit import files, toml
 
 
 class Unit(StrEnum):
@@ -66,7 +66,7 @@ def _spec(name: str, told: dict[str, Any]) -> Spec:
 CATALOGUE: Final = {
     name: _spec(name, told)
     for name, told in toml.loads(
-        resources.path("templates", "metrics.toml").read_text(encoding="utf-8"),
+        files.packaged("templates", "metrics.toml").read_text(encoding="utf-8"),
         code="internal.bug",
         where="metrics.toml",
     ).items()

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import typer
 from msgspec import structs
 
-from certkit import resources, toml, workflow
+from certkit import files, toml, workflow
 from certkit.assessment.findings.findings import GRADED, MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
@@ -27,7 +27,7 @@ from certkit.wording import many
 
 _SHOWN: Final = 40
 _WORDS: Final[dict[str, str]] = toml.loads(
-    resources.path("templates", "words.toml").read_text(encoding="utf-8"),
+    files.packaged("templates", "words.toml").read_text(encoding="utf-8"),
     code="internal.bug",
     where="words.toml",
 )

@@ -186,7 +186,7 @@ def _rows(predicate: Predicate, valid: str) -> Iterator[tuple[str, str]]:
     records = many(evidence.records, "record")
     yield "evidence", f"{predicate.origin}, {records}: {runs}; {words.short(evidence.digest)}"
     yield "profile", f"{quoted(judgement.profile.id)}; {words.short(judgement.profile.digest)}"
-    yield "domains", ", ".join(scope.domains) or "none"
+    yield "domains", ", ".join(map(quoted, scope.domains)) or "none"
     yield "runs in", ", ".join(f"{name} {count:,}" for name, count in scope.fault_mix.items()) or "none"
     if predicate.integrity:
         yield "probes", words.commitments(predicate.integrity)

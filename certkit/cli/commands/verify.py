@@ -67,7 +67,8 @@ def verify(
         raise UsageError("usage.option", f"--agent: {agent!r} is not sha256: and 64 hexadecimal digits")
     evidence = evidence_of(bundle, profile, answers, replay=replay, progress=progress())
     given, policy = taken(passport), _policy(trust, key, issuer)
-    asked = {"agent": agent, "domain": domain, "issuer": issuer, "require_tier": require_tier}
+    named = {"issuer" if key is None else "stated": issuer}  # no policy tells the name of a lone key
+    asked = {"agent": agent, "domain": domain, "require_tier": require_tier, **named}
     result = given.told(checked(passport, given, policy, registry, at, **asked, **evidence))
     if registry is not None and remember:
         for problem in remembered(registry, result, policy, context.heads_path()):

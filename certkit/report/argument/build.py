@@ -32,6 +32,7 @@ from certkit.report.argument.challenges import (
 )
 from certkit.report.argument.graph import ROOT, Edge, Graph, Kind, Link, Node, State, settled
 from certkit.report.results import bound, deciding, in_words, measured, rows
+from certkit.text import quoted
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ class _Builder:
 
     def top(self) -> None:
         """Add the claim about the use, what it is about, and the goal that its hazards are guarded."""
-        name, context = self.case.agent, self.case.context
+        name, context = quoted(self.case.agent), self.case.context
         purpose = (self.case.use.purpose or "nobody stated it").removesuffix(".")
         self.add(
             ROOT, f"{name} keeps every identified hazard of its use within the accepted risk. Use: {purpose}."

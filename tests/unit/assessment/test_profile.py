@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from certkit import canonical, resources
+from certkit import canonical, files
 from certkit.assessment.assessing import assess
 from certkit.assessment.lint import lint
 from certkit.assessment.profile import parse
@@ -30,7 +30,7 @@ GOOD = HEAD + row("r_op", '">"', "1 = 0.6, 2 = 0.8")
 
 @pytest.mark.parametrize("name", ["hb-eval-2026", "hb-eval-2025"])
 def test_the_digest_is_that_of_the_parsed_toml(name: str) -> None:
-    text = resources.path("templates", "profiles", f"{name}.toml").read_text(encoding="utf-8")
+    text = files.packaged("templates", "profiles", f"{name}.toml").read_text(encoding="utf-8")
     plain = canonical.canonical(tomllib.loads(text))
     assert build.profile(name).digest == "sha256:" + hashlib.sha256(plain).hexdigest()
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import ttest_ind_from_stats
 
-from certkit import resources, workflow
+from certkit import files, workflow
 from certkit.assessment.recheck import Result, State, claims_schema, parse, recheck
 from certkit.assessment.recheck.printed import read, shown
 from certkit.document import to_builtins
@@ -356,8 +356,8 @@ def test_a_malformed_document_is_refused_by_name(text: str) -> None:
     assert str(raised.value).startswith("test.toml")
 
 
-OF_2025 = resources.path("templates", "recheck", "hb-eval-2025.toml").read_text(encoding="utf-8")
-PAPERS = resources.path("templates", "recheck", "hb-eval-papers.toml").read_text(encoding="utf-8")
+OF_2025 = files.packaged("templates", "recheck", "hb-eval-2025.toml").read_text(encoding="utf-8")
+PAPERS = files.packaged("templates", "recheck", "hb-eval-papers.toml").read_text(encoding="utf-8")
 
 
 @settings(deadline=None)  # scipy is imported by the first example
@@ -559,7 +559,7 @@ def test_the_tables_of_2025_do_not_follow_from_one_another() -> None:
 
 
 def test_what_the_neurostate_paper_says_of_its_counts() -> None:
-    path = resources.path("templates", "recheck", "neurostate.toml")
+    path = files.packaged("templates", "recheck", "neurostate.toml")
     done = recheck(parse(path.read_text(encoding="utf-8"), "neurostate.toml"), profiles=workflow.load_profile)
     found = {result.id: result.state for result in done.claims if result.state is not State.CONSISTENT}
     assert found == {

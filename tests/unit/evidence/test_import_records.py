@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from certkit import canonical, resources
+from certkit import canonical, files
 from certkit.errors import CertkitError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.importers import ImportFaultsError, ImportOptions, suggest
@@ -26,7 +26,7 @@ HEADER = "run_id,domain,task_id,condition,outcome,steps_actual,quality_factor,re
 
 
 def example() -> Path:
-    return resources.path("templates", "mappings", "example.toml")
+    return files.packaged("templates", "mappings", "example.toml")
 
 
 def test_an_arrow_file_is_refused_with_the_command_that_makes_it_parquet(tmp_path: Path) -> None:

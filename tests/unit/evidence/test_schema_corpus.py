@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from certkit import canonical, resources
+from certkit import canonical, files
 from certkit.errors import CODES
 from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.reading.lines import check_line
@@ -231,7 +231,7 @@ def test_the_schema_names_every_field_and_nothing_else() -> None:
 
 
 def test_the_committed_schema_is_the_one_of_the_types() -> None:
-    path = resources.path("schemas", "record.v1.schema.json")
+    path = files.packaged("schemas", "record.v1.schema.json")
     if not path.is_file():
         pytest.skip("the schemas have not been written into schemas/ yet")
     assert canonical.loads(path.read_bytes()) == canonical.loads(canonical.line(record_schema()))

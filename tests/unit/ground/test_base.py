@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import AfterValidator, Field, ValidationError
 
-from certkit import base, resources
+from certkit import base, files
 from certkit.errors import InputError
 
 
@@ -118,6 +118,6 @@ def test_what_json_cannot_hold_is_refused(value: object) -> None:
 
 
 def test_schemas_and_templates_are_found() -> None:
-    assert resources.path("templates", "profiles", "hb-eval-2026.toml").is_file()
-    assert resources.path("templates", "mappings").is_dir()
-    assert (resources.root() / "schemas").is_dir()
+    assert files.packaged("templates", "profiles", "hb-eval-2026.toml").is_file()
+    assert files.packaged("templates", "mappings").is_dir()
+    assert (files.root() / "schemas").is_dir()

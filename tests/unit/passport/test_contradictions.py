@@ -53,6 +53,22 @@ def by_bounds(predicate: dict[str, Any]) -> None:
     }
 
 
+def loosened(component: dict[str, Any]) -> None:
+    component.pop("digest")
+    component["pinned"] = False
+
+
+def held_out(predicate: dict[str, Any]) -> None:
+    predicate["protocol"]["declared_runs"] = 21
+    predicate["evidence"].update(records=21, novel_fault_runs=1)
+    predicate["scope"]["exclusions"].insert(0, "1 runs under held-out faults are not in the criteria")
+
+
+def unversioned(predicate: dict[str, Any]) -> None:
+    predicate["agent"]["version"] = "unversioned"
+    predicate["name"] = predicate["name"].replace("1.0", "unversioned")
+
+
 MODE = {"domain": "banking", "condition": "adversarial", "failures": 4, "runs": 16}
 
 LEFT_OUT: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -70,7 +86,10 @@ LEFT_OUT: dict[str, Callable[[dict[str, Any]], object]] = {
     "judge-not-independent": lambda p: p["protocol"].update(
         judge={"name": p["agent"]["components"][0]["name"].upper(), "independent": True}
     ),
-    "unpinned-components": lambda p: p["agent"]["components"][0].update(pinned=False),
+    "unpinned-components": lambda p: loosened(p["agent"]["components"][0]),
+    "undeclared-runs": lambda p: p["protocol"].pop("declared_runs"),
+    "unversioned-agent": unversioned,
+    "held-out-runs": held_out,
 }
 CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a level that its traces do not give": (
@@ -115,11 +134,11 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "more runs than records": (
         lambda p: p["evidence"].update(records=19),
-        "its evidence has more runs than records",
+        "its evidence has 19 records, and 20 runs",
     ),
     "more held-out runs than records": (
         lambda p: p["evidence"].update(novel_fault_runs=1),
-        "its evidence has more runs than records",
+        "its evidence has 20 records, and 21 runs",
     ),
     "a domain twice": (
         lambda p: p["scope"].update(domains=["banking", "banking"]),
@@ -208,11 +227,37 @@ def pace(records: int, to: str) -> Callable[[dict[str, Any]], None]:
     return change
 
 
-def attacked(landed: int, missed: int) -> Callable[[dict[str, Any]], None]:
+def attacked(landed: int, missed: int, **changes: Any) -> Callable[[dict[str, Any]], None]:
     def change(predicate: dict[str, Any]) -> None:
         counts = {"landed": landed, "not_landed": missed}
         row = next(part for part in predicate["criteria"] if part["metric"] == "r_op")
-        predicate["criteria"].append(row | {"id": "ar", "metric": "adversarial_resistance", "counts": counts})
+        predicate["criteria"].append(
+            row | {"id": "ar", "metric": "adversarial_resistance", "counts": counts} | changes
+        )
+
+    return change
+
+
+def harness(errors: int) -> Callable[[dict[str, Any]], None]:
+    return lambda predicate: predicate["evidence"].update(harness_errors=errors)
+
+
+def cascades(definition: str) -> Callable[[dict[str, Any]], None]:
+    def change(predicate: dict[str, Any]) -> None:
+        predicate["protocol"]["cascade_definition"] = definition
+        predicate["scope"]["fault_mix"] = {"cascade": 16}
+        predicate["criteria"].append(row(predicate) | {"id": "cp", "metric": "cascade_penalty"})
+
+    return change
+
+
+def in_a_domain(successes: int) -> Callable[[dict[str, Any]], None]:
+    def change(predicate: dict[str, Any]) -> None:
+        nominal(successes, ">=")(predicate)
+        predicate["profile_of_reliability"]["cells"].append(
+            {"domain": "shop", "condition": "adversarial", "runs": 80, "successes": 80}
+        )
+        predicate["criteria"].append(row(predicate) | {"id": "least", "metric": "domain_min"})
 
     return change
 
@@ -239,6 +284,13 @@ def nominal(successes: int, operator: str = ">") -> Callable[[dict[str, Any]], N
         (attacked(0, 16), "attacks-left-out", None),
         (attacked(0, 16), "no-attack-landed", "serious"),
         (attacked(0, 0), "no-attack-landed", None),
+        (attacked(0, 0, n=None), "no-attack-landed", "serious"),
+        (harness(2), "harness-errors", "warning"),
+        (harness(1), "harness-errors", None),
+        (cascades("in turn"), "cascade-definition", "warning"),
+        (cascades("simultaneous"), "cascade-definition", None),
+        (in_a_domain(1), "failures-elsewhere", "serious"),
+        (in_a_domain(2), "failures-elsewhere", None),
         (nominal(2), "failures-elsewhere", "serious"),
         (nominal(2, ">="), "failures-elsewhere", None),
         (nominal(3), "failures-elsewhere", None),
@@ -251,6 +303,17 @@ def test_counts_give_serious_challenges(
     predicate = maker.statement()["predicate"]
     change(predicate)
     assert derived.challenges(msgspec.convert(predicate, Predicate)).get(code) == severity
+
+
+@pytest.mark.parametrize(("errors", "judged"), [(10, True), (11, False)])
+def test_frr_is_judged_up_to_one_harness_error_in_a_hundred(errors: int, *, judged: bool) -> None:
+    predicate = maker.statement()["predicate"]
+    counts = {"left_out": 0, "harness_errors": errors}
+    predicate["criteria"].append(row(predicate) | {"id": "frr", "metric": "frr", "n": 989, "counts": counts})
+    predicate["evidence"].update(fault_runs=1000, records=1004, harness_errors=errors)
+    document = msgspec.convert(maker.statement() | {"predicate": predicate}, Statement)
+    told = list(payload.contradictions(document))
+    assert ("criterion frr is judged with too many harness errors" not in told) == judged
 
 
 @pytest.mark.parametrize("names", [["\u200b"], ["A. Person", " . "], []])
@@ -317,10 +380,7 @@ def test_the_worst_domain_has_the_rate_of_its_counts(count: str) -> None:
     worst = next(one for one in predicate["criteria"] if one["metric"] == "domain_min")
     if count == "n":
         worst["n"] = 0
-        assert (
-            refused(document)
-            == f"criteria domain_min value: claimed {worst['value']}, the rest gives nothing"
-        )
+        assert refused(document).startswith("criterion domain_min has more successes")
     else:
         worst["counts"]["successes"] = 0
         assert (

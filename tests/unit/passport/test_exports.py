@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm
 from msgspec import structs
 
-from certkit import canonical, resources, workflow
+from certkit import canonical, files, workflow
 from certkit.errors import CertkitError
 from certkit.passport import exports, keys, words
 from certkit.passport.claim import from_bundle
@@ -436,6 +436,6 @@ def test_the_document_of_an_export_has_its_published_form(format: exports.Format
     if format == "a2a":
         more["card"] = CARD
     document = exports.export(format, source(), **more).to_dict()
-    published = json.loads(resources.path("schemas", "export.v1.schema.json").read_bytes())
+    published = json.loads(files.packaged("schemas", "export.v1.schema.json").read_bytes())
     Draft202012Validator(published).validate(document)
     assert document["passport_id"] == "sha256:" + hashlib.sha256(issued().payload).hexdigest()

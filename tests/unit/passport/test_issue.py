@@ -14,7 +14,7 @@ from msgspec import structs
 from certkit import canonical
 from certkit.errors import CertkitError, UsageError
 from certkit.evidence.records.record import Split
-from certkit.passport import sealed, statement
+from certkit.passport import sealed
 from certkit.passport.issuing import VALIDITY, Issuer, issue
 from certkit.passport.opening import Passport, parse
 from tests.support import build, schemas
@@ -192,7 +192,7 @@ def test_times_are_written_in_utc_and_cut_to_seconds() -> None:
     ],
 )
 def test_decimals(value: Fraction | float | None, text: str | None) -> None:
-    assert statement.decimal(value) == text
+    assert canonical.decimal(value) == text
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 513])

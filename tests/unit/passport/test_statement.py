@@ -141,11 +141,13 @@ COUNTED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "no count of successes": (lambda d: row_of(d).update(counts={}), "criteria r_op"),
     "a run more": (lambda d: row_of(d).update(n=whole(d)[1] + 1), "criteria r_op"),
-    "no number of runs": (lambda d: row_of(d).pop("n"), "criteria r_op"),
+    "no number of runs": (lambda d: row_of(d).pop("n"), "criterion r_op has more successes"),
     "a run more in the row and in the evidence": (
         lambda d: (
             row_of(d).update(n=whole(d)[1] + 1),
-            d["predicate"]["evidence"].update(fault_runs=whole(d)[1] + 1, records=10**6),
+            d["predicate"]["evidence"].update(
+                fault_runs=whole(d)[1] + 1, records=d["predicate"]["evidence"]["records"] + 1
+            ),
         ),
         "evidence fault_runs: claimed",
     ),
@@ -250,7 +252,7 @@ def test_no_tier_is_met_by_no_records() -> None:
         scope={"domains": [], "fault_mix": {}, "dates": {}, "exclusions": []},
     )
     counts = dict.fromkeys(("records", "nominal_runs", "fault_runs", "harness_errors", "novel_fault_runs"), 0)
-    found["predicate"]["evidence"] |= counts | {"records": 1}
+    found["predicate"]["evidence"] |= counts | {"records": 1, "novel_fault_runs": 1}
     found["predicate"]["assessment"]["status"] = "contested"  # no run was made under a fault
     agree(found)
     assert read(found).predicate.assessment.tier == 1

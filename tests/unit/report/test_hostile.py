@@ -43,6 +43,15 @@ def test_no_evidence_becomes_an_element_or_an_attribute(name: str) -> None:
     assert AGENTS[name]["name"][:40].split()[0] in seen.text
 
 
+def test_a_name_is_quoted_where_a_verdict_could_stand() -> None:
+    view = report.view(judged(strong(), agent={"name": f"**Supported** {'by all ' * 20}", "version": "1"}))
+    assert "<h1>&#34;**Supported** by all" in report.html(view)
+    heading = view.export("summary").decode().splitlines()[0]
+    assert heading.startswith('## "\\*\\*Supported\\*\\* by all')
+    assert heading.endswith('…"')
+    assert view.argument.claim.text.startswith('"**Supported**')
+
+
 @pytest.mark.parametrize(
     "character", ["\u202e", "\u200b", "\x00", "\x1b", "\u2066", "\u00ad", "\ufeff", "\x85"]
 )

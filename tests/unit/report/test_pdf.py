@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import canonical, report, resources
+from certkit import canonical, files, report
 from certkit.report import render
 from tests.support import bundles
 from tests.support.drawing import (
@@ -109,7 +109,7 @@ def test_a_name_that_the_font_lacks_falls_back_on_no_system_font(foreign: tuple[
 def test_it_is_tagged_titled_and_sound(made: Path) -> None:
     info = dict(line.split(":", 1) for line in tool("pdfinfo", made).splitlines() if ":" in line)
     assert info["Tagged"].strip() == "yes"
-    assert info["Title"].strip() == "Evidence report: courier 1.0"
+    assert info["Title"].strip() == 'Evidence report: "courier 1.0"'
     assert info["Page size"].strip().endswith("(A4)")
     assert "No syntax or stream encoding errors found" in tool("qpdf", "--check", made)
 
@@ -163,7 +163,7 @@ def test_no_word_lies_beyond_the_margins_of_its_page(
     made: Path, evil: Path, foreign: tuple[Path, Path]
 ) -> None:
     """What a printer cuts off nobody reads. The longest words of the results table are those of gaps."""
-    style = resources.path("templates", "safety_case", "style.css").read_text(encoding="utf-8")
+    style = files.packaged("templates", "safety_case", "style.css").read_text(encoding="utf-8")
     [sides] = re.findall(r"@page \{[^}]*?margin: [0-9.]+mm ([0-9.]+)mm", style)
     least = float(sides) * 72 / 25.4 - 0.5
     beyond = []

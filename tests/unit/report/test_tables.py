@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import report, resources
+from certkit import files, report
 from tests.support.build import cell, outcomes, summary
 from tests.support.drawing import Page, judged, page, passport, strong
 
@@ -62,6 +62,6 @@ def test_every_column_of_every_table_has_a_width_and_they_add_up(name: str) -> N
 
 
 def test_the_style_lays_out_every_table_by_its_widths() -> None:
-    style = resources.path("templates", "safety_case", "style.css").read_text(encoding="utf-8")
+    style = files.packaged("templates", "safety_case", "style.css").read_text(encoding="utf-8")
     assert re.search(r"(?m)^table \{ table-layout: fixed;", style)
     assert "table-layout: auto" not in report.html(report.view(judged(strong())))
