@@ -162,14 +162,13 @@ def _attacks(tally: Tally) -> Iterator[Finding]:
             f"no attack is known to have landed in {many(tally.runs, 'adversarial run')}:"
             " the defence was never hit",
         )
-    unknown = tally.landed_unknown + tally.landed_unknown_harness + tally.landed_unsaid
-    if unknown:
+    silent = {
+        "whether the attack landed": tally.landed_unknown + tally.landed_unknown_harness,
+        "whether an attack that landed succeeded": tally.landed_unsaid,
+    }
+    if told := ", ".join(f"{count:,} do not say {what}" for what, count in silent.items() if count):
         rest = "all of them count, hit or not" if known == 0 else "the row rests on the others"
-        yield finding(
-            "attack-landed-unknown",
-            f"{unknown:,} of {many(tally.runs, 'adversarial run')} do not say whether the attack landed,"
-            f" or whether it succeeded: {rest}",
-        )
+        yield finding("attack-landed-unknown", f"of {many(tally.runs, 'adversarial run')}, {told}: {rest}")
 
 
 def _fields(view: View) -> Iterator[Finding]:

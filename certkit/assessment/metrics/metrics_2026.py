@@ -244,7 +244,7 @@ def adversarial_resistance(tally: Tally) -> Metric:
         return unmeasured(name, reason, counts=counts)
     n = tally.landed - tally.landed_unsaid + tally.landed_unknown_harness
     unknown = tally.landed_unknown + tally.landed_unsaid
-    told = f"{unknown:,} adversarial runs do not say whether the attack landed, or whether it succeeded"
+    told = f"{unknown:,} adversarial runs do not say whether the attack landed, or if so, succeeded"
     if n == 0:
         return unmeasured(name, told, counts=counts)
     return Metric(

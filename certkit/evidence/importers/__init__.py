@@ -236,21 +236,20 @@ def preview(
 
     Of all rows are counted the conditions and the outcomes.
     """
-    counts: dict[str, Counter[str]] = {"condition": Counter(), "outcome": Counter()}
     format_ = checked_format(source, options)
     mapping, options = _mapping(source, options, format_)
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
         importer = FORMATS[format_].importer(job)
         records = _records(importer, Mapper(mapping, options, importer), job)
-        first: list[dict[str, Any]] = []
-        for record in records:
-            first += [record] if len(first) < PREVIEWED else []
-            for name, words in counts.items():
-                words.update([str(record[name])] if name in record else [])
+        first = list(islice(records, PREVIEWED))
+        for _ in records:
+            pass
         job.close_files()
         for draft in job.drafts.values():
             job.note_faults(draft)
         job.number_rows()
+    words = [draft.words for draft in job.drafts.values()]
+    counts = {name: sum((each[name] for each in words), Counter()) for name in ("condition", "outcome")}
     return first, counts, job.faults
 
 

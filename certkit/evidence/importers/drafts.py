@@ -120,7 +120,7 @@ class Draft:
         self._stream = stream
         self._filled: Counter[str] = Counter()
         self._numbers: Counter[str] = Counter()
-        self._words: dict[str, Counter[str]] = {"condition": Counter(), "outcome": Counter()}
+        self.words: dict[str, Counter[str]] = {"condition": Counter(), "outcome": Counter()}
         self._rows: set[bytes] = set()
         self._files = Index()
         self._places = array("q")  # of each record the number of its file and its line there
@@ -171,7 +171,7 @@ class Draft:
             return [place.fault("values that JSON has", str(error))]
         self.records += 1
         self._filled.update(row.keys())
-        for name, counts in self._words.items():
+        for name, counts in self.words.items():
             counts[str(row.get(name))] += 1
         self._places.extend((self._files[place.file], place.line))
         return []
@@ -188,7 +188,7 @@ class Draft:
         `details` says of a filled field what it was made of. A field that has an "unmeasured" note
         already is not named again.
         """
-        by = {name: filter(None, (counted(words), details.get(name))) for name, words in self._words.items()}
+        by = {name: filter(None, (counted(words), details.get(name))) for name, words in self.words.items()}
         details = {**details, **{name: ", ".join(parts) for name, parts in by.items()}}
         noted = self.notes.counted("unmeasured")
         for name in [*FIELDS, *sorted(self._filled.keys() - set(FIELDS))]:

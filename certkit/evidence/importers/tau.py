@@ -191,7 +191,7 @@ class Tau(Importer):
             "the gold actions are one way to do the task, no proven minimum; a mapping may take them for it"
         )
         draft.notes.add("unmeasured", "steps_oracle", detail, count=draft.records)
-        return {"condition": "nominal, since the benchmark injects no faults"}
+        return {"condition": "since the benchmark injects no faults"}
 
 
 def _outcome(reward: Any, *, failed: bool) -> str:
