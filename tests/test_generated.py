@@ -72,3 +72,16 @@ def test_errors_fit_the_published_schema(tmp_path: Path, capsys: pytest.CaptureF
         _validator("error.v1").validate(document)
         assert isinstance(document, dict)
         assert (found, document["error"]["code"]) == (exit_code, code)
+
+
+def test_a_row_of_a_sheet_is_in_the_published_schema(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sheet = tmp_path / "runs.csv"
+    sheet.write_text(
+        'task_id,domain,condition,Result,Note\nt,d,nominal,ok,"two\nlines"\nu,d,nominal,great,\n'
+    )
+    _, document = _document(capsys, "import", str(sheet), "--agent", "a", "-o", str(tmp_path / "b"))
+    _validator("error.v1").validate(document)
+    assert isinstance(document, dict)
+    assert document["error"]["faults"][1]["row"] == 3

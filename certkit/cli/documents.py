@@ -19,6 +19,7 @@ class ReportedFault(Part, frozen=True, kw_only=True):
     code: ErrorCode
     expected: Text
     found: Text
+    row: Annotated[Count, Meta(description="of a sheet, where it is not the line")] | UnsetType = UNSET
     hint: Annotated[Text, Meta(description="how to correct it")] | UnsetType = UNSET
 
 

@@ -312,8 +312,9 @@ class Given(Struct, frozen=True, kw_only=True):
         people = []
         for person in self.context.people or ():
             names = {skeleton(name) for name in (person.name, person.organisation) if name}
-            relations = [near[name] for name in names & near.keys()]
-            people.append(person.model_copy(update={"relation": min(relations)}) if relations else person)
+            relations = {person.relation} | {near[name] for name in names & near.keys()}
+            nearest = next((item for item in ("same", "affiliated") if item in relations), person.relation)
+            people.append(person.model_copy(update={"relation": nearest}))
         return structs.replace(self, context=self.context.model_copy(update={"people": tuple(people)}))
 
 

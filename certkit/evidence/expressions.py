@@ -126,14 +126,7 @@ class Expression:
 
     def holds(self, row: Row) -> bool | None:
         """Tell whether the expression holds, None where a blank leaves it undecided; raise as a call does."""
-        value = self._evaluate(row)
-        if isinstance(value, str) and value in _TRUTH:
-            return _TRUTH[value]
-        if isinstance(value, str | list | dict) and not self._is_blank(value):
-            error = ExpressionError(f"{self.text!r} gives {_shown(value)}, neither true nor false")
-            error.hint = "compare it, for instance with == 'yes'"
-            raise error
-        return self._truth(value)
+        return self._truth(self._evaluate(row))
 
     def blanks(self, row: Row) -> list[str]:
         """Return the paths that are blank in a row, as an expression names them."""
@@ -141,7 +134,17 @@ class Expression:
         return [path for path, value in values.items() if value is MISSING or self._is_blank(value)]
 
     def _truth(self, value: Any) -> bool | None:
-        return None if self._undecided and self._is_blank(value) else bool(value)
+        if not self._undecided:
+            return bool(value)
+        if self._is_blank(value):
+            return None
+        if isinstance(value, str) and value in _TRUTH:
+            return _TRUTH[value]
+        if isinstance(value, str | list | dict):
+            error = ExpressionError(f"{self.text!r} takes {_shown(value)}, neither true nor false")
+            error.hint = "compare it, for instance with == 'yes'"
+            raise error
+        return bool(value)
 
     def _name(self, match: re.Match[str]) -> str:
         word = f"quoted_{len(self._names)}_"

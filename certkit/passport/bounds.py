@@ -65,7 +65,7 @@ KINDS: Final[dict[str, Kind]] = {
     "posterior": Kind(("r_op",), chance=True),
     "gap": Kind(("c_nom", "r_op"), low=-100, span=200),
     "cascade_penalty": Kind(("single", "cascade"), low=-100, span=200),
-    "pei": Kind(("pei",), outcomes=False, rounding=1e-3),
+    "pei": Kind(("pei",), rounding=1e-3),
     "ti": Kind(("ti",), low=1, span=4, outcomes=False),
     "violations": Kind(("violations",), span=5, open_ended=True, outcomes=False),
     "human_trust_score": Kind(low=1, span=4, attested=True),
@@ -202,6 +202,8 @@ class Row:
         """Return the value at a tier, from totals over runs; None where they do not give it."""
         if self.kind.chance:
             return None if (tau := self.tau(tier)) is None else 1 - self._over_runs.below(tau)
+        if self.unsplit:
+            return None
         table, parts = self._table, []
         for series in self.kind.series:
             carrying = [column for column in table.columns if _carries(column, series)]
@@ -217,6 +219,11 @@ class Row:
             return None
         means = [sum(y for y, _ in part) / n for part, n in zip(parts, runs, strict=True)]
         return 100 * (means[0] - means[1]) if len(self.kind.series) > 1 else min(means)
+
+    @property
+    def unsplit(self) -> bool:
+        """Whether it counts harness errors by condition, which a statement tells of all runs only."""
+        return "cascade" in self.kind.series and self._predicate.evidence.harness_errors > 0
 
     @cached_property
     def _over_runs(self) -> Beta:
@@ -294,17 +301,16 @@ def _keeps_all(predicate: Predicate) -> bool:
 
 def _unchecked(predicate: Predicate, row: Row) -> str | None:
     """Return why the bounds of a criterion cannot be computed again, None where they can."""
-    protocol, kind = predicate.protocol, row.kind
+    kind = row.kind
     if predicate.assessment.profile.stopping == "anytime":
         return "bounds that hold at any time need the order of the runs"
     if kind.attested:
         return None
-    by_judge = protocol.judge is not None and protocol.methodology != "trajectory"
-    if kind.outcomes and (by_judge or protocol.methodology == "independent_judge"):
+    if kind.outcomes and predicate.evidence.judged:
         return "a model gave the outcomes, and only the evidence holds the labels that tell its errors"
     if not _keeps_all(predicate):
         return f"the task table keeps some of {predicate.profile_of_reliability.tasks:,} tasks"
-    if "cascade" in kind.series and predicate.evidence.harness_errors:
+    if row.unsplit:
         return "harness errors are not told apart by condition"
     if row.mixed or (len(kind.series) > 1 and row.lower):
         return "a difference that shall be large is not computed again"

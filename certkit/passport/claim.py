@@ -21,6 +21,7 @@ from certkit._version import __version__
 from certkit.assessment.assessing import assess, assess_accumulation, contested
 from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.metric import State
+from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
 from certkit.canonical import decimal
@@ -76,6 +77,7 @@ def state(
                 st.Evidence,
                 assessment.counts,
                 digest=assessment.facts.digest,
+                judged=gives_outcomes(manifest.protocol, summary.calibration) or None,
                 bundles=tuple(
                     st.BundleClaim(digest=part.digest, dates=fill(st.Dates, part))
                     for part in assessment.bundles

@@ -68,13 +68,14 @@ def rebuilt(predicate: st.Predicate) -> st.Statement:
         digest = accumulation_digest([part.digest for part in evidence.bundles])
         evidence = structs.replace(evidence, digest=digest)
     title = f"Agent passport of {agent.name} {agent.version}"
+    parts = tuple(structs.replace(part, pinned=part.digest is not None) for part in agent.components)
     return st.Statement(
         type_=st.STATEMENT_TYPE,
         predicate_type=st.PREDICATE_TYPE,
         subject=(_subject(agent.name, agent.digest), _subject("evidence bundle", evidence.digest)),
         predicate=structs.replace(
             predicate,
-            agent=structs.replace(agent, lineage=lineage(agent.provider, agent.name)),
+            agent=structs.replace(agent, lineage=lineage(agent.provider, agent.name), components=parts),
             name=f"{SPECIMEN}: {title}" if predicate.origin == "simulated" else title,
             claim=_sentence(judgement, predicate.origin, predicate.challenges),
             evidence=evidence,
@@ -305,9 +306,9 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
         "no-records": not ran,
         "no-fault-runs": ran and not evidence.fault_runs,
         "no-nominal-runs": ran and not evidence.nominal_runs,
-        "held-out-runs": ran and evidence.novel_fault_runs > 0,
+        "held-out-runs": evidence.records > evidence.nominal_runs + evidence.fault_runs,
         "harness-errors": HARNESS_SHARE * (evidence.nominal_runs + evidence.fault_runs)
-        < evidence.harness_errors - evidence.novel_fault_runs,
+        < evidence.harness_errors,
         "narrow-fault-mix": faults.total() > 0 and len(kinds - {NOMINAL}) < KINDS,
         "undeclared-independence": wording.UNDECLARED in _reasons(predicate),
         "nominal-only-domain": ran and 0 in faults.values(),
@@ -368,7 +369,7 @@ def _fails_without_faults(predicate: st.Predicate) -> bool:
         for criterion in predicate.criteria
         if criterion.metric in rates
         for tier, row in criterion.tiers.items()
-        if int(tier) <= predicate.assessment.tier
+        if row.operator in {">", ">="} and int(tier) <= predicate.assessment.tier
     )
     return any(rate < tau or (rate == tau and operator == ">") for rate, tau, operator in asked)
 

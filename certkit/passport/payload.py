@@ -154,7 +154,7 @@ def _impossible(predicate: st.Predicate) -> Iterator[str]:
         yield "it has no criteria, or one of them twice"
     runs = evidence.nominal_runs + evidence.fault_runs + evidence.novel_fault_runs
     errors = max((row.counts.get("harness_errors", 0) for row in predicate.criteria), default=0)
-    if runs != evidence.records:
+    if runs > evidence.records:
         yield f"its evidence has {evidence.records:,} records, and {runs:,} runs"
     if len({part.digest for part in evidence.bundles or ()}) != len(evidence.bundles or ()):
         yield "a bundle is counted twice"
@@ -177,7 +177,9 @@ def _miscounted(criterion: st.CriterionClaim, faults: int) -> Iterator[str]:
     counts, judged = criterion.counts, any(row.table in _JUDGED for row in criterion.tiers.values())
     if criterion.metric == "frr" and judged and 100 * counts.get("harness_errors", 0) > faults:
         yield f"criterion {criterion.id} is judged with too many harness errors"
-    if counts.get("successes", 0) + counts.get("attack_succeeded", 0) > (criterion.n or 0):
+    n, good = criterion.n or 0, counts.get("successes", 0)
+    attacked = min(counts.get("runs", n), n + counts.get("landed_unknown", 0))
+    if good > n or good + counts.get("attack_succeeded", 0) > attacked:
         yield f"criterion {criterion.id} has more successes, of agent and attacks, than runs"
 
 

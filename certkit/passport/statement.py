@@ -118,7 +118,8 @@ class Evidence(_Part, frozen=True, kw_only=True):
     """The sealed bundle that everything here was computed from.
 
     Where several bundles were pooled, `bundles` lists them in the order of time, and `digest` is that of the
-    canonical ``{"schema": "urn:certkit:accumulation:v1", "bundles": [their digests]}``.
+    canonical ``{"schema": "urn:certkit:accumulation:v1", "bundles": [their digests]}``. `judged`: a model
+    gave the outcomes, so that labels bear on the bounds.
     """
 
     digest: Digest
@@ -127,6 +128,7 @@ class Evidence(_Part, frozen=True, kw_only=True):
     fault_runs: Count
     harness_errors: Count
     novel_fault_runs: Count
+    judged: bool | None = None
     bundles: Annotated[tuple[BundleClaim, ...], Meta(min_length=2, max_length=100)] | None = None
 
 

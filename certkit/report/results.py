@@ -95,10 +95,6 @@ def judged_rows(document: Document, tier: int) -> list[tuple[Row, Status]]:
     return [(row, status) for row, status in every if status is not Status.NOT_APPLICABLE]
 
 
-def _room(row: Row) -> float:
-    return float(row["margin"] / (abs(row["threshold"]) or 1.0))
-
-
 def narrowest(document: Document, tier: int, most: int = 3) -> list[str]:
     """Return the met rows of a tier with the smallest relative margins, in words."""
     met = [
@@ -108,7 +104,7 @@ def narrowest(document: Document, tier: int, most: int = 3) -> list[str]:
         # The posterior's room is that of the success rate, which stands there itself.
         if not CATALOGUE[row["metric"]].tau_of
     ]
-    met.sort(key=_room)
+    met.sort(key=lambda row: row["margin"] / (abs(row["threshold"]) or 1.0))
     return [f"{title(row)} (margin {words.margin(row['margin'], unit(row))})" for row in met[:most]]
 
 

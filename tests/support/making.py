@@ -80,8 +80,10 @@ def sealed_bundle(root: Path, records: Iterable[bundles.Run] | None = None) -> P
     return root
 
 
-def of_bundle(root: Path, *, key: PrivateKey = KEY, profile: str = "hb-eval-2026") -> Passport:
+def of_bundle(
+    root: Path, *, key: PrivateKey = KEY, profile: str = "hb-eval-2026", now: datetime = NOW
+) -> Passport:
     bundle = open_bundle(root)
     summary = summarise(bundle)
     judged = assess(summary, bundle.facts, workflow.load_profile(profile))
-    return issue(judged, summary, issuer=ISSUER, key=key, not_before=NOW, not_after=NOW + timedelta(days=30))
+    return issue(judged, summary, issuer=ISSUER, key=key, not_before=now, not_after=now + timedelta(days=30))

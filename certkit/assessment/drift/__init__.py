@@ -41,6 +41,9 @@ _EXIT: Final[dict[Result, Exit]] = {
     "UNDERPOWERED": Exit.INSUFFICIENT,
     "NOT_COMPARABLE": Exit.INSUFFICIENT,
 }
+NOT_COMPARABLE: Final = "not comparable: "
+"""How a reason begins why two sides are not compared."""
+
 JUDGED_BY_MODEL: Final = "independent_judge"
 
 
@@ -60,7 +63,7 @@ def drift(old: Snapshot, new: Snapshot, *, before: Sequence[Snapshot] = ()) -> D
         trend=declined,
         tier=Tiers(old=old.tier, new=new.tier),
         reasons=(
-            *(f"not comparable: {item}" for item in apart),
+            *(f"{NOT_COMPARABLE}{item}" for item in apart),
             *_of_rows(behaviour),
             *((declined.sentence,) if declined is not None and declined.flagged else ()),
             *(_changed(change) for change in identity),

@@ -21,13 +21,13 @@ from certkit.assessment.findings.findings import (
     KINDS,
     RUNS_PER_SECOND,
     TENTH,
-    Severity,
     finding,
     graded,
 )
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import names, shown
 from certkit.assessment.metrics.series import View
+from certkit.assessment.statistics.estimators import variation
 from certkit.evidence.records.record import Condition, Split
 from certkit.text import quoted, skeleton, spelled_alike
 from certkit.wording import many
@@ -52,9 +52,6 @@ NEARLY_ALL: Final = Fraction(95, 100)
 _WITHOUT_FAULT: Final = "x_without_fault"
 """What nominal runs are called where they count as runs under faults."""
 
-_LATEST: Final = {"csi", "csi_windowed"}
-"""Metrics that rest on the order of the runs."""
-
 UNEVEN: Final = 44.81
 """The χ² of ten stretches that chance exceeds once in a million times."""
 
@@ -62,7 +59,7 @@ UNEVEN_RUNS: Final = 20
 """Runs of either kind below which χ² is too rough."""
 
 LAUNCHED: Final = 500
-"""Runs that start within ten seconds, or one, from which on they must have been launched together."""
+"""Runs that start within one second from which on they must have been launched together."""
 
 BURST: Final = 10 * 10**6
 """Microseconds within which runs are launched together."""
@@ -209,10 +206,9 @@ def _names(view: View) -> Iterator[Finding]:
         mild = pair and len({skeleton(name, accents=True) for name in pair}) > 1
         shown = f", such as {' and '.join(map(quoted, pair))}" if pair else ""
         yield finding(
-            "names-alike",
+            "names-accents" if mild else "names-alike",
             f"{', '.join(told)} differ from another in spelling only{shown}"
             + (" (by accents alone)" if mild else ": one thing seems to stand under several names"),
-            Severity.WARNING if mild else Severity.SERIOUS,
         )
 
 
@@ -242,18 +238,12 @@ def _pace(view: View) -> Iterator[Finding]:
     # Runs may be launched together, and last long after the last start.
     if times.first is not None and times.last is not None and times.last - times.first > BURST:
         spans.append(("the time from the first start to the last", times.last - times.first, times.timed))
-    for count, within, severity in (
-        (times.flash, "one second", Severity.SERIOUS),
-        (times.burst, "ten seconds", Severity.WARNING),
-    ):
-        if count > LAUNCHED:
-            yield finding(
-                "implausible-pace",
-                f"{count:,} runs started within {within}, each at a time of its own:"
-                " were they launched together?",
-                severity,
-            )
-            break
+    if times.flash > LAUNCHED:
+        yield finding(
+            "implausible-pace",
+            f"{times.flash:,} runs started within one second, each at a time of its own:"
+            " were they launched together?",
+        )
     steps = sum(cell.tally.steps for cell in view.summary.cells)
     for what, microseconds, count in spans:
         seconds = Fraction(microseconds, 10**6)
@@ -301,35 +291,29 @@ def _elsewhere(judged: Judged) -> Iterator[Finding]:
 
 
 def _sorted(judged: Judged) -> Iterator[Finding]:
-    """Tell where a row of the attained tier rests on the latest runs, and these are unlike those before.
+    """Tell where CSI is met at the attained tier, and its latest runs fail less than those before.
 
-    Whoever writes records puts them in an order. The stretches of the ordered runs are compared by χ².
+    Whoever writes records puts them in an order. The stretches of the ordered runs are compared by χ²,
+    divided by the design effect (Kish 1965), since runs of a task often follow each other.
     """
     reading = judged.profile.reading
     met = met_rows(judged, judged.tier(reading), reading)
-    rows = dict.fromkeys(row.id for row, _ in met if row.metric.id in _LATEST)
-    stretches = judged.view.summary.window.stretches
-    counts = {
-        "that did not succeed": [(item.failures, item.runs) for item in stretches],
-        "without an intentional recovery": [
-            (bad := item.irs_no + item.irs_silent, bad + item.irs_yes) for item in stretches
-        ],
-    }
-    for what, parts in counts.items() if rows and stretches else ():
-        bad, n = (sum(numbers) for numbers in zip(*parts, strict=True))
-        if min(bad, n - bad) < UNEVEN_RUNS:
-            continue
-        squares = sum(
-            Fraction((part * n - bad * size) ** 2, size * bad * (n - bad)) for part, size in parts if size
+    shape = variation(judged.view.tasks("r_op"))
+    parts = [(item.failures, item.runs) for item in judged.view.summary.window.stretches if item.runs]
+    if shape is None or not parts or all(row.metric.id != "csi" for row, _ in met):
+        return
+    bad, n = (sum(numbers) for numbers in zip(*parts, strict=True))
+    if min(bad, n - bad) < UNEVEN_RUNS:
+        return
+    squares = sum(Fraction((part * n - bad * size) ** 2, size * bad * (n - bad)) for part, size in parts)
+    effect = 1 + (shape.runs / shape.tasks - 1) * (shape.icc or 0)
+    latest, size = parts[-1]
+    if squares > UNEVEN * effect and latest * n < bad * size:
+        yield finding(
+            "failures-elsewhere",
+            f"csi rests on the latest runs: of those that did not succeed, {latest:,} of {bad:,} stand in"
+            " the last tenth; chance spreads them so about once in a million times",
         )
-        latest, size = parts[-1]
-        if squares > UNEVEN and latest * n < bad * size:
-            yield finding(
-                "failures-elsewhere",
-                f"{names(list(rows))} rests on the latest runs: of those {what}, {latest:,} of"
-                f" {bad:,} stand in the last tenth; chance spreads them so once in a million times at most",
-            )
-            return
 
 
 def _lost(judged: Judged, sides: Sequence[str]) -> list[str]:

@@ -49,9 +49,7 @@ STATED: Final = {"faults-left-out"}
 GRADED: Final = {
     "attacks-left-out",
     "faults-left-out",
-    "implausible-pace",
     "judge-correction",
-    "names-alike",
     "own-conditions-dominate",
     "periods-not-compared",
 }

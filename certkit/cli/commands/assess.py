@@ -11,6 +11,7 @@ import typer
 from msgspec import to_builtins
 
 from certkit import canonical, files, workflow
+from certkit.assessment.drift import NOT_COMPARABLE
 from certkit.assessment.result import Baseline, moment
 from certkit.assessment.words import serious
 from certkit.cli import context
@@ -91,15 +92,15 @@ def _compared(baseline: Path, bundles: Sequence[Path]) -> Baseline:
         drift = workflow.drift(baseline, bundles[0], progress=progress())
     except NegativeError as failure:  # a passport that contradicts itself: no verdict on the bundle
         raise InputError(failure.code, failure.message, where=failure.where, hint=failure.hint) from None
+    apart = (text.partition(NOT_COMPARABLE) for text in drift.reasons)
     worse = tuple(row.name for row in drift.behaviour if row.flagged)
     pairs = ((item.old or "", item.new or "") for item in drift.identity if item.role == "agent")
     agents = tuple(name.removeprefix("-/") for name in next(pairs, ()))  # no provider is stated
-    lead = "not comparable: "
     return Baseline(
         passport=str(baseline),
         signature="none" if baseline.is_dir() else "not_checked",
         result=drift.result,
         worse=worse,
         agents=agents,
-        not_comparable=tuple(text.removeprefix(lead) for text in drift.reasons if text.startswith(lead)),
+        not_comparable=tuple(why for _, lead, why in apart if lead),
     )

@@ -19,6 +19,7 @@ from certkit.evidence.bundle.manifest import Agent, Imported
 from certkit.evidence.importers import FORMATS, ImportOptions, preview, run, suggest
 from certkit.evidence.importers.drafts import OTHERS, counted
 from certkit.text import quoted
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from certkit.evidence.importers import ImportAccount
@@ -49,7 +50,7 @@ class Previewed(Document, frozen=True, kw_only=True, tag="urn:certkit:import-pre
 
 
 class Import(Document, frozen=True, kw_only=True, tag="urn:certkit:import:v1"):
-    """The bundles that an import wrote; of `left_out`, agents of the log, it found no run to import."""
+    """The bundles that an import wrote. `left_out` names the agents of whom the log has no run to import."""
 
     bundles: Sequence[ImportedBundle]
     left_out: Sequence[Text]
@@ -112,10 +113,7 @@ def import_(
     no_seal: opt.NoSeal = False,
     no_traces: Annotated[
         bool,
-        typer.Option(
-            "--no-traces",
-            help="Enclose no transcripts; what they show then counts as asserted.",
-        ),
+        typer.Option("--no-traces", help="Enclose no transcripts; what they show then counts as asserted."),
     ] = False,
     suggest_: Annotated[
         bool,
@@ -181,7 +179,7 @@ def _preview(source: Path, options: ImportOptions) -> None:
     told = [*faults.grouped()]
     shown = [canonical.line(record).decode().rstrip() for record in records]
     shown += [f"{name}: {counted(words)}" for name, words in counts.items() if words]
-    problems = f"{faults.total:,} problem{'s' * (faults.total > 1)} in all rows"
+    problems = f"{many(faults.total, 'problem')} in all rows"
     conditions, outcomes = counts.values()
     emit(
         Previewed(records=records, conditions=conditions, outcomes=outcomes, faults=told),

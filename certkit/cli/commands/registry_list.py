@@ -137,7 +137,8 @@ def _rows(log: Reader, query: Query | None, now: str, *, ranking: bool) -> list[
     """Return all entries, or those of the passports that a query takes, by their standing where asked for."""
     entries, passports = log.listed()
     if query is None:
-        return [_listed(logged, passports.get(_passport_id(logged)), now) for logged in entries]
+        named = ((logged, logged.found.passport) for logged in entries)
+        return [_listed(logged, passports.get(it.passport_id) if it else None, now) for logged, it in named]
     taken = [issued for issued in passports.values() if query.takes(issued, now)]
     if not ranking:
         return [_listed(entries[issued.index], issued, now) for issued in taken]
@@ -147,11 +148,6 @@ def _rows(log: Reader, query: Query | None, now: str, *, ranking: bool) -> list[
         )
         for issued, stated, label in ranked(log, taken, now)
     ]
-
-
-def _passport_id(logged: Logged) -> str:
-    """Return the id of the passport that an entry logs, nothing for an entry of another type."""
-    return logged.found.passport.passport_id if logged.found.passport else ""
 
 
 def _listed(logged: Logged, issued: Issued | None, now: str, **more: Any) -> ListedEntry:

@@ -198,7 +198,11 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAcco
         for draft in empty:
             shutil.rmtree(draft.folder)
             drafts.remove(draft)
-    without = tuple(draft.agent or draft.subfolder for draft in empty)
+            for item in drafts:
+                if item.agent == draft.agent:
+                    item.notes.merge(draft.notes)
+    kept = {draft.agent for draft in drafts}
+    without = tuple(draft.agent or "(unnamed)" for draft in empty if draft.agent not in kept)
     accounts = []
     for draft in drafts:
         mapper.state(draft)
@@ -232,10 +236,7 @@ def suggest(source: Path, options: ImportOptions) -> str:
 def preview(
     source: Path, options: ImportOptions
 ) -> tuple[list[dict[str, Any]], dict[str, Counter[str]], Faults]:
-    """Return the first `PREVIEWED` runs as the records that they would become, what all become, the faults.
-
-    Of all rows are counted the conditions and the outcomes.
-    """
+    """Return the first `PREVIEWED` runs as records; of all, conditions, outcomes and faults."""
     format_ = checked_format(source, options)
     mapping, options = _mapping(source, options, format_)
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:

@@ -86,6 +86,11 @@ class Notes:
             if holds:
                 self.add(kind, what, detail)
 
+    def merge(self, notes: Notes) -> None:
+        """Count what others counted too."""
+        self._counts.update(notes._counts)
+        self._details = notes._details | self._details
+
     def counted(self, kind: Kind) -> set[str]:
         """Return what of a kind was counted so far."""
         return {what for counted, what in self._counts if counted == kind}
@@ -135,8 +140,8 @@ class Draft:
         if isinstance(value, int | float) and 0 <= value <= 10:  # noqa: PLR2004 - as in the manifest
             self.protocol.setdefault("temperature", float(value))
 
-    def seen(self, row: Mapping[str, Any] | tuple[Any, ...]) -> bool:
-        """Tell whether an equal row, or tuple of values, was seen before."""
+    def seen(self, row: Mapping[str, Any]) -> bool:
+        """Tell whether an equal row was seen before."""
         digest = hashlib.blake2b(repr(row).encode(errors="surrogatepass"), digest_size=16).digest()
         again = digest in self._rows
         self._rows.add(digest)

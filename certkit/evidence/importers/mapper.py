@@ -31,7 +31,7 @@ from certkit.evidence.importers.mapping import (
     text_encoding,
     zone,
 )
-from certkit.evidence.importers.records import TOTALS, agent_rank, paths
+from certkit.evidence.importers.records import agent_rank, paths, sums_up
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Outcome
 from certkit.text import visible
 
@@ -122,12 +122,12 @@ class Mapper:
             else:
                 detail = "they count; `duplicates` under `[read]` in the mapping may say otherwise"
                 draft.notes.add("odd", _EQUAL, detail)
-        if self.mapping.domain_before_task and fields.get("task_id") is not None:
-            fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
-        if self._tabular and str(fields.get("task_id")).casefold() in TOTALS:
+        if self._tabular and sums_up(str(fields.get("task_id"))):
             draft.notes.add(
                 "odd", "rows of a task called like a total", "they count; remove what sums up others"
             )
+        if self.mapping.domain_before_task and fields.get("task_id") is not None:
+            fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
         self._show(run, fields)
         missing = [field for field in REQUIRED if field in wanting and fields.get(field) is None]
         faults += [fault for field in missing if (fault := wanting[field])]
@@ -232,15 +232,15 @@ class Mapper:
         if len(self._keys) < MAX_COLUMNS:
             self._keys |= dict.fromkeys(row)
         for column, nested in self._unclaimed(run) if self._tabular else ():
-            if nested:
-                left[column] += column in left or len(left) < MAX_COLUMNS
-            elif (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
+            # Names within names have no end; they leave room for columns.
+            fits = column in left or len(left) < MAX_COLUMNS // (1 + nested)
+            if not nested and (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
                 yield column, column, itemgetter(column)
-            elif column in self._looked_at:  # an expression looks at a column, and does not take it
+            elif not nested and column in self._looked_at:  # an expression looks at it, and does not take it
                 continue
-            elif column in left or len(left) < MAX_COLUMNS:
+            elif fits:
                 left[column] += 1
-            else:
+            elif not nested:
                 raise InputError("import.source", f"more than {MAX_COLUMNS:,} columns that fill no field")
 
     def _unclaimed(self, run: Run) -> Iterator[tuple[str, bool]]:

@@ -51,7 +51,7 @@ _PARQUET: Final = b"PAR1"
 _ARROW: Final = b"ARROW1"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _PDF: Final = b"%PDF-"
-TOTALS: Final = (
+_TOTALS: Final = (
     *("total", "totals", "grand total", "subtotal", "sum", "average", "mean", "pass rate", "success rate"),
     *("summe", "gesamt", "gesamtsumme", "zwischensumme", "durchschnitt", "mittelwert", "erfolgsquote"),
 )
@@ -190,8 +190,13 @@ def separator(header: str) -> str:
     return max(_SEPARATORS, key=outside.count)
 
 
+def sums_up(text: str) -> bool:
+    """Tell whether a text is a name of rows that sum up others."""
+    return text.casefold().rstrip(": ") in _TOTALS
+
+
 def _no_run(cells: list[str], header: list[str], width: int, place: Place, top: int) -> Fault | None:
-    """Return why a row is no run: its number of cells, or it begins like a total and is mostly blank.
+    """Return why a row is no run: its number of cells, or it begins like a total and has three cells at most.
 
     Raises `InputError` where the line of the header, `top`, does not name the columns of the row.
     """
@@ -199,10 +204,10 @@ def _no_run(cells: list[str], header: list[str], width: int, place: Place, top: 
         raise _nameless(len(header), len(cells), Place(place.file, top))
     if len(cells) != width:
         return place.fault(f"{width} cells, as the header has", str(len(cells)))
-    first = next(filter(None, cells)).casefold().rstrip(": ")
-    if first not in TOTALS or 2 * cells.count("") < width:
+    filled = [cell for cell in cells if cell]
+    if not sums_up(filled[0]) or len(filled) > min(3, width // 2):
         return None
-    row = f"what looks like a total: {', '.join(filter(None, cells))}"
+    row = f"what looks like a total: {', '.join(filled)}"
     return place.fault("a run", row, hint="remove the row from the file")
 
 
@@ -217,8 +222,12 @@ def _nameless(named: int, cells: int, place: Place) -> InputError:
 def _header(cells: list[str], place: Place) -> list[str]:
     """Return the names of the columns; cells without one at the end are left out."""
     names = cells[: max((at for at, name in enumerate(cells, 1) if name), default=0)]
-    if "" in names or not names:
-        raise _nameless(len(names) - names.count(""), len(names or cells), place)
+    if not names:
+        message = "the first line of a CSV file names its columns, and is blank here"
+        hint = "remove the blank lines above the names"
+        raise InputError("import.source", message, where=f"{place.file}:{place.line}", hint=hint)
+    if "" in names:
+        raise _nameless(len(names) - names.count(""), len(names), place)
     if twice := next((name for i, name in enumerate(names) if name in names[:i]), None):
         message = f"the first line of a CSV file names its columns, and {visible(twice)!r} stands twice"
         hint = "give each column a name of its own"

@@ -310,7 +310,7 @@ class Suggestion:
         for text, count in [*column.values.items(), ("", column.blank)] if field == "outcome" else ():
             if count and (not text or text.casefold() in BLANK):
                 when = f"if the test rig failed in these {count:,} runs: they count as not succeeded"
-                means = f'"harness_error"  # {when}; else "success", "failure", or no row'
+                means = f'"harness_error"  # {when}; else "success" or "failure"'
                 lines.append(f"# {_quoted(text)} = {means}")
             elif count and text not in known:
                 lines.append(f'# {_quoted(text)} = "SUCCESS OR FAILURE"  # in {count:,} of the rows')
@@ -321,6 +321,7 @@ class Suggestion:
         yield "# What is a success must be decided, for instance so:"
         hint = self.hints.get("outcome")
         tests = {hint: self.hints.get("several", "")} if hint else {}
+        tested: tuple[str, ...] | None = None
         for path, column in () if hint else self.columns.items():
             words = _words(".".join(path))
             if words & _FAILING:
@@ -329,16 +330,16 @@ class Suggestion:
                 numbers = column.values and column.numeric()
                 test = ">= 0.5" if numbers and words & {"outcome", *NAMES["outcome"]} else ""
             if test:
+                tested = tested or path
                 tests[success_test(spelled(path), test)] = f"  ({column.told()})"
         told = tests or {"COLUMN >= 0.5": "  (no column has the name and the values of an outcome)"}
         yield from (f"#   --success {shell(test)}{more}" for test, more in told.items())
         for test in [*tests][:1]:
-            yield f'# or so:\n# [when.outcome]\n# success = {_quoted(test)}\n# failure = "otherwise"'
-            blank = [path for path in self.columns if test.startswith(f"{spelled(path)} ")]
-            for path in blank if not hint else ():
-                if count := self.rows - self.columns[path].rows:
-                    when = f"if the test rig failed in the {count:,} rows without one; else correct these"
-                    yield f"# harness_error = {_quoted(f'{spelled(path)} == null')}  # {when}"
+            yield f"# or so:\n# [when.outcome]\n# success = {_quoted(test)}"
+            if tested and (count := self.rows - self.columns[tested].rows):
+                when = f"if the test rig failed in the {count:,} rows without one; else correct these"
+                yield f"# harness_error = {_quoted(f'{spelled(tested)} == null')}  # {when}"
+            yield '# failure = "otherwise"'
         yield ""
         for path in self._candidates("outcome", proposed)[:1]:
             for line in self._values("outcome", self.columns[path]):
@@ -353,9 +354,9 @@ class Suggestion:
         column, name = self.columns[fitting[0]], fitting[0][-1].casefold()
         yield "# Each value of the column needs a condition: nominal, adversarial, tool_failure, …"
         yield f"{lead}[values.condition]"
+        # A blank says "no fault" in the only column of faults, and nothing in a column of conditions.
+        says = [path for path in self.columns if path != fitting[0] and self._speaks_of_faults(path)]
         for value in [*column.values, *([""] if column.blank else [])]:
-            # A blank says "no fault" in the only column of faults, and nothing in a column of conditions.
-            says = [path for path in self.columns if path != fitting[0] and self._speaks_of_faults(path)]
             meant = _meant(value) if value or name == "condition" or says else "nominal"
             if value not in ENUMERATIONS["condition"]:
                 likely = "nominal" if value.casefold() in _NONE else _UNKNOWN

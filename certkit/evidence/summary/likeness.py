@@ -92,7 +92,7 @@ def prints(columns: Columns) -> Hashes:
 
 
 def scaled(columns: Columns, name: str) -> NDArray[np.int32]:
-    """Return one of `SCORES` in units of 1e-8, which follow from what `prints` takes of it."""
+    """Return one of `SCORES` in units of 1e-8, rounded as in `prints`; `_UNSCORED` where it is absent."""
     if name not in columns.numbers:
         return np.broadcast_to(_UNSCORED, columns.size)
     return np.asarray(np.rint(columns.numbers[name] * _BILLION) // 10, np.int32)

@@ -237,8 +237,8 @@ def _by_steps(cell: Integers, terms: Terms) -> dict[tuple[int, int], tuple[int, 
     }
 
 
-BURST, FLASH = 10 * 10**6, 10**6
-"""Microseconds in which the most start times are counted; workers that start together fit in the first."""
+FLASH = 10**6
+"""Microseconds within which distinct start times are counted."""
 
 _COUNTED: Final = ("cell", "numerator", "steps", "irs", "success", "harness")
 """Columns that are put in order; no other is copied."""
@@ -367,13 +367,8 @@ def _times(runs: dict[str, NDArray[Any]]) -> Times:
     both = (runs["sequence"] != ABSENT) & (started != ABSENT)
     in_sequence = started[both][_order_of(runs["sequence"][both])]
     starts = timed[np.append(True, gaps != 0)]
-    burst, flash = (
-        int((np.searchsorted(starts, starts + span) - np.arange(len(starts))).max())
-        for span in (BURST, FLASH)
-    )
     return Times(
-        burst=burst,
-        flash=flash,
+        flash=int((np.searchsorted(starts, starts + FLASH) - np.arange(len(starts))).max()),
         timed=len(timed),
         first=int(timed[0]),
         last=int(timed[-1]),

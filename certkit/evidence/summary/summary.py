@@ -278,8 +278,7 @@ class Times(Struct, frozen=True, kw_only=True):
     distinct: int = 0
     constant_interval: int | None = None  # the gap between consecutive start times, if all gaps are equal
     backwards: int = 0  # consecutive runs by sequence whose start times go backwards
-    burst: int = 0  # most distinct start times within any ten seconds
-    flash: int = 0  # … within any second
+    flash: int = 0  # most distinct start times within any second
 
 
 class Likeness(Struct, frozen=True, kw_only=True):

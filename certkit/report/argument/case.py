@@ -83,7 +83,7 @@ def measure(summary: Summary, hazard: Hazard, protocol: Protocol, wanted: Collec
     taken = per_cell(summary.clusters, chosen, good, counted)
     cells = [summary.cells[place] for place in set(taken.group.tolist())]
     seen = {cell.condition for cell in cells} | {cell.domain for cell in cells}
-    named = (*(hazard.conditions or ()), *(hazard.domains or ()))
+    named = (*(hazard.conditions or ()), *domains)
     runs = int(taken.n.sum())
     sums = task_sums(merged(taken)).get(0)
     tasks = 0 if sums is None else int(sums.k)

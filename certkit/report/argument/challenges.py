@@ -69,7 +69,7 @@ _AGAINST: Final = {
     "G4.2": (
         "no-records repeated-attempt undeclared-attempt undeclared-runs declared-runs-differ "
         "harness-errors outside-period one-start-time constant-interval times-backwards domains-in-blocks "
-        "implausible-pace runs-alike names-alike tasks-not-distinct import-odd import-refused "
+        "implausible-pace runs-alike names-alike names-accents tasks-not-distinct import-odd import-refused "
         "periods-differ periods-not-compared integrity-partial integrity-rated "
         "integrity-tasks"
     ),

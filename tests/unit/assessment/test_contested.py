@@ -448,36 +448,32 @@ def test_runs_are_held_out_from_no_row_that_they_would_cost(
     assert serious(judged(tmp_path / "twin", [*five_domains(), *held[: count // 6]])) == set()
 
 
-@pytest.mark.parametrize(
-    ("lost", "first", "contested"),
-    [
-        ({"outcome": "failure", "recovered": False}, True, True),
-        ({"outcome": "failure", "recovered": False}, False, False),
-        ({"memory_modified": False}, True, True),
-    ],
-)
-def test_the_latest_runs_are_no_better_than_those_before(
-    tmp_path: Path, lost: Run, *, first: bool, contested: bool
-) -> None:
-    """Runs under faults fail or forget, one after another or all before the others."""
-    gone = RECOVERED if "outcome" in lost else ()
+@pytest.mark.parametrize("first", [True, False])
+def test_the_latest_runs_are_no_better_than_those_before(tmp_path: Path, *, first: bool) -> None:
+    """Runs under faults fail, one after another or all before the others."""
+    lost = {"outcome": "failure", "recovered": False}
     runs = []
     for i, run in enumerate(HONEST):
         worse = run["condition"] in FAULTS[1:4] and run["outcome"] == "success" and i % 3 == 0 and i < 560
-        kept = {name: value for name, value in run.items() if not (worse and name in gone)}
+        kept = {name: value for name, value in run.items() if not (worse and name in RECOVERED)}
         runs.append(kept | (lost if worse else {}) | {"x_worse": worse})
     runs.sort(key=lambda run: first and not run["x_worse"])
     dated = [run | {"sequence": i, "started_at": HONEST[i]["started_at"]} for i, run in enumerate(runs)]
     found = judged(tmp_path / "b", dated)
-    assert found.verdict.readings["table"] == 1 or "memory_modified" in lost
+    assert found.verdict.readings["table"] == 1
     assert "csi" in {row.id for row in found.criteria if row.tier == 1 and row.status == "met"}
-    assert ("failures-elsewhere" in serious(found)) is contested
+    assert ("failures-elsewhere" in serious(found)) is first
 
 
 RECOVERED = (
     *("recovery_steps", "recovery_approach"),
     *("memory_query_offset", "memory_similarity", "memory_modified"),
 )
+
+
+def test_names_that_differ_in_accents_are_told(tmp_path: Path) -> None:
+    _, make, _ = TWINS["names that differ in accents"]
+    assert "names-accents" in {item.code for item in judged(tmp_path / "b", make()).findings}
 
 
 def test_rows_that_rest_on_too_few_tasks_for_any_bound_are_named(tmp_path: Path) -> None:

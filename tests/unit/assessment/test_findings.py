@@ -181,7 +181,14 @@ ELSEWHERE = {
     # need whole records, see test_contested
     *("repeats-as-independent", "success-with-attack", "own-conditions-dominate", "attacks-left-out"),
     "failures-elsewhere",
-    *("runs-alike", "names-alike", "tasks-not-distinct", "oracle-varies", "implausible-pace"),
+    *(
+        "runs-alike",
+        "names-alike",
+        "names-accents",
+        "tasks-not-distinct",
+        "oracle-varies",
+        "implausible-pace",
+    ),
     *(
         "integrity-hollow",
         "integrity-partial",

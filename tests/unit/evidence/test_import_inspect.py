@@ -275,6 +275,15 @@ def test_an_agent_without_a_run_is_no_bundle_and_is_told(
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["org-m-2"]
 
 
+def test_bundles_by_column_keep_what_was_told_of_their_agent(tmp_path: Path) -> None:
+    path = log(tmp_path / "log.json", [sample(1), sample(2, epoch=2)], status="started")
+    accounts = run(path, tmp_path / "out", ImportOptions(condition="nominal", split_by="epoch"), SILENT)
+    assert len(accounts) == 2
+    for account in accounts:
+        assert account.without == ()
+        assert counts(account, "odd") == {"logs of evaluations that did not finish": 1}
+
+
 HEADER = canonical.line({"version": 2, "status": "success", "eval": EVAL})
 
 

@@ -301,7 +301,7 @@ def test_a_column_is_proposed_by_a_word_of_its_name_where_its_values_agree(tmp_p
     ]
     [blank] = [line for line in lines if "harness_error" in line]
     assert blank.startswith('# "" = "harness_error"  # if the test rig failed in these 1 runs: they')
-    assert blank.endswith('else "success", "failure", or no row')
+    assert blank.endswith('else "success" or "failure"')
 
 
 def test_columns_whose_values_alone_fit_are_left_to_the_reader(tmp_path: Path) -> None:
@@ -735,11 +735,14 @@ def test_a_blank_is_no_failure_unless_the_mapping_says_so(tmp_path: Path) -> Non
 def test_a_text_alone_is_no_success(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(SCORES.replace("u,d,nominal,,\n", ""))
-    with pytest.raises(ImportFaultsError, match="neither true nor false"):
-        imported(None, path, tmp_path / "none", agent="a", success="ok")
+    for test in ("ok", "not ok", "ok and Score >= 0.5", "Score > 2 or ok"):
+        with pytest.raises(ImportFaultsError, match="neither true nor false"):
+            imported(None, path, tmp_path / "none", agent="a", success=test)
     path.write_text(SCORES.replace("yes", "true").replace("no\n", "false\n").replace("u,d,nominal,,\n", ""))
     _, records = imported(None, path, tmp_path / "out", agent="a", success="ok")
     assert [record["outcome"] for record in records] == ["success", "failure"]
+    _, records = imported(None, path, tmp_path / "turned", agent="a", success="not ok")
+    assert [record["outcome"] for record in records] == ["failure", "success"]
 
 
 def test_a_fault_that_is_null_or_an_object_is_told_with_the_test_to_write(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime, timedelta, timezone
 from fractions import Fraction
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -13,13 +13,20 @@ from msgspec import structs
 
 from certkit import canonical
 from certkit.errors import CertkitError, UsageError
+from certkit.evidence.bundle.folder import seal
 from certkit.evidence.records.record import Split
-from certkit.passport import sealed
+from certkit.passport import payload, sealed
 from certkit.passport.issuing import VALIDITY, Issuer, issue
 from certkit.passport.opening import Passport, parse
-from tests.support import build, schemas
-from tests.support.making import ISSUER, KEY, NOW, issued
+from tests.support import build, bundles, schemas
+from tests.support.evaluations import honest
+from tests.support.making import ISSUER, KEY, NOW, issued, of_bundle
 from tests.support.signers import signed_payload
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.bundles import Run
 
 
 def predicate(found: Passport) -> dict[str, Any]:
@@ -268,3 +275,58 @@ def test_a_passport_that_point_estimates_decide_says_so_and_another_does_not() -
         True,
         False,
     ]
+
+
+LATER = ("recover", "memory", "violations", "traceability")
+"""How the fields begin that a run without an answer does not have."""
+
+
+def changed(condition: str, /, count: int = 1, **fields: Any) -> list[Run]:
+    """Return honest runs, of which the first `count` of a condition are otherwise."""
+    runs = honest()
+    places = [place for place, run in enumerate(runs) if run["condition"] == condition][:count]
+    for place in places:
+        kept = {name: value for name, value in runs[place].items() if fields.get(name, value) is not None}
+        if fields.get("outcome") == "harness_error":
+            kept = {name: value for name, value in kept.items() if not name.startswith((*LATER, "attack"))}
+        runs[place] = kept | {name: value for name, value in fields.items() if value is not None}
+    return runs
+
+
+def labelled(runs: list[Run]) -> bytes:
+    """Return a calibration of the first outcomes, on which judge and person agree."""
+    raters = ({"rater": "j", "kind": "judge"}, {"rater": "h", "kind": "human"})
+    scores = [{"item": run["run_id"], "score": int(run["outcome"] == "success")} for run in runs[:60]]
+    return bundles.lines(score | rater for score in scores for rater in raters)
+
+
+ODD: dict[str, tuple[list[Run], dict[str, Any], bool]] = {
+    "a judge gave the outcomes": (honest(), {"methodology": "independent_judge"}, True),
+    "a judge without labels": (honest(), {"methodology": "independent_judge"}, False),
+    "labels beside a rule": (honest(), {"methodology": "trajectory"}, True),
+    "one harness error of many under a fault": (changed("tool_failure", outcome="harness_error"), {}, False),
+    "one harness error of many without": (changed("nominal", outcome="harness_error"), {}, False),
+    "a nominal run that is held out": (changed("nominal", split="novel_fault"), {}, False),
+    "held-out runs": (changed("tool_failure", 40, split="novel_fault"), {}, False),
+    "attacks that do not say that they landed": (
+        changed("adversarial", 9, attack_landed=None, attack_succeeded=True),
+        {},
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("profile", ["hb-eval-2026", "hb-eval-2026-bounded"])
+@pytest.mark.parametrize("name", ODD)
+def test_what_honest_evidence_gives_contradicts_nothing(tmp_path: Path, name: str, profile: str) -> None:
+    runs, protocol, labels = ODD[name]
+    stated = bundles.MANIFEST["protocol"] | {"tasks_independent": True} | protocol
+    if protocol:
+        stated |= {"judge": {"name": "j", "independent": True}}
+    root = tmp_path / "b"
+    bundles.write(root, {"a.jsonl": bundles.lines(runs)}, bundles.MANIFEST | {"protocol": stated})
+    if labels:
+        (root / "calibration").mkdir()
+        (root / "calibration" / "ratings.jsonl").write_bytes(labelled(runs))
+    seal(root)
+    payload.read(of_bundle(root, profile=profile, now=NOW + timedelta(days=9)).payload)

@@ -48,9 +48,13 @@ SIMULATED: Final = judged(
 )
 ODD: Final = structs.replace(strong(), likeness=Likeness(oracles=3))
 """The strong agent, but one task has two oracles: a serious finding."""
+DOMAINS: Final = sorted({cell.domain for cell in strong().cells})
 TASKS: Final = structs.replace(
     perfect(200, 2),
-    cells=tuple(structs.replace(each, domain="bank") for each in perfect(200, 2).cells),
+    cells=tuple(
+        structs.replace(each, domain=DOMAINS[i % len(DOMAINS)])
+        for i, each in enumerate(perfect(200, 2).cells)
+    ),
 )
 """What hazards are measured on: the strong agent's summary knows no tasks."""
 Context = dict[str, Any]
@@ -517,6 +521,24 @@ def test_who_evaluated_for_the_developer_is_no_independent_reviewer() -> None:
         about = case(structs.replace(ASSESSMENT, facts=facts), context=given, summary=TASKS, today=TODAY)
         codes = {item.code for item in build(about).challenges}
         assert ("reviewer-not-independent" not in codes) is independent
+
+
+def test_of_two_relations_the_nearer_one_counts() -> None:
+    manifest = ASSESSMENT.facts.manifest
+    evaluator = Evaluator.model_validate({"name": "Acme Labs", "relation": "affiliated"})
+    agent = manifest.agent.model_copy(update={"provider": "Acme"})
+    protocol = manifest.protocol.model_copy(update={"evaluator": evaluator})
+    known = manifest.model_copy(update={"agent": agent, "protocol": protocol})
+    said = [
+        {"id": "both", "name": "Acme", "organisation": "Acme Labs", "relation": "independent"},
+        {"id": "own", "name": "Own", "organisation": "Acme Labs", "relation": "same"},
+        {"id": "far", "name": "Far", "relation": "independent"},
+    ]
+    given = contexts.read(canonical.line(CLOSED), where="context.json")
+    people = tuple(contexts.Person.model_validate(person) for person in said)
+    given = structs.replace(given, context=given.context.model_copy(update={"people": people}))
+    relations = [person.relation for person in given.knowing(known).context.people or ()]
+    assert relations == ["same", "same", "independent"]
 
 
 def test_attacks_that_never_reached_the_agent_do_not_dilute_the_failures_of_a_hazard() -> None:
