@@ -94,6 +94,7 @@ def _environment() -> Environment:
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalize,
+        optimized=False,  # each is drawn once, and folding constants takes a third of the compilation
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
