@@ -30,7 +30,9 @@ from tests.support.documents import certkit
 from tests.support.line_by_line import check_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from certkit.evidence.records.faults import Fault
 
 FOLDER = Path(__file__).parent / "record"
 MANIFEST = {
@@ -48,14 +50,19 @@ def cases() -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((path.stem, case) for case in document["cases"])
 
 
-CASES = [pytest.param(case, id=f"{theme}: {case['name']}") for theme, case in cases()]
+THEMES = sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def of(theme: str) -> list[dict[str, Any]]:
+    return [case for name, case in cases() if name == theme]
 
 
 def answers() -> list[Any]:
     """The first case of each answer."""
     firsts: dict[tuple[str, ...], Any] = {}
-    for case, (_, found) in zip(CASES, cases(), strict=True):
-        firsts.setdefault(tuple(code for *_, code in expected(found)), case)
+    for theme, case in cases():
+        named = pytest.param(case, id=f"{theme}: {case['name']}")
+        firsts.setdefault(tuple(code for *_, code in expected(case)), named)
     return list(firsts.values())
 
 
@@ -72,35 +79,39 @@ def expected(case: dict[str, Any]) -> list[Place]:
     return [(fault.get("line", 1), fault["pointer"], fault["code"]) for fault in case["expected"] or ()]
 
 
+def places(faults: Sequence[Fault]) -> list[Place]:
+    return [(fault.line, fault.pointer, fault.code) for fault in faults]
+
+
 def bundle_of(data: bytes, root: Path) -> Path:
-    (root / "records").mkdir()
+    (root / "records").mkdir(parents=True)
     (root / "bundle.json").write_bytes(canonical.line(MANIFEST))
     (root / "records" / "a.jsonl").write_bytes(data)
     return root
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_line_reader_finds_exactly_the_expected_faults(case: dict[str, Any]) -> None:
-    found = check_lines(content(case))
-    assert [(fault.line, fault.pointer, fault.code) for fault in found] == expected(case)
-    assert all(fault.expected and fault.found for fault in found)
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_line_reader_finds_exactly_the_expected_faults(theme: str) -> None:
+    for case in of(theme):
+        found = check_lines(content(case))
+        assert places(found) == expected(case), case["name"]
+        assert all(fault.expected and fault.found for fault in found), case["name"]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_summary_of_a_bundle_finds_exactly_the_expected_faults(
-    case: dict[str, Any], tmp_path: Path
-) -> None:
-    data = content(case)
-    bundle = open_bundle(bundle_of(data, tmp_path))
-    if case["expected"] is None:
-        assert summarise(bundle).records == data.rstrip(b"\r\n").count(b"\n") + bool(data)
-        return
-    with pytest.raises(RecordFaultsError) as caught:
-        summarise(bundle)
-    found = [(fault.line, fault.pointer, fault.code) for fault in caught.value.faults]
-    assert found == expected(case)
-    assert caught.value.total == len(found)
-    assert {fault.file for fault in caught.value.faults} == {"records/a.jsonl"}
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_summary_of_a_bundle_finds_exactly_the_expected_faults(theme: str, tmp_path: Path) -> None:
+    for number, case in enumerate(of(theme)):
+        data = content(case)
+        bundle = open_bundle(bundle_of(data, tmp_path / str(number)))
+        if case["expected"] is None:
+            records = data.rstrip(b"\r\n").count(b"\n") + bool(data)
+            assert summarise(bundle).records == records, case["name"]
+            continue
+        with pytest.raises(RecordFaultsError) as caught:
+            summarise(bundle)
+        assert places(caught.value.faults) == expected(case), case["name"]
+        assert caught.value.total == len(caught.value.faults), case["name"]
+        assert {fault.file for fault in caught.value.faults} == {"records/a.jsonl"}, case["name"]
 
 
 @pytest.mark.parametrize("case", answers())
