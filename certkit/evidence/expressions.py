@@ -106,6 +106,7 @@ class Expression:
         """
         self.text = text
         self.paths: list[tuple[str, ...]] = []
+        self.near: dict[str, None] = {}  # texts that differ from what they are compared with by case alone
         self._names: dict[str, str] = {}
         self._number, self._fold = number, fold
         self._undecided, self._is_blank = blank is not None, blank or (lambda value: value in (None, ""))
@@ -142,7 +143,8 @@ class Expression:
             return _TRUTH[value]
         if isinstance(value, str | list | dict):
             error = ExpressionError(f"{self.text!r} takes {_shown(value)}, neither true nor false")
-            error.hint = "compare it, for instance with == 'yes'"
+            comma = isinstance(value, list)  # what Python makes of `x >= 0,5`
+            error.hint = "write 0.5, not 0,5" if comma else "compare it, for instance with == 'yes'"
             raise error
         return bool(value)
 
@@ -292,6 +294,8 @@ class Expression:
             error = ExpressionError(f"{self.text!r} compares {_shown(left)} with {_shown(right)}")
             error.hint = _ORDERED if orders else _UNLIKE
             raise error
+        if left != right and isinstance(left, str) and left.casefold() == right.casefold():
+            self.near[left] = None
         return test(self._folded(left), self._folded(right))
 
     def _folded(self, value: Any) -> Any:

@@ -167,7 +167,7 @@ def _listed(listed: Runs) -> Iterator[str]:
         record = run.record
         violations = "" if record.violations is None else str(record.violations)
         lead = f"{record.outcome:<14}{cut(record.domain, 14):<15}{cut(record.condition, 18):<19}"
-        place = f"{record.run_id} ({run.file.removeprefix('records/')}:{run.line})"
+        place = f"{record.run_id}, task {record.task_id} ({run.file.removeprefix('records/')}:{run.line})"
         yield from fold(place, first=f"{lead}{violations:>5}  ", rest=" " * 8)
         if run.trace:
             yield from fold(f"trace {run.trace}", first=" " * 8, rest=" " * 10)

@@ -184,6 +184,7 @@ def _preview(source: Path, options: ImportOptions) -> None:
     emit(
         Previewed(records=records, conditions=conditions, outcomes=outcomes, faults=told),
         [*shown, problems if told else "all rows can be imported", *told],
+        code=Exit.MALFORMED if told else Exit.OK,
     )
 
 

@@ -7,6 +7,7 @@ take their place.
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from pathlib import Path
 from shlex import quote, split
 from types import MappingProxyType
@@ -210,9 +211,10 @@ def _next_command(assessment: Assessment, place: str, options: Mapping[str, str]
     if r_op is not None and r_op.threshold is not None:
         seen, said = r_op.value, ""
         if not r_op.metric.n:
-            seen, said = assessment.metrics["c_nom"].value, "  # as in normal runs"
-        if (rate := float(seen or 0)) > r_op.threshold:
-            return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={rate:.4g}{said}"
+            c_nom, said = assessment.metrics["c_nom"], "  # about as in normal runs"
+            seen = c_nom.value and (c_nom.value * (n := c_nom.n or 0) + Fraction(1, 2)) / (n + 1)
+        if Fraction(rate := f"{float(seen or 0):.4g}") > r_op.threshold:
+            return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={rate}{said}"
         if said and seen is not None and not pooled:  # it fails too often even where nothing is in its way
             return f"certkit runs {place}", "--failed"
     lacking = [row.metric.id for row in rows if pooled or not row.metric.blocked]

@@ -362,7 +362,12 @@ def _finish(draft: Draft, job: Job, name: str, out: Path, rules: Rules) -> Impor
     """Write the manifest of a draft whose records are closed, seal it, and return its account."""
     options = job.options
     agent = draft.agent_document | {"name": options.agent or draft.agent_document.get("name") or draft.agent}
-    agent["version"] = options.agent_version or agent.get("version") or UNVERSIONED
+    versions = draft.versions
+    if len(versions) > 1 and not options.agent_version:
+        message = f"agent {visible(draft.agent)!r} has several versions: {', '.join(map(visible, versions))}"
+        hint = f"a bundle of each: {job.command(split_by=next(iter(versions.values())))}"
+        raise InputError("import.choice-needed", message, where=job.name, hint=hint)
+    agent["version"] = options.agent_version or agent.get("version") or next(iter(versions), UNVERSIONED)
     if not agent["name"]:
         hint = f"name it: {job.command(agent='NAME')}"
         raise InputError("import.choice-needed", "the log does not name the agent", where=job.name, hint=hint)

@@ -203,6 +203,7 @@ class HbEval(Importer):
         fields: dict[str, Any] = dict.fromkeys(("run_id", "task_id"), record.session_id)
         fields["steps_actual"] = record.step_count or None
         self.hints["outcome"] = "status == 'completed'"
+        self.hints["several"] = " (that the session ended, not that its task was solved)"
         if record.halted:
             fields["outcome"] = str(Outcome.SAFE_HALT)
         if record.started_at is not None:

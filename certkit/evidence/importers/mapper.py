@@ -7,6 +7,7 @@ refused. `success` alone decides anew. Where nothing names a run of a table, its
 
 from __future__ import annotations
 
+import re
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,8 +32,9 @@ from certkit.evidence.importers.mapping import (
     text_encoding,
     zone,
 )
-from certkit.evidence.importers.records import agent_rank, paths, sums_up
-from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Outcome
+from certkit.evidence.importers.records import VERSIONS, agent_rank, paths, sums_up, versions
+from certkit.evidence.importers.suggest import names_a_fault
+from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Condition, Outcome
 from certkit.text import visible
 
 if TYPE_CHECKING:
@@ -103,6 +105,8 @@ class Mapper:
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
         fields = dict(run.fields)
+        if self._tabular and len(draft.versions) < _SHOWN:
+            draft.versions |= versions(run.row)
         self._nameless |= not (run.agent or self._options.agent or self.mapping.agent)
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
         faults = self._read(run, draft, fields, wanting) + self._decide(run, fields, wanting)
@@ -120,14 +124,13 @@ class Mapper:
                 hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
                 faults.append(run.place.fault("no row twice", "a row equal to an earlier row", hint=hint))
             else:
-                detail = "they count; `duplicates` under `[read]` in the mapping may say otherwise"
+                detail = 'they count; `duplicates = "drop-identical"` under `[read]` in a mapping drops them'
                 draft.notes.add("odd", _EQUAL, detail)
-        if self._tabular and sums_up(str(fields.get("task_id"))):
-            draft.notes.add(
-                "odd", "rows of a task called like a total", "they count; remove what sums up others"
-            )
+        if self._tabular and any(sums_up(str(fields.get(name))) for name in ("task_id", "domain")):
+            draft.notes.add("odd", "rows called like a total", "they count; remove what sums up others")
         if self.mapping.domain_before_task and fields.get("task_id") is not None:
             fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
+        faults += self._denied(run, fields)
         self._show(run, fields)
         missing = [field for field in REQUIRED if field in wanting and fields.get(field) is None]
         faults += [fault for field in missing if (fault := wanting[field])]
@@ -154,6 +157,18 @@ class Mapper:
                 self._contradicted[field] = None
         return faults
 
+    def _denied(self, run: Run, fields: dict[str, Any]) -> list[Fault]:
+        """Return the fault of a nominal row that has a fault in a column which nothing uses."""
+        if not self._tabular or fields.get("condition") != Condition.NOMINAL:
+            return []
+        used = self._claimed | self._looked_at | set(FIELDS)
+        for column, held in run.row.items():
+            if column not in used and not USER_FIELD.match(column) and names_a_fault(column, held):
+                hint = f"map it to `condition`, or to a field of your own: `x_fault = {_toml(column)}`"
+                pointer = f"/{visible(column)}"
+                return [run.place.fault("no fault in a nominal run", repr(held), pointer=pointer, hint=hint)]
+        return []
+
     def _show(self, run: Run, fields: dict[str, Any]) -> None:
         """Fill what the transcript of a run shows, or the answer in its row, and nothing else fills."""
         shown, answer = run.shown, self._answer(run.row)
@@ -174,6 +189,8 @@ class Mapper:
         faults = []
         for field, column, get in self._sources(run, draft.left):
             raw = get(run.row)
+            if raw is MISSING and "" in self.mapping.values.get(field, {}):
+                raw = None
             if raw is MISSING:
                 continue
             wanting.pop(field, None)
@@ -249,7 +266,11 @@ class Mapper:
             whole = not isinstance(held, dict) or column in FIELDS or USER_FIELD.match(column)
             for path, value in [((column,), held)] if whole else paths(held, (column,)):
                 name = ".".join(path)
-                if name not in self._claimed and (value != run.agent or agent_rank(path) is None):
+                if (
+                    name not in self._claimed
+                    and path not in VERSIONS
+                    and (value != run.agent or agent_rank(path) is None)
+                ):
                     yield name, len(path) > 1
 
     def _getter(self, text: str) -> Evaluate:
@@ -286,8 +307,10 @@ class Mapper:
             "run_id": "`run_id` under `[columns]`",
         }
         held = [".".join(path) for path, _ in paths(run.row)]
+        mapping = "the mapping that --suggest writes" if self._suggested else "a mapping"
+        mapping = "the mapping" if self._options.mapping else mapping
         hints |= {
-            field: f"`{field} = {_toml(close)}` under `[columns]` in a mapping"
+            field: f"`{field} = {_toml(close)}` under `[columns]` in {mapping}"
             for field in fields
             if (close := nearest(field, held))
         }
@@ -301,7 +324,7 @@ class Mapper:
             f"something that fills {', '.join(fields)}",
             "a log that does not say whether faults were injected" if silent else f"the columns {columns}",
             code="record.missing-field",
-            hint=f"give {', '.join(map(hints.__getitem__, fields))}{nameless}, or a mapping",
+            hint=f"give {', '.join(map(hints.__getitem__, fields))}{nameless}, or map it in {mapping}",
         )
 
     def advice(self, job: Job) -> str:
@@ -351,6 +374,12 @@ class Mapper:
             whole = column if column in self._keys else column.partition(".")[0]
             parts.setdefault(whole, []).append(column)
         why = "fills no record field" + "; --suggest says what it holds" * self._suggested
+        if beside := self._beside(draft.left):
+            draft.notes.add(
+                "odd",
+                f"columns {beside}",
+                "one of them decides the outcome: a row is one run, so write one for each",
+            )
         for columns in parts.values():
             names = ", ".join(repr(column) for column in columns[:_SHOWN]) + ", …" * (len(columns) > _SHOWN)
             count = max(map(draft.left.__getitem__, columns))
@@ -365,9 +394,29 @@ class Mapper:
         named |= {
             field: f"the mapping's constant {_toml(value)}" for field, value in mapping.constants.items()
         }
+        tests = [
+            test
+            for cases in self._when.values()
+            for _, test in cases
+            if test and not mapping.read.case_insensitive
+        ]
+        for near_ in sorted({text for test in tests for text in test.near}):
+            detail = "an expression takes texts that differ in case for different"
+            draft.notes.add(
+                "odd", f"the value {near_!r}", f"{detail}; `case_insensitive = true` under `[read]` does not"
+            )
         for field in [field for field in mapping.constants if field in FIELDS and field not in _UNSCORED]:
             draft.notes.add("odd", field, "a constant of the mapping, whatever the log holds")
         draft.describe_fields(details | named)
+
+    def _beside(self, left: Iterable[str]) -> str:
+        """Return the columns that differ from one which decides the outcome by a number at their end."""
+        tests = [test for _, test in self._when.get("outcome", ()) if test]
+        used = {".".join(path) for test in tests for path in test.paths}
+        used |= {self.mapping.columns.get("outcome", "outcome")}
+        stems = {re.sub(r"[\W_]*\d+\Z", "", column.casefold()): column for column in used}
+        beside = [name for name in sorted(left) if re.sub(r"[\W_]*\d+\Z", "", name.casefold()) in stems]
+        return ", ".join(map(repr, [*used, *beside])) if beside else ""
 
     def state(self, draft: Draft) -> None:
         """State in a bundle what the mapping says of the protocol, and which choices made its records.

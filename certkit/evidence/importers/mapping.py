@@ -70,6 +70,9 @@ DATES: Final = tuple(
 """Forms of times that spreadsheets write, besides ISO 8601."""
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,15})\Z")
+GROUPED = re.compile(r"-?[1-9][0-9]{0,2}(,[0-9]{3})+\Z")
+"""A number whose commas may mark thousands."""
+
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?\Z")
 _EXPECTED: Final = {"integer": "an integer", "floating": "a number", "ternary": "true or false"}
 _TRUTH: Final = {"true": True, "false": False}
@@ -259,6 +262,8 @@ class Values:
             return "points are refused beside `decimal_comma`: remove thousands points" * ("." in text)
         if text.endswith("%"):
             return "remove the %: as a share 95% is 0.95"
+        if GROUPED.match(text):
+            return "write thousands without commas, or set `decimal_comma = true` under `[read]` in a mapping"
         plain = text.replace(".", "").replace(",", ".")
         return "set `decimal_comma = true` under `[read]` in a mapping" * bool(_NUMBER.match(plain))
 
@@ -327,7 +332,7 @@ class Values:
             return int(raw)
         if kind == "floating" and _NUMBER.match(plain := self._plain(raw)):
             return float(plain)
-        hint = self._comma(raw) if kind == "floating" else ""
+        hint = self._comma(raw) if kind != "ternary" else ""
         raise CellError(_EXPECTED[kind], hint=hint or f"add it to `[values.{field}]`")
 
     def _time(self, raw: Any) -> Any:

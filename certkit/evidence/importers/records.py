@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.errors import InputError
-from certkit.evidence.expressions import shell
+from certkit.evidence.expressions import MISSING, look_up, shell
 from certkit.evidence.importers.base import Importer, Job, Run
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_ROW, opening
@@ -41,6 +41,9 @@ AGENT_COLUMNS: Final = (
 Of equally nested ones it is the first by the alphabet, in every row the same.
 """
 
+VERSIONS: Final = (("agent_version",), ("agent", "version"))
+"""Columns, or nested values, that tell the agent's version."""
+
 MAX_AGENT_NAME: Final = 200
 """Characters of an agent's name; a longer text, such as a system prompt, names none."""
 
@@ -50,13 +53,14 @@ _STATED = re.compile(rf"sep=([{_SEPARATORS}])\s*\Z", re.IGNORECASE)
 _PARQUET: Final = b"PAR1"
 _ARROW: Final = b"ARROW1"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+_OLE: Final = b"\xd0\xcf\x11\xe0"  # .xls, .doc
 _PDF: Final = b"%PDF-"
 _TOTALS: Final = (
-    *("total", "totals", "grand total", "subtotal", "sum", "average", "mean", "pass rate", "success rate"),
+    *("total", "totals", "grand total", "subtotal", "sum", "average", "mean", "median", "overall"),
+    *("summary", "ø", "pass rate", "success rate"),
     *("summe", "gesamt", "gesamtsumme", "zwischensumme", "durchschnitt", "mittelwert", "erfolgsquote"),
 )
 """Texts by which spreadsheets call rows that sum up others."""
-_OLE: Final = b"\xd0\xcf\x11\xe0"  # .xls, .doc
 
 
 class Records(Importer):
@@ -131,6 +135,12 @@ def paths(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[tup
             yield (*lead, name), value
 
 
+def versions(row: dict[str, Any]) -> dict[str, str]:
+    """Return the agent's versions that a row tells, each with its column."""
+    told = ((path, look_up(row, path)) for path in VERSIONS)
+    return {str(held): ".".join(path) for path, held in told if held not in (MISSING, None, "")}
+
+
 @lru_cache(1024)
 def agent_rank(path: tuple[str, ...]) -> int | None:
     """Return the place in `AGENT_COLUMNS` of a path's last part or last two; None where it has none.
@@ -192,11 +202,11 @@ def separator(header: str) -> str:
 
 def sums_up(text: str) -> bool:
     """Tell whether a text is a name of rows that sum up others."""
-    return text.casefold().rstrip(": ") in _TOTALS
+    return re.sub(r"[\W\d_]+\Z", "", text.casefold()) in _TOTALS
 
 
 def _no_run(cells: list[str], header: list[str], width: int, place: Place, top: int) -> Fault | None:
-    """Return why a row is no run: its number of cells, or it begins like a total and has three cells at most.
+    """Return why a row is no run: its number of cells, or it begins like a total and has blank cells.
 
     Raises `InputError` where the line of the header, `top`, does not name the columns of the row.
     """
@@ -205,7 +215,7 @@ def _no_run(cells: list[str], header: list[str], width: int, place: Place, top: 
     if len(cells) != width:
         return place.fault(f"{width} cells, as the header has", str(len(cells)))
     filled = [cell for cell in cells if cell]
-    if not sums_up(filled[0]) or len(filled) > min(3, width // 2):
+    if not sums_up(filled[0]) or len(filled) == len(header):
         return None
     row = f"what looks like a total: {', '.join(filled)}"
     return place.fault("a run", row, hint="remove the row from the file")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
 from certkit import canonical
 from certkit.evidence.expressions import shell, spelled, success_test
-from certkit.evidence.importers.mapping import DATES, read_time
+from certkit.evidence.importers.mapping import DATES, GROUPED, read_time
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
 from certkit.evidence.importers.records import agent_rank, paths
 from certkit.evidence.reading.columns import KINDS
@@ -39,7 +40,8 @@ NAMES: Final = {
         " sample_id item prompt aufgabe testfall frage",
         "domain": "suite area category environment subject benchmark business_line department bereich domäne"
         " fachbereich abteilung kategorie sparte",
-        "condition": "fault fault_type attack injected perturbation störung störungsart angriff",
+        "condition": "fault faults fault_type attack injected injection perturbation störung störungsart"
+        " angriff",
         "outcome": "success succeeded passed pass result verdict correct is_correct solved resolved ok erfolg"
         " ergebnis status score scores reward mark punkte points bestanden erfolgreich gelöst korrekt",
         "run_id": "id run uuid",
@@ -51,13 +53,15 @@ NAMES: Final = {
 }
 """Names that columns often have, besides the field's own; a longer name may hold one of them as a word."""
 
-# Words beside which a name means something else ("max steps"), those that deny a fault, and those that alone
-# may stand beside a name of `_CAREFUL`: "jailbreak success" is not the agent's.
-_OTHERWISE, _NOMINAL, _NEUTRAL = (
+# Words beside which a name means something else ("max steps"), those that deny a fault, those that may do so
+# ("attack blocked"), and those that alone may stand beside a name of `_CAREFUL`: "jailbreak success" is not
+# the agent's.
+_OTHERWISE, _NOMINAL, _DENIED, _NEUTRAL = (
     frozenset(words.split())
     for words in (
         "max min limit budget expected planned optimal oracle soll judge target",
         "no none without nominal baseline clean kein keine ohne",
+        "0 benign blocked disabled false inactive off removed",
         (
             "agent answer case data did end eval evaluation fail failed failure final handled has info is"
             " kind meta metadata name nr of or overall run sample summary task test the total type used was"
@@ -209,8 +213,9 @@ class Suggestion:
                     if len(_forms(self.columns[path])) < 2  # noqa: PLR2004
                     and _means(path, field)
                 ]
-                if len(fitting) == 1 or (fitting and named is _named and field != "outcome"):
-                    proposed[field] = fitting[0]
+                own = [path for path in fitting if path == (field,)]
+                if own or len(fitting) == 1 or (fitting and named is _named and field != "outcome"):
+                    proposed[field] = (own or fitting)[0]
         return proposed
 
     def _fitting(
@@ -354,10 +359,9 @@ class Suggestion:
         column, name = self.columns[fitting[0]], fitting[0][-1].casefold()
         yield "# Each value of the column needs a condition: nominal, adversarial, tool_failure, …"
         yield f"{lead}[values.condition]"
-        # A blank says "no fault" in the only column of faults, and nothing in a column of conditions.
-        says = [path for path in self.columns if path != fitting[0] and self._speaks_of_faults(path)]
+        # A blank says "no fault" in a column of faults, and nothing in a column of conditions.
         for value in [*column.values, *([""] if column.blank else [])]:
-            meant = _meant(value) if value or name == "condition" or says else "nominal"
+            meant = _meant(value) if value or name == "condition" else "nominal"
             if value not in ENUMERATIONS["condition"]:
                 likely = "nominal" if value.casefold() in _NONE else _UNKNOWN
                 count = column.values[value] if value else column.blank
@@ -369,7 +373,7 @@ class Suggestion:
         """Tell whether a column's name holds a word for faults, or all its values are such words."""
         meant = {*map(_meant, self.columns[path].values)}
         told = not self.columns[path].many and None not in meant and meant - {"nominal"}
-        return bool(told or _words(path[-1]) & set(NAMES["condition"]))
+        return bool(told or _called_a_fault(path[-1]))
 
     def _read(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         texts = [value for column in self.columns.values() for value in column.values]
@@ -380,8 +384,13 @@ class Suggestion:
         yield "[read]"
         if self.options.encoding is not None:
             yield f"encoding = {_quoted(self.options.encoding)}"
-        if any(map(_DECIMAL.match, texts)):
-            yield "decimal_comma = true"
+        if commas := sorted(filter(_DECIMAL.match, texts)):
+            proven = not all(map(GROUPED.match, commas))
+            yield (
+                "decimal_comma = true"
+                if proven
+                else f"# decimal_comma = true  # if {commas[0]} is no thousand"
+            )
         if blank:
             yield f"blank = {_quoted(blank)}"
         if dates := [form for form in forms if form]:
@@ -417,11 +426,27 @@ def _meant(value: str) -> str | None:
 
     A word that denies a fault means nominal only alone or beside a word for faults: not in "no response".
     """
-    if (words := _words(value)) & _NOMINAL:
+    if (words := _words(value)) & _DENIED:
+        return None
+    if words & _NOMINAL:
         return "nominal" if words <= _NOMINAL.union(NAMES["condition"], ["fehler"]) else None
     flat = re.sub(r"[\W_]+", "", value.casefold())
     meant = [condition for condition, parts in _FAULTS.items() if any(part in flat for part in parts)]
     return meant[0] if len(meant) == 1 else None
+
+
+@lru_cache(1024)
+def _called_a_fault(name: str) -> bool:
+    return not _words(name).isdisjoint(NAMES["condition"])
+
+
+def names_a_fault(name: str, held: Any) -> bool:
+    """Tell whether a column is called like faults and holds one."""
+    if not _called_a_fault(name):
+        return False
+    values = [value for _, value in paths({name: held})] if isinstance(held, dict) else [held]
+    texts = [str(value).casefold() for value in values if value not in (None, [])]
+    return any(text not in _NONE | BLANK and _meant(text) != "nominal" for text in texts)
 
 
 def _words(name: str) -> set[str]:

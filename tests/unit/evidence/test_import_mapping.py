@@ -674,12 +674,9 @@ SHEETS: dict[str, str] = {
 def test_a_blank_is_no_normal_run_where_another_column_speaks_of_faults(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(SHEETS["fault"])
-    [line] = [line for line in suggest(path, ImportOptions()).splitlines() if line.startswith('# "" =')]
-    assert line == '# "" = "nominal"  # in 2 of the rows'
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "out")
-    assert "expected a value for condition, found nothing" in str(caught.value)
-    assert "if no fault was injected there" in str(caught.value)
+    assert "runs.csv:4 /Injected fault?: expected no fault in a nominal run, found 'Yes'" in str(caught.value)
     path.write_text(SHEETS["fault"].replace("Injected fault?", "Seed"))
     account, _ = imported(None, path, tmp_path / "out")
     told = {note.what: note.detail for note in account.imported.notes}
@@ -927,3 +924,104 @@ def test_the_account_states_what_the_mapping_makes_of_each_field(tmp_path: Path)
     assert counts(account, "odd") == {"traceability": 1, "layer3_score": 1}
     digest = hashlib.sha256(TRICKS.encode()).hexdigest()
     assert account.imported.options["mapping"] == f"map.toml, sha256:{digest}"
+
+
+REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
+    "commas that may mark thousands": (
+        'task,latency\nt,"1,200"\nu,"2,000"\n',
+        {"condition": "nominal", "success": "latency < 1500"},
+        "write thousands without commas, or set `decimal_comma = true`",
+    ),
+    "a comma in an expression": (
+        "task,score\nt,0.7\n",
+        {"condition": "nominal", "success": "score >= 0,5"},
+        "write 0.5, not 0,5",
+    ),
+    "a fault that is denied": (
+        "task,fault,success\nt,prompt injection (blocked),1\n",
+        {},
+        "found 'prompt injection (blocked)'",
+    ),
+    "a nominal row with a fault": (
+        "task,condition,fault,success\nt,nominal,timeout,1\nu,adversarial,none,1\n",
+        {},
+        "runs.csv:2 /fault: expected no fault in a nominal run, found 'timeout'",
+    ),
+    "nested faults": (
+        '{"task": "t", "ok": true, "injection": {"type": "jailbreak"}}\n{"task": "u", "ok": true}\n',
+        {"condition": "nominal"},
+        "/injection: expected no fault in a nominal run",
+    ),
+    "a list of faults": (
+        '{"task": "t", "ok": true, "faults": ["timeout"]}\n{"task": "u", "ok": true, "faults": []}\n',
+        {"condition": "nominal"},
+        "/faults: expected no fault in a nominal run",
+    ),
+    "a total with a blank cell": (
+        "Suite,Task,Fault,Passed\ns,t,none,yes\nTotal (2),2,,yes\n",
+        {},
+        "what looks like a total",
+    ),
+    "two versions": (
+        "task,agent_version,condition,success\nt,1.0,nominal,1\nu,2.0,nominal,0\n",
+        {},
+        "agent '' has several versions: 1.0, 2.0",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_may_mean_something_else_is_refused(tmp_path: Path, name: str) -> None:
+    text, options, said = REFUSED[name]
+    path = tmp_path / "runs.csv"
+    path.write_text(text)
+    with pytest.raises(CertkitError) as caught:
+        imported(None, path, tmp_path / "out", domain="d", **options)
+    assert said in f"{caught.value} {caught.value.hint}"
+
+
+TAKEN: dict[str, tuple[str, dict[str, str], str, str]] = {
+    "the field's own name": (
+        "task,condition,outcome,passed\nt,nominal,success,no\nu,nominal,success,no\n",
+        {},
+        "outcome",
+        "2 success",
+    ),
+    "runs beside each other": (
+        "task,fault,success,success_2\nt,none,1,0\nu,timeout,1,0\n",
+        {},
+        "columns 'success', 'success_2'",
+        "a row is one run, so write one for each",
+    ),
+    "texts that differ in case": (
+        "task,result,x\nt,Pass,1\nu,PASS,2\n",
+        {"condition": "nominal", "success": "result == 'Pass'"},
+        "the value 'PASS'",
+        "texts that differ in case",
+    ),
+    "a version": ("task,agent_version,condition,success\nt,1,nominal,1\n", {}, "condition", "1 nominal"),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_decides_is_told(tmp_path: Path, name: str) -> None:
+    text, options, what, detail = TAKEN[name]
+    path = tmp_path / "runs.csv"
+    path.write_text(text)
+    account, _ = imported(None, path, tmp_path / "out", agent="a", domain="d", **options)
+    told = {note.what: note.detail or "" for note in account.imported.notes}
+    assert detail in told[what]
+    assert account.agent.version == ("1" if "version" in name else "unversioned")
+
+
+def test_a_value_that_a_nested_row_lacks_is_blank(tmp_path: Path) -> None:
+    path, rules = tmp_path / "runs.jsonl", tmp_path / "map.toml"
+    path.write_text(
+        '{"task_id": "t", "outcome": "success", "fault": {"type": "jailbreak"}}\n'
+        '{"task_id": "u", "outcome": "success"}\n'
+    )
+    rules.write_text(
+        '[columns]\ncondition = "fault.type"\n[values.condition]\n"" = "nominal"\njailbreak = "adversarial"\n'
+    )
+    _, records = imported(None, path, tmp_path / "out", agent="a", domain="d", mapping=rules)
+    assert [record["condition"] for record in records] == ["adversarial", "nominal"]

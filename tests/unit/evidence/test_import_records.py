@@ -505,7 +505,7 @@ def test_blank_columns_at_the_end_and_blanks_around_cells_are_no_part_of_a_table
     source.write_text(f"{SHEET},,\nt,d,none,Pass ,b,,\n Total,d,none,fail,b ,,\n")
     account, records = imported(None, source, tmp_path / "out")
     assert [(r["task_id"], r["outcome"]) for r in records] == [("t", "success"), ("Total", "failure")]
-    assert counts(account, "odd") == {"rows of a task called like a total": 1}
+    assert counts(account, "odd") == {"rows called like a total": 1}
 
 
 def test_a_fault_names_its_row_where_cells_hold_line_ends(tmp_path: Path) -> None:
