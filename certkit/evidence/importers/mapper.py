@@ -320,12 +320,16 @@ class Mapper:
         nameless = ", --agent NAME" if self._nameless else ""
         names = list(map(visible, self._keys))
         columns = ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
+        lists = [
+            key for key, held in run.row.items() if isinstance(held, list) and isinstance([*held, 0][0], dict)
+        ]
+        rows = f"write the items of {visible(lists[0])!r} as rows of their own, or " if lists else ""
         silent = fields == ["condition"] and not self._tabular
         return run.place.fault(
             f"something that fills {', '.join(fields)}",
             "a log that does not say whether faults were injected" if silent else f"the columns {columns}",
             code="record.missing-field",
-            hint=f"give {', '.join(map(hints.__getitem__, fields))}{nameless}, or map it in {mapping}",
+            hint=f"{rows}give {', '.join(map(hints.__getitem__, fields))}{nameless}, or map it in {mapping}",
         )
 
     def advice(self, job: Job) -> str:

@@ -962,6 +962,11 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         {},
         "what looks like a total",
     ),
+    "rows within an object": (
+        '{"meta": {"n": 2}, "results": [{"task": "t", "ok": true}, {"task": "u", "ok": true}]}\n',
+        {"condition": "nominal"},
+        "write the items of 'results' as rows of their own, or give ",
+    ),
     "two versions": (
         "task,agent_version,condition,success\nt,1.0,nominal,1\nu,2.0,nominal,0\n",
         {},
