@@ -106,7 +106,7 @@ class Expression:
         """
         self.text = text
         self.paths: list[tuple[str, ...]] = []
-        self.near: dict[str, None] = {}  # texts that differ from what they are compared with by case alone
+        self.near: set[str] = set()  # texts that differ by case alone from what they were compared with
         self._names: dict[str, str] = {}
         self._number, self._fold = number, fold
         self._undecided, self._is_blank = blank is not None, blank or (lambda value: value in (None, ""))
@@ -294,9 +294,10 @@ class Expression:
             error = ExpressionError(f"{self.text!r} compares {_shown(left)} with {_shown(right)}")
             error.hint = _ORDERED if orders else _UNLIKE
             raise error
-        if left != right and isinstance(left, str) and left.casefold() == right.casefold():
-            self.near[left] = None
-        return test(self._folded(left), self._folded(right))
+        left, right = self._folded(left), self._folded(right)
+        if isinstance(left, str) and left.casefold() == right.casefold():
+            (self.near.discard if left == right else self.near.add)(left)
+        return test(left, right)
 
     def _folded(self, value: Any) -> Any:
         return value.strip().casefold() if self._fold and isinstance(value, str) else value

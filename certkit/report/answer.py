@@ -16,6 +16,7 @@ from certkit.report import results, words
 from certkit.report.argument.case import MOST_DAYS
 from certkit.report.argument.challenges import Standing
 from certkit.report.argument.graph import State
+from certkit.report.sections import gravest
 from certkit.report.svg import CONTESTED, word
 from certkit.report.words import capital
 from certkit.text import quoted
@@ -198,11 +199,12 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
         return (f"{many(len(argument.challenges), 'challenge')} answered or accepted: section 9.",)
     opened = argument.opened
     failed = results.by_status(case.document, case.tier, (Status.NOT_MET,)).get(Status.NOT_MET)
-    named = {f"G2.{hazard.id}": hazard.title or hazard.id for hazard in case.context.hazards or ()}
+    named = {f"G2.{hazard.id}": hazard.title or hazard.id for hazard in gravest(case, argument)}
     lines = [
-        f"{capital(named[item.target])}: {item.text[:1].lower()}{item.text[1:]}"
+        f"{capital(called)}: {item.text[:1].lower()}{item.text[1:]}"
+        for goal, called in named.items()
         for item in opened
-        if item.target in named
+        if item.target == goal
     ]
     lines += [f"Tier {case.tier} fails on {words.listed(failed)}."] if failed else []
     if argument.states["G2"] is State.REFUTED:

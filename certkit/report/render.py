@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import warnings
 from datetime import UTC, datetime
 from functools import cache
@@ -20,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from certkit import files
 from certkit._version import __version__
@@ -72,6 +73,16 @@ def _finalize(value: Any) -> Any:
     return printable(value) if isinstance(value, str) else value
 
 
+_HYPHENATED: Final = re.compile(r"-*[\w.:]+-[\w.:-]+,?")
+
+
+def _kept(cell: Any) -> Any:
+    """Return the text of a cell with every id, code and date kept on one line where the column has room."""
+    if isinstance(cell, Markup) or not isinstance(cell, str) or not cell:
+        return cell
+    return Markup(_HYPHENATED.sub(r'<span class="kept">\g<0></span>', str(escape(printable(cell)))))  # noqa: S704 - escaped
+
+
 def html(view: View) -> str:
     """Return the report as one HTML document that fetches nothing."""
     page = _environment().get_template("report.html")
@@ -99,7 +110,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"plain": printable, "quoted": quoted}
+    made.filters |= {"kept": _kept, "plain": printable, "quoted": quoted}
     made.globals |= {
         "Markup": Markup,
         "answer": answer,

@@ -246,7 +246,7 @@ def test_a_terminal_without_unicode_gets_letters(tmp_path: Path, environment: di
 
 @pytest.mark.parametrize(
     "arguments",
-    [("assess", "ROOT"), ("profile", "show", "--json"), ("--help",)],
+    [("bundle", "check", "ROOT"), ("profile", "show", "--json"), ("--help",)],
 )
 def test_a_reader_that_went_away_is_no_verdict_and_no_noise(
     simulated: Path, arguments: tuple[str, ...]
@@ -266,7 +266,7 @@ def test_a_full_disk_under_the_output_is_no_verdict(simulated: Path) -> None:
     device = Path("/dev/full")
     if not device.exists():
         pytest.skip("this system has no /dev/full")
-    for words in (("assess", simulated, "--json"), ("profile", "show")):
+    for words in (("bundle", "check", simulated, "--json"), ("profile", "show")):
         with device.open("wb") as full:
             done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, check=False)
         assert done.returncode == 2

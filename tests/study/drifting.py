@@ -214,9 +214,11 @@ def sampled(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
 def uneven(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
     """Passports with other numbers of tasks, none of them shared: pairs, trends of three, and two agents."""
 
-    def drawn(tasks: Sequence[int], rate: float, lost: Sequence[float] = NONE) -> list[Floats]:
+    def drawn(
+        tasks: Sequence[int], rate: float, lost: Sequence[float] = NONE, shape: str = "beta .3"
+    ) -> list[Floats]:
         points = [NONE] * (len(tasks) - 1) + [lost]
-        designs = [Design(k, 5, 0.0, "beta .3") for k in tasks]
+        designs = [Design(k, 5, 0.0, shape) for k in tasks]
         pairs = zip(designs, points, strict=True)
         return [lineages(rng, draws, design, [part], rate)[0] for design, part in pairs]
 
@@ -234,3 +236,7 @@ def uneven(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
             _, p = contrast(drawn((first, second), rate), (1, -1), 0)
             share = float((np.minimum(p, 1 - p) < ALPHA / 2).mean())
             yield Cell("compare", 0, f"{second} tasks of the other agent, rate {rate}", first, draws, share)
+            sides = ((first, "beta .7"), (second, "beta 0"))
+            _, p = contrast([drawn([k], rate, shape=shape)[0] for k, shape in sides], (1, -1), 0)
+            share = float((np.minimum(p, 1 - p) < ALPHA / 2).mean())
+            yield Cell("compare", 0, f"ICC .7, {second} tasks of ICC 0, rate {rate}", first, draws, share)

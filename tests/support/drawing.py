@@ -93,7 +93,13 @@ def hostile() -> report.View:
         "about": {"bundles": [assessment.facts.digest], "profile": assessment.profile.digest, "tier": 2},
         "use": {"purpose": f"{EVIL}\u202eevil\u0007"},
         "hazards": [
-            {"id": f"H-{number}", "title": f"{number} {EVIL[:150]}", "harm": "w" * 200, "criteria": ["r_op"]}
+            {
+                "id": f"H-{number}",
+                "title": f"{number} {EVIL[:150]}",
+                "harm": "w" * 200,
+                "severity": "catastrophic",
+                "criteria": ["r_op"],
+            }
             for number in range(200)
         ],
     }

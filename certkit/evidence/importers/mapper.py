@@ -8,6 +8,7 @@ refused. `success` alone decides anew. Where nothing names a run of a table, its
 from __future__ import annotations
 
 import re
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -94,6 +95,7 @@ class Mapper:
         self._taken = mapping.columns.keys() | mapping.constants.keys() | self._when.keys()
         self._claimed = {name for text in mapping.columns.values() for name in (text, text.split(".")[0])}
         self._looked_at = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
+        self._used = self._claimed | self._looked_at | set(FIELDS)
         self._keys: dict[str, None] = {}
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
@@ -161,9 +163,8 @@ class Mapper:
         """Return the fault of a nominal row that has a fault in a column which nothing uses."""
         if not self._tabular or fields.get("condition") != Condition.NOMINAL:
             return []
-        used = self._claimed | self._looked_at | set(FIELDS)
         for column, held in run.row.items():
-            if column not in used and not USER_FIELD.match(column) and names_a_fault(column, held):
+            if column not in self._used and not USER_FIELD.match(column) and names_a_fault(column, held):
                 hint = f"map it to `condition`, or to a field of your own: `x_fault = {_toml(column)}`"
                 pointer = f"/{visible(column)}"
                 return [run.place.fault("no fault in a nominal run", repr(held), pointer=pointer, hint=hint)]
@@ -319,12 +320,16 @@ class Mapper:
         nameless = ", --agent NAME" if self._nameless else ""
         names = list(map(visible, self._keys))
         columns = ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
+        lists = [
+            key for key, held in run.row.items() if isinstance(held, list) and isinstance([*held, 0][0], dict)
+        ]
+        rows = f"write the items of {visible(lists[0])!r} as rows of their own, or " if lists else ""
         silent = fields == ["condition"] and not self._tabular
         return run.place.fault(
             f"something that fills {', '.join(fields)}",
             "a log that does not say whether faults were injected" if silent else f"the columns {columns}",
             code="record.missing-field",
-            hint=f"give {', '.join(map(hints.__getitem__, fields))}{nameless}, or map it in {mapping}",
+            hint=f"{rows}give {', '.join(map(hints.__getitem__, fields))}{nameless}, or map it in {mapping}",
         )
 
     def advice(self, job: Job) -> str:
@@ -375,11 +380,8 @@ class Mapper:
             parts.setdefault(whole, []).append(column)
         why = "fills no record field" + "; --suggest says what it holds" * self._suggested
         if beside := self._beside(draft.left):
-            draft.notes.add(
-                "odd",
-                f"columns {beside}",
-                "one of them decides the outcome: a row is one run, so write one for each",
-            )
+            detail = "one of them decides the outcome: a row is one run, so write one for each"
+            draft.notes.add("odd", f"columns {beside}", detail)
         for columns in parts.values():
             names = ", ".join(repr(column) for column in columns[:_SHOWN]) + ", …" * (len(columns) > _SHOWN)
             count = max(map(draft.left.__getitem__, columns))
@@ -394,17 +396,10 @@ class Mapper:
         named |= {
             field: f"the mapping's constant {_toml(value)}" for field, value in mapping.constants.items()
         }
-        tests = [
-            test
-            for cases in self._when.values()
-            for _, test in cases
-            if test and not mapping.read.case_insensitive
-        ]
-        for near_ in sorted({text for test in tests for text in test.near}):
-            detail = "an expression takes texts that differ in case for different"
-            draft.notes.add(
-                "odd", f"the value {near_!r}", f"{detail}; `case_insensitive = true` under `[read]` does not"
-            )
+        tests = [test for cases in self._when.values() for _, test in cases if test]
+        if cased := sorted({text for test in tests for text in test.near})[:_SHOWN]:
+            detail = "told from others by case alone; `case_insensitive = true` under `[read]` does not"
+            draft.notes.add("odd", f"the values {', '.join(map(repr, cased))}", detail)
         for field in [field for field in mapping.constants if field in FIELDS and field not in _UNSCORED]:
             draft.notes.add("odd", field, "a constant of the mapping, whatever the log holds")
         draft.describe_fields(details | named)
@@ -413,10 +408,12 @@ class Mapper:
         """Return the columns that differ from one which decides the outcome by a number at their end."""
         tests = [test for _, test in self._when.get("outcome", ()) if test]
         used = {".".join(path) for test in tests for path in test.paths}
-        used |= {self.mapping.columns.get("outcome", "outcome")}
-        stems = {re.sub(r"[\W_]*\d+\Z", "", column.casefold()): column for column in used}
-        beside = [name for name in sorted(left) if re.sub(r"[\W_]*\d+\Z", "", name.casefold()) in stems]
-        return ", ".join(map(repr, [*used, *beside])) if beside else ""
+        used = used or {self.mapping.columns.get("outcome", "outcome")}
+        alike: dict[str, list[str]] = {}
+        for name in sorted([*used, *left]):
+            alike.setdefault(re.sub(r"[\W_]*\d+\Z", "", name.casefold()), []).append(name)
+        shown = [names for names in alike.values() if len(names) > 1 and not used.isdisjoint(names)]
+        return ", ".join(map(repr, chain(*shown)))
 
     def state(self, draft: Draft) -> None:
         """State in a bundle what the mapping says of the protocol, and which choices made its records.

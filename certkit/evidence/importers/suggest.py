@@ -387,9 +387,7 @@ class Suggestion:
         if commas := sorted(filter(_DECIMAL.match, texts)):
             proven = not all(map(GROUPED.match, commas))
             yield (
-                "decimal_comma = true"
-                if proven
-                else f"# decimal_comma = true  # if {commas[0]} is no thousand"
+                "decimal_comma = true" if proven else f"# decimal_comma = true  # {commas[0]} is no thousand"
             )
         if blank:
             yield f"blank = {_quoted(blank)}"

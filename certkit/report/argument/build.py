@@ -272,7 +272,7 @@ class _Builder:
             ("C1", "Agent", identity, "manifest"),
             ("C2", "Operating domain", described, "/operating_domain"),
             ("C3", "Accepted risk", self.case.risk.criterion, "/risk/criterion"),
-            ("C4", "Evidence", self.case.runs_on if self.case.last_run else None, "records"),
+            ("C4", "Dates", self.case.runs_on if self.case.last_run else None, "records"),
         ):
             self.said(node, title, text, ROOT, source=source)
         self.add(

@@ -962,6 +962,11 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         {},
         "what looks like a total",
     ),
+    "rows within an object": (
+        '{"meta": {"n": 2}, "results": [{"task": "t", "ok": true}, {"task": "u", "ok": true}]}\n',
+        {"condition": "nominal"},
+        "write the items of 'results' as rows of their own, or give ",
+    ),
     "two versions": (
         "task,agent_version,condition,success\nt,1.0,nominal,1\nu,2.0,nominal,0\n",
         {},
@@ -996,8 +1001,14 @@ TAKEN: dict[str, tuple[str, dict[str, str], str, str]] = {
     "texts that differ in case": (
         "task,result,x\nt,Pass,1\nu,PASS,2\n",
         {"condition": "nominal", "success": "result == 'Pass'"},
-        "the value 'PASS'",
-        "texts that differ in case",
+        "the values 'PASS'",
+        "by case alone",
+    ),
+    "texts that are both named": (
+        "task,result,x\nt,Pass,1\nu,PASS,2\n",
+        {"condition": "nominal", "success": "result in ['Pass', 'PASS']"},
+        "outcome",
+        "2 success",
     ),
     "a version": ("task,agent_version,condition,success\nt,1,nominal,1\n", {}, "condition", "1 nominal"),
 }
@@ -1011,6 +1022,7 @@ def test_what_decides_is_told(tmp_path: Path, name: str) -> None:
     account, _ = imported(None, path, tmp_path / "out", agent="a", domain="d", **options)
     told = {note.what: note.detail or "" for note in account.imported.notes}
     assert detail in told[what]
+    assert ("values" in str(told.keys())) is ("differ in case" in name)
     assert account.agent.version == ("1" if "version" in name else "unversioned")
 
 

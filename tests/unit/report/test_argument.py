@@ -182,6 +182,15 @@ def test_open_challenges_of_hazards_come_first_on_page_one_and_the_rest_is_count
     assert lines[-1].endswith(" more goals and challenges: section 9.")
 
 
+def test_page_one_names_the_gravest_hazard_first_wherever_it_stands_in_the_file() -> None:
+    said = whole()
+    said["use"]["oversight"] = "none"
+    said["hazards"][0] |= {"severity": "negligible", "harm": None}
+    said["hazards"] += [said["hazards"][0] | {"id": "H-2", "title": "a death", "severity": "catastrophic"}]
+    lines = answer_page.against(argued(said), build(argued(said)))
+    assert [line.partition(":")[0] for line in lines[:3]] == ["A death", "A death", "Lost parcel"]
+
+
 def first(said: Context, kind: str) -> Context:
     """The first answer in a state."""
     return next(item for item in said["answers"] if item["state"] == kind)

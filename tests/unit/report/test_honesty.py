@@ -101,7 +101,7 @@ def test_simulated_evidence_is_a_specimen_in_claim_and_notice() -> None:
     view = report.view(judged(strong(), tier=2, origin="simulated"))
     assert answer.claim(view.case, view.argument).startswith("Not supported")
     assert "The evidence is simulated." in view.argument.claim.because
-    assert 'data-notice="SPECIMEN' in report.html(view)
+    assert report.html(view).count("SPECIMEN – simulated") == 3  # two kinds of printed pages, and the screen
 
 
 def test_measured_evidence_carries_no_notice() -> None:

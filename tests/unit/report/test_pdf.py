@@ -143,6 +143,7 @@ def test_a_hostile_context_is_text_in_a_pdf_that_is_whole(evil: Path, tmp_path: 
     assert "<script>alert(1)</script>" in text
     assert "\\u202eevil\\u0007" in text
     assert "160 more rows are in the attached files." in text
+    assert len(re.findall(r"(?<!harm is\s)catastrophic", text)) == 40  # none is cut in two
     assert sum(line.count("w") for line in text.splitlines() if set(line.strip()) == {"w"}) >= 200
     tool("pdfdetach", "-saveall", "-o", tmp_path, evil)
     given = hostile().case.given
