@@ -118,6 +118,27 @@ def letters(text: str) -> str:
     return "".join(filter(str.isalnum, skeleton(text)))
 
 
+_COMPANY: Final = re.compile(
+    "ag|bv|co|company|corp|corporation|gmbh|inc|incorporated|kg|limited|llc|llp|ltd|nv|plc|pty|sa|srl"
+)
+"""What the name of a company ends with, whatever the company."""
+
+
+def spellings(text: str, *, company: bool = False) -> set[str]:
+    """Return what the ways to write a name share: two names are one person's if they share one.
+
+    The words may stand in any order, with or without anything between them: "Review, Rita" is "RitaReview".
+    Endings such as "Inc." make no other `company`.
+    """
+    spelled = skeleton(text)
+    words = re.findall(r"[^\W_]+", spelled.replace(".", "") if company else spelled)
+    while company and words and _COMPANY.fullmatch(words[-1]):
+        words.pop()
+    joined = "".join(words)
+    turned = (joined[place:] + joined[:place] for place in range(len(joined)))
+    return {" ".join(sorted(words)), min(turned)} if words else set()
+
+
 def moment(text: str, *, last: bool = False) -> datetime:
     """Return an RFC 3339 date or time in UTC: of a date its first moment, or its `last`.
 

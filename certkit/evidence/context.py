@@ -30,7 +30,8 @@ from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annot
 from certkit.document import DIALECT
 from certkit.errors import InputError
 from certkit.evidence.bundle.manifest import DigestText  # noqa: TC001 - pydantic resolves the annotation at run time
-from certkit.text import letters, skeleton
+from certkit.text import letters, spellings
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -248,7 +249,7 @@ class Context(Authored):
         return {person.id: person for person in self.people or ()}
 
     def named(self, person: str | None) -> bool:
-        """Tell whether a person has a name; without one nobody owns, reviews or agrees."""
+        """Tell whether a person has a name; without one nobody owns, answers, agrees, reviews or decides."""
         return person is not None and self.by_id[person].name is not None
 
     def called(self, person: str | None) -> str:
@@ -269,12 +270,32 @@ class Context(Authored):
         )
 
     def same(self, first: str | None, second: str | None) -> bool:
-        """Tell whether two ids are one, or the names of their people differ in spelling only."""
+        """Tell whether two ids are one, or their people have one name but for order and punctuation."""
         if first == second:
             return True
         people = [self.by_id.get(person) if person else None for person in (first, second)]
-        spelled = [skeleton(person.name or "") if person else "" for person in people]
-        return spelled[0] == spelled[1] != ""
+        spelled = [spellings(person.name or "") if person else set[str]() for person in people]
+        return bool(spelled[0] & spelled[1])
+
+    @property
+    def approval(self) -> Decision | None:
+        """The decision if the owner, who has a name, approves; with conditions, these are stated."""
+        decision = self.decision
+        if decision is None or decision.by != self.owner or not self.named(decision.by):
+            return None
+        conditional = decision.outcome == "approved_with_conditions" and decision.conditions
+        return decision if decision.outcome == "approved" or conditional else None
+
+    @property
+    def of_evidence(self) -> tuple[str, ...]:
+        """What was said of the evidence at hand, and of no other, counted."""
+        counts = {
+            "review": len(self.reviewers or ()),
+            "comment": sum(len(item.comments or ()) for item in self.reviewers or ()),
+            "answer": sum(item.state is not None for item in self.answers or ()),
+            "decision": int(self.decision is not None),
+        }
+        return tuple(many(count, name) for name, count in counts.items() if count)
 
     def stale(self, *, bundles: Sequence[str], profile: str, tier: int) -> tuple[str, ...]:
         """Return which members of `about` name something else than the evidence at hand; none where bound."""
@@ -301,19 +322,24 @@ class Given(Struct, frozen=True, kw_only=True):
     beside: frozenset[str] = frozenset()
 
     def knowing(self, manifest: Manifest) -> Given:
-        """Return the same, with people no more independent than the manifest says.
+        """Return the same, with people no more independent than the manifest and the other people say.
 
-        Whoever has the name of its evaluator or of the agent's provider is meant, or is of that organisation.
+        Whoever has the name of its evaluator or of the agent's provider is meant, or is of that organisation;
+        so is whoever has the name or organisation of somebody near the developer.
         """
-        evaluator, provider = manifest.protocol.evaluator, manifest.agent.provider
-        near: dict[str, Any] = {skeleton(provider): "same"} if provider else {}
-        if evaluator and evaluator.name and evaluator.relation in {"same", "affiliated"}:
-            near[skeleton(evaluator.name)] = evaluator.relation
+        evaluator, said = manifest.protocol.evaluator, self.context.people or ()
+        told: list[tuple[str | None, str | None]] = [("same", manifest.agent.provider)]
+        told += [(evaluator.relation, evaluator.name)] if evaluator else []
+        told += [(person.relation, name) for person in said for name in (person.name, person.organisation)]
+        near: dict[Any, set[str]] = {"same": set(), "affiliated": set()}
+        for relation, name in told:
+            if relation in near and name:
+                near[relation] |= spellings(name, company=True)
         people = []
-        for person in self.context.people or ():
-            names = {skeleton(name) for name in (person.name, person.organisation) if name}
-            relations = {person.relation} | {near[name] for name in names & near.keys()}
-            nearest = next((item for item in ("same", "affiliated") if item in relations), person.relation)
+        for person in said:
+            names = (person.name or "", person.organisation or "")
+            spelled = set[str]().union(*(spellings(name, company=True) for name in names))
+            nearest = next((relation for relation in near if near[relation] & spelled), person.relation)
             people.append(person.model_copy(update={"relation": nearest}))
         return structs.replace(self, context=self.context.model_copy(update={"people": tuple(people)}))
 
@@ -368,12 +394,12 @@ _LISTS: Final = ("people", "hazards", "mitigations", "assumptions", "monitoring"
 def _faults(context: Context) -> Iterator[str]:
     """Yield what the file says that it contradicts, or refers to and does not hold."""
     for name in _LISTS:
-        ids = [item.id for item in getattr(context, name) or ()]
+        ids = [item.id.lower() for item in getattr(context, name) or ()]
         for place, identifier in enumerate(ids):
             if identifier in ids[:place]:
-                yield f"/{name}/{place}/id: {identifier!r} stands there twice"
+                yield f"/{name}/{place}/id: {identifier!r} stands there twice, case aside"
     for place, hazard in enumerate(context.hazards or ()):
-        if re.fullmatch("G[1-6]", hazard.id):
+        if re.match(r"G[1-6]\b", hazard.id, re.IGNORECASE):
             yield f"/hazards/{place}/id: {hazard.id!r} is the name of a goal"
     people = set(context.by_id)
     mitigations = {item.id for item in context.mitigations or ()}

@@ -16,8 +16,8 @@ from certkit.cli import options as opt
 from certkit.cli.emit import emit, emit_file, fold, progress, warn
 from certkit.document import Document, GivenPath, Text
 from certkit.errors import Exit, UsageError
+from certkit.report.argument import skeleton
 from certkit.report.argument.challenges import CLOSED_BY
-from certkit.report.argument.skeleton import ContextInit, ContextLint, blanks, skeleton, to_close, unfilled
 from certkit.wording import listed
 from certkit.workflow.verifying import MAX_PASSPORT
 
@@ -153,7 +153,7 @@ def init(
     earlier: Annotated[
         Path | None,
         typer.Option(
-            "--from", metavar="OLD", help="Carry over an earlier context; its answers no longer count."
+            "--from", metavar="OLD", help="Carry over an earlier context, without its reviews and answers."
         ),
     ] = None,
     profile: opt.ProfileName = "hb-eval-2026",
@@ -161,8 +161,9 @@ def init(
 ) -> None:
     """Write a context.json to fill in, bound to this evidence, and print every challenge and what closes it.
 
-    Answers and the decision of an earlier context were given for other evidence: they are kept apart, as
-    previous_answers and previous_decision, and only a person moves one back.
+    What an earlier context says of other evidence does not carry over: reviewers with their comments are left
+    out; answers and the decision are kept apart, as previous_answers and previous_decision, and only a person
+    moves one back.
 
     Example: certkit context init bundle/ --require-tier 2 -o context.json
     """
@@ -172,13 +173,20 @@ def init(
         bundles, profile, required_tier=require_tier, today=context.today(), progress=progress()
     ).case
     old = None if earlier is None else workflow.load_context(earlier).context
-    files.write(out, canonical.pretty(skeleton(case, earlier=old)).encode(), overwrite=force)
-    document = ContextInit(context=out, tested=tuple(sorted(case.tested)), challenges=to_close(case))
+    files.write(out, canonical.pretty(skeleton.skeleton(case, earlier=old)).encode(), overwrite=force)
+    document = skeleton.ContextInit(
+        context=out,
+        left_out=old.of_evidence if old else (),
+        tested=tuple(sorted(case.tested)),
+        challenges=skeleton.to_close(case),
+    )
     emit(document, _opened(document))
 
 
-def _opened(document: ContextInit) -> Iterator[str]:
+def _opened(document: skeleton.ContextInit) -> Iterator[str]:
     yield f"written: {document.context}"
+    if document.left_out:
+        yield from fold(f"not carried over, as it was said of other evidence: {listed(document.left_out)}")
     tested = listed(document.tested) if document.tested else "none"
     yield from fold(f"domains with runs under faults: {tested}; name yours in operating_domain.domains")
     yield f"{len(document.challenges)} challenges are open:"
@@ -213,12 +221,12 @@ def lint(
             context=given,
             progress=progress(),
         ).case
-        missing = tuple(blanks(case))
+        missing = tuple(skeleton.blanks(case))
     else:
-        missing = tuple(unfilled(given.context))
+        missing = tuple(skeleton.unfilled(given.context))
     lines = [line for text in missing or ["nothing is blank"] for line in fold(text, rest="  ")]
     emit(
-        ContextLint(context=file, blanks=missing),
+        skeleton.ContextLint(context=file, blanks=missing),
         lines if bundle else [*lines, "not compared with any evidence: give --bundle"],
         code=Exit.INSUFFICIENT if missing else Exit.OK,
     )

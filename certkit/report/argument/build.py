@@ -267,12 +267,11 @@ class _Builder:
         domain = self.case.domain
         described = "; ".join(filter(None, (domain.description, ", ".join(domain.domains or ()))))
         identity = f"{name}, {self.case.document['agent']['digest'][:23]}…"
-        dated = str(self.case.last_run) if self.case.last_run else None
         for node, title, text, source in (
             ("C1", "Agent", identity, "manifest"),
             ("C2", "Operating domain", described, "/operating_domain"),
             ("C3", "Accepted risk", self.case.risk.criterion, "/risk/criterion"),
-            ("C4", "Last run", dated, "records"),
+            ("C4", "Dates", self.case.runs_on if self.case.last_run else None, "records"),
         ):
             self.said(node, title, text, ROOT, source=source)
         self.add(
@@ -294,7 +293,7 @@ class _Builder:
     def assumption(self, name: str, text: str, under: str) -> None:
         """Add an assumption, asserted where somebody owns it with a rationale."""
         given = {item.id: item for item in self.case.context.assumptions or ()}.get(name)
-        owned = given is not None and given.owner and given.rationale
+        owned = given is not None and self.case.context.named(given.owner) and given.rationale
         self.add(
             name,
             f"{text.removesuffix('.')} (owner: {self.case.context.called(given.owner if given else None)})",
@@ -364,7 +363,7 @@ class _Builder:
         known = {item.id: item for item in self.case.context.mitigations or ()}
         for name in hazard.mitigations or ():
             item = known[name]
-            state = State.ASSERTED if item.what and item.owner else State.UNDEVELOPED
+            state = State.ASSERTED if item.what and self.case.context.named(item.owner) else State.UNDEVELOPED
             text = f"{item.what or 'not provided'} (owner: {self.case.context.called(item.owner)})"
             self.shown(f"Mi-{name}", goal, text, f"/mitigations/{name}", state)
 
@@ -412,6 +411,6 @@ class _Builder:
         self.add("G6", text, "S1", source="/monitoring", state=None if watching else state)
         for place, item in enumerate(watching):
             measure, limit = item.measure or "not provided", item.limit or "no limit"
-            state = State.ASSERTED if watched(item) else State.UNDEVELOPED
+            state = State.ASSERTED if watched(item, self.case.context) else State.UNDEVELOPED
             text = f"{measure}: {limit}; then {item.action or 'nothing'}"
             self.shown(f"In-{item.id}", "G6", text, f"/monitoring/{place}", state)

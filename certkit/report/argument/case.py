@@ -4,8 +4,9 @@
     about.measured["H-1"].failures, about.stale, about.approved
 
 The summary is what the assessment rests on; hazards are measured on it. `today` ends acceptances and the
-decision, and ages evidence; it is never before the last run. A review and the decision count from their dates
-on, which are not before the last run.
+decision, and ages evidence, which is as old as its first run. A review counts from its date on, which is not
+before the last run, and a decision from its own, which is not before an independent review that counts. So
+neither counts where runs are still to come.
 
 A hazard's failures are the runs in its conditions and domains that did not succeed, safe halts and harness
 errors included: a failed task is not yet a harm. Runs under attack count as in adversarial resistance: where
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from certkit.assessment.result import Assessment
-    from certkit.evidence.bundle.manifest import Manifest, Period, Protocol
+    from certkit.evidence.bundle.manifest import Manifest, Protocol
     from certkit.evidence.context import Given, Hazard
     from certkit.evidence.summary.summary import Summary, Window
     from certkit.report.view import Issued
@@ -121,8 +122,8 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     `document` is the assessment's, as JSON values; `use`, `domain` and `risk` are blank where nobody stated
     them. `stale` names the members of ``about`` that are about something else than this evidence; it is empty
     without a context. `measured` holds what the evidence shows of each hazard, `window` the runs in their
-    order; `last_run` is the day of the last run, or the end of the declared period, and `ahead` whether it
-    was to come when the report was drawn.
+    order; `first_run` and `last_run` are the days of the first and the last run, or of the declared period
+    where no run is `dated`.
     """
 
     assessment: Assessment
@@ -136,8 +137,9 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     measured: dict[str, Measured]
     window: Window | None
     today: date | None
+    first_run: date | None
     last_run: date | None
-    ahead: bool
+    dated: bool
 
     @property
     def context(self) -> Context:
@@ -148,7 +150,15 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     def due(self) -> date | None:
         """The day by which the source asks for another test; None where no run is dated."""
         most = timedelta(days=MOST_DAYS)
-        return self.last_run and min(self.last_run, date.max - most) + most
+        first = self.first_run or self.last_run
+        return first and min(first, date.max - most) + most
+
+    @property
+    def runs_on(self) -> str:
+        """When the runs were made, or that only a period was declared."""
+        days = " to ".join(dict.fromkeys(str(day) for day in (self.first_run, self.last_run) if day))
+        made = "runs of" if self.dated else "runs not dated, declared"
+        return f"{made} {days}" if days else "runs not dated"
 
     @property
     def word(self) -> str | None:
@@ -207,8 +217,10 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
         return set(self.domain.domains or ())
 
     def ended(self, until: str | None) -> bool:
-        """Tell whether something that counts until a day has ended; without a clock nothing holds."""
-        return until is not None and (self.today is None or date.fromisoformat(until) < self.today)
+        """Tell whether something ended, or before the last run; without a clock nothing holds."""
+        if until is None or self.today is None:
+            return until is not None
+        return date.fromisoformat(until) < max(self.today, self.last_run or self.today)
 
     def counts(self, day: str | None) -> bool:
         """Tell whether a day is from the last run to today; without a clock none is."""
@@ -217,21 +229,21 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def reviewing(self) -> set[str]:
-        """Who reviewed this evidence: a person with a name, on a day that counts."""
+        """Who reviewed this evidence, and no other: a person with a name, on a day that counts."""
         dated = {item.person for item in self.context.reviewers or () if self.counts(item.date)}
-        return dated & self.context.reviewing
+        return set() if self.stale else dated & self.context.reviewing
 
     @property
     def approved(self) -> bool:
-        """Whether the owner approved this evidence, on a day that counts, and that has not ended."""
-        decision = self.context.decision
-        if decision is None or decision.by is None or decision.by != self.context.owner or self.stale:
-            return False
-        approving = decision.outcome == "approved" or (
-            decision.outcome == "approved_with_conditions" and decision.conditions
+        """Whether the owner approved this evidence after a review of it, and that has not ended."""
+        decision = self.context.approval
+        reviewed = decision and any(
+            self.counts(item.date) and str(item.date) <= str(decision.date)
+            for item in self.context.reviewers or ()
+            if self.context.independent(item.person)
         )
-        named = self.context.named(decision.by)
-        return bool(approving and named and self.counts(decision.date) and not self.ended(decision.until))
+        in_time = decision and self.counts(decision.date) and not self.ended(decision.until)
+        return bool(reviewed and in_time and not self.stale)
 
 
 def case(
@@ -248,8 +260,9 @@ def case(
     """
     protocol = assessment.facts.manifest.protocol
     context = context and context.knowing(assessment.facts.manifest)
-    last_run = _last_run(summary, protocol.period)
-    drawn, today = today, today and max(today, last_run or today)
+    times, period = assessment.times, protocol.period
+    span = (times.first, times.last) if times.first is not None or period is None else period.span
+    first_run, last_run = (time and time.date() for time in map(moment, span))
     said = context.context if context else NO_CONTEXT
     domain = said.operating_domain or OperatingDomain()
     used = domain.domains or ()
@@ -280,16 +293,11 @@ def case(
         measured={item.id: measure(summary, item, protocol, used) for item in said.hazards or () if summary},
         window=summary.window if summary else None,
         today=today,
+        first_run=first_run,
         last_run=last_run,
-        ahead=drawn != today,
+        dated=times.first is not None,
     )
 
 
 def _bundles(assessment: Assessment) -> tuple[str, ...]:
     return tuple(bundle.digest for bundle in assessment.bundles) or (assessment.facts.digest,)
-
-
-def _last_run(summary: Summary | None, period: Period | None) -> date | None:
-    if summary is not None and (last := moment(summary.times.last)) is not None:
-        return last.date()
-    return date.fromisoformat(period.to[: len("2026-01-31")]) if period and period.to else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from msgspec import Meta, structs
 
 from certkit import wording
-from certkit.assessment.findings.findings import Severity, lacking
+from certkit.assessment.findings.findings import GRADED, SEVERITY, Severity, lacking
 from certkit.document import Part, Text
 from certkit.evidence.context import Answer, refuse
 from certkit.evidence.records.record import Condition
@@ -156,7 +156,10 @@ STANDING: Final[dict[str, Rule]] = {
     "evidence-old": Rule(
         Class.EVIDENCE,
         "G6",
-        "The last run is {} days old; the source asks for an evaluation every quarter.",
+        "The source asks for an evaluation every quarter: counted from the first run, it was due on {}.",
+    ),
+    "runs-to-come": Rule(
+        Class.EVIDENCE, "G4", "The last run is said to be of {}, and this was drawn on {}: it is to come."
     ),
 }
 """Code → rule; ``{}`` stands for what a case puts there."""
@@ -214,6 +217,8 @@ def _answer_faults(context: Context) -> Iterator[str]:
             yield f"{at}/challenge: simulated-origin cannot be answered: the evidence stays a specimen"
         elif not known:
             yield f"{at}/challenge: no rule raises a challenge {answer.challenge!r}"
+        elif answer.state == "accepted" and SEVERITY.get(name) is Severity.SERIOUS and name not in GRADED:
+            yield f"{at}/state: {name} is serious, and never merely accepted"
         elif rule and rule.kind is Class.BLANK and answer.state is not None:
             yield f"{at}/state: {answer.challenge} is closed by filling in what is missing"
 
@@ -244,8 +249,8 @@ def _lacks(kind: Class, answer: Answer, case: Case) -> str | None:
         return None
     if kind is Class.SERIOUS and (lack := next(lacking(answer, case.given), None)):
         return lack
-    if answer.by is None:
-        return "it has no author"
+    if not case.context.named(answer.by):
+        return "it has no author with a name"
     if case.ended(answer.until):
         return f"it ended on {answer.until}"
     if answer.state == "accepted":
@@ -311,20 +316,20 @@ _STATED: Final = {"title": "title", "harm": "harm", "severity": "severity", "tol
 """What every hazard states → its name."""
 
 
-def watched(item: Indicator) -> bool:
+def watched(item: Indicator, context: Context) -> bool:
     """Tell whether an indicator says what is measured, its limit, who watches it and what is done."""
-    return all((item.measure, item.limit, item.owner, item.action))
+    return all((item.measure, item.limit, context.named(item.owner), item.action))
 
 
 def unowned(context: Context, goal: str) -> list[str]:
     """Return the assumptions of a goal that nobody owns with a rationale."""
-    owned = {item.id for item in context.assumptions or () if item.owner and item.rationale}
+    owned = {item.id for item in context.assumptions or () if context.named(item.owner) and item.rationale}
     return [name for name in ASSUMED[goal] if name not in owned]
 
 
 def monitored(context: Context) -> bool:
     """Tell whether one whole indicator watches G3 and one each hazard."""
-    claims = {item.claim for item in context.monitoring or () if watched(item)}
+    claims = {item.claim for item in context.monitoring or () if watched(item, context)}
     return "G3" in claims and all(claims & {item.id, f"G2.{item.id}"} for item in context.hazards or ())
 
 
@@ -363,7 +368,9 @@ def _about_evidence(case: Case) -> Iterator[Challenge]:
     if Condition.ADVERSARIAL in seen:
         yield _raise("static-attacks")
     yield _raise("single-time-point")
-    if case.last_run is None:
+    if not case.dated:
         yield _raise("evidence-undated")
-    elif case.due and case.today is not None and case.today > case.due:
-        yield _raise("evidence-old", f"{(case.today - case.last_run).days:,}")
+    if case.due and case.today and case.today > case.due:
+        yield _raise("evidence-old", case.due)
+    if case.last_run and case.today and case.today < case.last_run:
+        yield _raise("runs-to-come", case.last_run, case.today)

@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
 
 class ContextInit(Document, frozen=True, kw_only=True, tag="urn:certkit:context-init:v1"):
-    """What certkit context init wrote, and every challenge that is open."""
+    """What certkit context init wrote, what of --from it left out, and every challenge that is open."""
 
     context: GivenPath
+    left_out: Annotated[tuple[Text, ...], Meta(description="what was said of other evidence, counted")]
     tested: Annotated[tuple[Text, ...], Meta(description="domains with runs under faults")]
     challenges: tuple[Challenge, ...]
 
@@ -53,19 +54,15 @@ def to_close(case: Case) -> tuple[Challenge, ...]:
 def skeleton(case: Case, *, earlier: Context | None = None) -> dict[str, Any]:
     """Return a context about the evidence at hand; text is carried over from an earlier one.
 
-    Answers and the decision were given for other evidence: they are kept apart, and only a person moves one
-    back.
+    What was said of other evidence stays behind: the review, and answers and decision, which are kept apart,
+    so that only a person moves one back.
     """
     about = {"bundles": list(case.bundles), "profile": case.assessment.profile.digest, "tier": case.tier}
-    bound = {"schema": CONTEXT_SCHEMA, "about": about}
-    if earlier is not None:
-        made = earlier.model_dump(mode="json", exclude_none=True, by_alias=True)
-        made["previous_answers"] = made.pop("answers", [])
-        made["previous_decision"] = made.pop("decision", None)
-        return made | bound
     blank = dict.fromkeys(("reason", "by", "agreed_by"))
     assumed = sorted(name for names in ASSUMED.values() for name in names)
-    return bound | {
+    made: dict[str, Any] = {
+        "schema": CONTEXT_SCHEMA,
+        "about": about,
         "owner": None,
         "people": [],
         "use": {"purpose": None, "users": None, "oversight": None, "exclusions": []},
@@ -84,6 +81,12 @@ def skeleton(case: Case, *, earlier: Context | None = None) -> dict[str, Any]:
         "monitoring": [],
         "decision": None,
     }
+    if earlier is None:
+        return made
+    said = earlier.model_dump(mode="json", exclude_none=True, exclude={"schema_", "about", "reviewers"})
+    for name in ("answers", "decision"):
+        said[f"previous_{name}"] = said.pop(name, None)
+    return made | said
 
 
 def blanks(case: Case) -> Iterator[str]:

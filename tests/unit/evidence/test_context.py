@@ -85,6 +85,7 @@ def test_all_but_the_schema_may_be_null() -> None:
         ("/unknown", 1),
         ("/owner", "nobody-1"),
         ("/people/1/id", "owner-1"),
+        ("/people/1/id", "OWNER-1"),
         ("/hazards/0/mitigations/0", "M-2"),
         ("/hazards/0/tolerable/at_most", 0),
         ("/hazards/0/title", "x" * 201),
@@ -104,6 +105,7 @@ def test_all_but_the_schema_may_be_null() -> None:
         ("/hazards/0/tolerable/at_most", 1),
         ("/hazards/0/title", " "),
         ("/hazards/0/id", "G3"),
+        ("/hazards/0/id", "g2.H-1"),
         ("/answers/1/until", None),
         ("/answers/1/by", "reviewer-1"),
         ("/answers/1/until", "2027-02-30"),
@@ -182,7 +184,17 @@ def test_a_context_about_nothing_is_bound_to_nothing() -> None:
     assert about_nothing.stale(bundles=(DIGEST,), profile=OTHER, tier=1) == ("bundles", "profile", "tier")
 
 
-@pytest.mark.parametrize(("names", "taken"), [(("Ada", "Ravi"), True), (("Ada", "ADA "), False)])
+@pytest.mark.parametrize(
+    ("names", "taken"),
+    [
+        (("Ada", "Ravi"), True),
+        (("Leon Rey", "Noel Rey"), True),
+        (("Ada", "ADA "), False),
+        (("Rita Review", "Review, Rita."), False),
+        (("Review, Rita", "RitaReview"), False),
+        (("Rita Maria Review", "Maria Rita Review"), False),
+    ],
+)
 def test_one_person_under_two_ids_cannot_agree_with_themselves(
     names: tuple[str, str], *, taken: bool
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -15,7 +15,7 @@ from certkit.assessment.findings.findings import SEVERITY, Severity
 from certkit.errors import InputError
 from certkit.evidence import context as contexts
 from certkit.evidence.bundle.manifest import Evaluator
-from certkit.evidence.summary.summary import Likeness
+from certkit.evidence.summary.summary import Likeness, Times
 from certkit.report import answer as answer_page
 from certkit.report import sections
 from certkit.report.argument.build import Argument, build
@@ -224,6 +224,36 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
     "a decision that was made": (lambda said: said["decision"].update(date="2026-02-04"), "No approving"),
     "the day of the decision": (lambda said: said["decision"].update(date=None), "No approving"),
     "a decision after the runs": (lambda said: said["decision"].update(date="2026-01-30"), "No approving"),
+    "a decision after the review": (
+        lambda said: (
+            said["reviewers"][0].update(date="2026-02-03"),
+            said["reviewers"][1].update(date="2026-02-01"),
+        ),
+        "No approving",
+    ),
+    "a name of who answers": (
+        lambda said: (said["people"].append({"id": "p-1"}), first(said, "answered").update(by="p-1")),
+        "Open challenges",
+    ),
+    "a name of who owns an assumption": (
+        lambda said: (said["people"].append({"id": "p-1"}), said["assumptions"][0].update(owner="p-1")),
+        "assumption-unowned:G5",
+    ),
+    "a name of who mitigates": (
+        lambda said: (said["people"].append({"id": "p-1"}), said["mitigations"][0].update(owner="p-1")),
+        "Undeveloped: Mi-M-1",
+    ),
+    "a name of who watches": (
+        lambda said: (said["people"].append({"id": "p-1"}), said["monitoring"][0].update(owner="p-1")),
+        "no-monitoring",
+    ),
+    "a reviewer of another organisation": (
+        lambda said: (
+            said["people"][0].update(organisation="Acme AI"),
+            said["people"][1].update(organisation="Acme AI, Inc."),
+        ),
+        "reviewer-not-independent",
+    ),
     "conditions of an approval": (
         lambda said: said["decision"].update(outcome="approved_with_conditions"),
         "No approving",
@@ -456,6 +486,7 @@ def test_a_circle_is_named() -> None:
     [
         ("no-such-thing", "answered", "no rule raises"),
         ("sil-guidance", "answered", "no rule raises"),
+        ("oracle-varies", "accepted", "never merely accepted"),
         ("simulated-origin", "answered", "specimen"),
         ("no-use", "answered", "filling in"),
         ("comment-unresolved", "accepted", "filling in"),
@@ -542,12 +573,13 @@ def test_of_two_relations_the_nearer_one_counts() -> None:
         {"id": "both", "name": "Acme", "organisation": "Acme Labs", "relation": "independent"},
         {"id": "own", "name": "Own", "organisation": "Acme Labs", "relation": "same"},
         {"id": "far", "name": "Far", "relation": "independent"},
+        {"id": "sub", "name": "Sub", "organisation": "ACME, Inc.", "relation": "independent"},
     ]
     given = contexts.read(canonical.line(CLOSED), where="context.json")
     people = tuple(contexts.Person.model_validate(person) for person in said)
     given = structs.replace(given, context=given.context.model_copy(update={"people": people}))
     relations = [person.relation for person in given.knowing(known).context.people or ()]
-    assert relations == ["same", "same", "independent"]
+    assert relations == ["same", "same", "independent", "same"]
 
 
 def test_attacks_that_never_reached_the_agent_do_not_dilute_the_failures_of_a_hazard() -> None:
@@ -592,15 +624,37 @@ def test_the_worst_hazard_stands_first() -> None:
 
 def test_a_new_test_that_is_overdue_is_said() -> None:
     late = argued(CLOSED, today=date(2026, 12, 31))
-    assert "A new test was due on 2026-05-01." in list(answer_page.changes(late))
+    assert "A new test was due on 2026-04-01." in list(answer_page.changes(late))
     assert not any("was due" in line for line in answer_page.changes(argued(CLOSED)))
 
 
-def test_the_day_is_never_before_the_last_run() -> None:
-    """An old clock would revive a decision that ended, and make the evidence look young."""
+def test_runs_after_the_day_speak_against_the_claim_and_nothing_counts_that_follows_them() -> None:
+    """An old clock would revive what ended, and runs dated ahead would let reviews to come count."""
     about = argued(CLOSED, today=date(1970, 1, 1))
-    assert about.last_run is not None
-    assert about.today == about.last_run
+    argument = build(about)
+    assert "runs-to-come" in {item.code for item in argument.opened}
+    assert about.ended("2026-01-30")
+    assert (about.reviewing, about.approved, argument.claim.supported) == (set(), False, False)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "codes"),
+    [
+        (date(2024, 2, 1), date(2026, 1, 31), {"evidence-old"}),
+        (date(2026, 1, 30), date(2026, 1, 31), set()),
+        (None, None, {"evidence-undated"}),
+    ],
+)
+def test_evidence_is_dated_by_its_runs_and_as_old_as_the_first(
+    first: date | None, last: date | None, codes: set[str]
+) -> None:
+    """The bundle declares a period that ended on 2026-01-31, which dates no run."""
+    first_last = (int(datetime.combine(day, time(), UTC).timestamp() * 1e6) for day in (first, last) if day)
+    times = Times(**dict(zip(("first", "last"), first_last, strict=False)))
+    about = case(structs.replace(ASSESSMENT, times=times), summary=TASKS, today=TODAY)
+    raised = {item.code for item in build(about).challenges}
+    assert raised & {"evidence-old", "evidence-undated"} == codes
+    assert about.runs_on.startswith("runs of 20" if first else "runs not dated, declared 20")
 
 
 def test_every_standing_rule_is_raised_by_some_case() -> None:
@@ -623,6 +677,7 @@ def test_every_standing_rule_is_raised_by_some_case() -> None:
     # One attack fewer resisted, and Tier 2 would be lost; the bundle states no period, and no run its time.
     close = otherwise(strong(adversarial=701), period=None)
     raised |= {item.code.partition(":")[0] for item in close.challenges}
+    raised |= {item.code for item in build(argued({}, today=date(1970, 1, 1))).challenges}
     assert set(STANDING) <= raised
 
 

@@ -110,7 +110,7 @@ def test_measured_evidence_carries_no_notice() -> None:
 
 
 def test_figures_and_gaps_are_about_the_tier_that_was_asked_for_and_name_it() -> None:
-    """The strong agent attains Tier 3; where too many attacks succeed it attains a lower tier than is asked."""
+    """The strong agent attains Tier 3; where attacks succeed it attains a lower tier than is asked."""
     met = report.view(judged(strong(), tier=2))
     assert met.case.assessment.verdict.tier == 3
     told = "\n".join(answer.changes(met.case))
