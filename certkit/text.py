@@ -118,20 +118,15 @@ def letters(text: str) -> str:
     return "".join(filter(str.isalnum, skeleton(text)))
 
 
-_COMPANY: Final = re.compile(
-    "ag|bv|co|company|corp|corporation|gmbh|inc|incorporated|kg|limited|llc|llp|ltd|nv|plc|pty|sa|srl"
-)
-"""What the name of a company ends with, whatever the company."""
+_COMPANY: Final = re.compile("ag|bv|co|corp|corporation|gmbh|inc|incorporated|limited|llc|ltd|plc|sa")
 
 
 def spellings(text: str, *, company: bool = False) -> set[str]:
-    """Return what the ways to write a name share: two names are one person's if they share one.
+    """Return spellings of a name in any order of its words; two names are one person's if they share one.
 
-    The words may stand in any order, with or without anything between them: "Review, Rita" is "RitaReview".
-    Endings such as "Inc." make no other `company`.
+    Nothing need stand between words: "Review, Rita" is "RitaReview". "Inc." makes no other `company`.
     """
-    spelled = skeleton(text)
-    words = re.findall(r"[^\W_]+", spelled.replace(".", "") if company else spelled)
+    words = re.findall(r"[^\W_]+", skeleton(text).replace("." if company else "\0", ""))
     while company and words and _COMPANY.fullmatch(words[-1]):
         words.pop()
     joined = "".join(words)

@@ -117,13 +117,7 @@ def assess_accumulation(
 def _answered(judged: Assessment, context: Given | None) -> Assessment:
     if context is None:
         return contested(judged, {})
-    counted = answers(
-        context.knowing(judged.facts.manifest),
-        judged.findings,
-        bundles=[part.digest for part in judged.bundles] or [judged.facts.digest],
-        profile=judged.profile.digest,
-        tier=judged.verdict.required_tier,
-    )
+    counted = answers(context.knowing(judged.facts.manifest), **judged.about)
     return contested(structs.replace(judged, context=context.digest), counted)
 
 

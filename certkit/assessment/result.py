@@ -249,6 +249,12 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
         return tuple(item for item in self.challenges if item.severity is Severity.SERIOUS)
 
     @property
+    def about(self) -> dict[str, Any]:
+        """What answers are bound to: bundles and profile by digest, and the tier that was asked for."""
+        bundles = tuple(part.digest for part in self.bundles) or (self.facts.digest,)
+        return {"bundles": bundles, "profile": self.profile.digest, "tier": self.verdict.required_tier}
+
+    @property
     def exit_code(self) -> Exit:
         """The exit code of ``certkit assess`` for the required tier."""
         return self.verdict.exit_code

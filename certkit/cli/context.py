@@ -23,6 +23,8 @@ from certkit.passport.checks import CLOCK_SKEW
 from certkit.passport.trust import parse
 
 if TYPE_CHECKING:
+    from certkit.assessment.result import Assessment
+    from certkit.evidence.context import Given
     from certkit.passport.keys import PrivateKey, PublicKey
     from certkit.passport.trust import Trust
 
@@ -96,6 +98,12 @@ def check_dates(first: date | None, last: date | None) -> None:
     questionable |= {first: f"before {_OLDEST}"} if first and first.year < _OLDEST else {}
     for day, why in questionable.items():
         warn(f"runs start on {day}, {why}: is the date format right?")
+
+
+def check_about(given: Given | None, judged: Assessment) -> None:
+    """Warn where a context is about other evidence than what was judged, since nothing in it counts then."""
+    if given and (differ := given.context.stale(**judged.about)):
+        warn(f"the context is about other evidence ({', '.join(differ)}): what it says of it does not count")
 
 
 def document_date() -> datetime | None:

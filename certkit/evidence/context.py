@@ -31,7 +31,6 @@ from certkit.document import DIALECT
 from certkit.errors import InputError
 from certkit.evidence.bundle.manifest import DigestText  # noqa: TC001 - pydantic resolves the annotation at run time
 from certkit.text import letters, spellings
-from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -286,17 +285,6 @@ class Context(Authored):
         conditional = decision.outcome == "approved_with_conditions" and decision.conditions
         return decision if decision.outcome == "approved" or conditional else None
 
-    @property
-    def of_evidence(self) -> tuple[str, ...]:
-        """What was said of the evidence at hand, and of no other, counted."""
-        counts = {
-            "review": len(self.reviewers or ()),
-            "comment": sum(len(item.comments or ()) for item in self.reviewers or ()),
-            "answer": sum(item.state is not None for item in self.answers or ()),
-            "decision": int(self.decision is not None),
-        }
-        return tuple(many(count, name) for name, count in counts.items() if count)
-
     def stale(self, *, bundles: Sequence[str], profile: str, tier: int) -> tuple[str, ...]:
         """Return which members of `about` name something else than the evidence at hand; none where bound."""
         about = self.about or About()
@@ -331,10 +319,12 @@ class Given(Struct, frozen=True, kw_only=True):
         told: list[tuple[str | None, str | None]] = [("same", manifest.agent.provider)]
         told += [(evaluator.relation, evaluator.name)] if evaluator else []
         told += [(person.relation, name) for person in said for name in (person.name, person.organisation)]
-        near: dict[Any, set[str]] = {"same": set(), "affiliated": set()}
-        for relation, name in told:
-            if relation in near and name:
-                near[relation] |= spellings(name, company=True)
+        near: dict[Any, set[str]] = {
+            relation: set().union(
+                *(spellings(name or "", company=True) for how, name in told if how == relation)
+            )
+            for relation in ("same", "affiliated")
+        }
         people = []
         for person in said:
             names = (person.name or "", person.organisation or "")

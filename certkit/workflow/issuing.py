@@ -108,9 +108,8 @@ def issue(
     with files.building(out) as folder:
         files.write(folder / "passport.json", signed.to_json())
         files.write(folder / "assessment.json", canonical.pretty(judged.to_dict()).encode())
-        view = report.view(
-            judged, context=context, summary=summary, passport=signed.to_json(), today=at.date()
-        )
+        day = min(at, now or at).date()
+        view = report.view(judged, context=context, summary=summary, passport=signed.to_json(), today=day)
         pdf_missing, logged = _draw(folder, view, pdf=pdf), None
         if isinstance(key, keys.PrivateKey):
             files.write(folder / "public-key.pem", keys.public_pem(key.public_key()).encode())

@@ -56,7 +56,7 @@ def test_an_earlier_context_keeps_its_words_and_loses_its_answers(
     assert (carried["owner"], carried["about"]["tier"]) == ("o-1", 1)
     assert carried["previous_decision"]["outcome"] == "approved"
     assert carried["previous_answers"]
-    assert "1 review, 1 comment and 1 decision" in " ".join(done.out.split())
+    assert "left out, as said of other evidence: reviewers, their comments" in " ".join(done.out.split())
     assert (carried["decision"], carried["reviewers"]) == (None, [])
     assert {item["state"] for item in carried["answers"]} == {None}
 
@@ -64,6 +64,11 @@ def test_an_earlier_context_keeps_its_words_and_loses_its_answers(
 def test_a_context_of_other_evidence_is_drawn_with_a_warning_and_found_by_lint(
     bundle: Path, context: Path, tmp_path: Path
 ) -> None:
+    key, options = tmp_path / "key.pem", ("--context", context, "--require-tier", "3")
+    certkit("keys", "generate", "-o", key)
+    signing = ("--key", key, "--issuer", "Lab", "--no-pdf", "-o", tmp_path / "issued")
+    for command in (("assess", bundle), ("issue", bundle, *signing)):
+        assert "about other evidence (tier)" in certkit(*command, *options).err
     done = certkit("report", bundle, "--context", context, "--require-tier", "3", "-o", tmp_path / "x.html")
     assert done.code == 0
     assert "about other evidence (tier)" in done.err

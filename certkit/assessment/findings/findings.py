@@ -25,8 +25,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from certkit import files, toml
 from certkit.document import Part
-from certkit.errors import InputError
-from certkit.text import letters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -161,21 +159,11 @@ def stated(findings: Iterable[Finding], challenges: Sequence[Challenge]) -> tupl
     )
 
 
-def answers(
-    given: Given, findings: Iterable[Finding], *, bundles: Sequence[str], profile: str, tier: int
-) -> dict[str, tuple[str, ...]]:
-    """Return the codes of challenges that are answered, with who answered and agreed; none where stale.
-
-    Raises `InputError` ``context.invalid`` where a serious finding is accepted.
-    """
+def answers(given: Given, *, bundles: Sequence[str], profile: str, tier: int) -> dict[str, tuple[str, ...]]:
+    """Return the codes of challenges that are answered, with who answered and agreed; none where stale."""
     context = given.context
     if context.stale(bundles=bundles, profile=profile, tier=tier):
         return {}
-    serious = {item.code for item in findings if item.severity is Severity.SERIOUS}
-    for place, answer in enumerate(context.answers or ()):
-        if answer.state == "accepted" and answer.challenge in serious:
-            message = f"/answers/{place}/state: {answer.challenge} is serious, and never merely accepted"
-            raise InputError("context.invalid", message, where=given.where)
     people: dict[str | None, str | None] = {person.id: person.name for person in context.people or ()}
     return {
         answer.challenge: (f"{people[answer.by]}, agreed by {people[answer.agreed_by]}",)
@@ -190,16 +178,13 @@ def lacking(answer: Answer, given: Given) -> Iterator[str]:
         yield "its state is not answered"
     if answer.reason is None:
         yield "it gives no reason"
-    if answer.by is None:
-        yield "it has no author"
+    if not given.context.named(answer.by):
+        yield "it has no author with a name"
     if not any(item.digest in given.beside for item in answer.evidence or ()):
         yield "it names no file beside the context (where) with its digest"
     if answer.agreed_by is None or answer.agreed_by == answer.by:
         yield "no reviewer other than its author agrees"
     elif not given.context.independent(answer.agreed_by):
         yield "who agrees is no independent reviewer with the date of a review"
-    people = given.context.by_id
-    if any(not letters(people[person].name or "") for person in (answer.by, answer.agreed_by) if person):
-        yield "its author or who agrees has no name"
     if answer.until is not None:
         yield "it has an end"

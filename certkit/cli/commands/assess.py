@@ -64,6 +64,7 @@ def assess(
             hint = f"certkit import {shlex.quote(str(path))} -o bundle\ncertkit assess bundle"
             raise InputError("bundle.manifest-missing", "a file, not a bundle", where=str(path), hint=hint)
     result = workflow.assess(bundles, profile, required_tier=require_tier, context=given, progress=progress())
+    context.check_about(given, result)
     first, last = moment(result.times.first), moment(result.times.last)
     context.check_dates(first and first.date(), last and last.date())
     compared = _compared(baseline, bundles) if baseline else None

@@ -125,7 +125,7 @@ def issue(
             trust=context.load_policy(trust) if trust else workflow.own_trust(issuer, signer),
             warn=warn,
         )
-    now = context.now()
+    now, given = context.now(), None if answers is None else workflow.load_context(answers)
     issued = workflow.issue(
         bundles,
         out,
@@ -136,13 +136,14 @@ def issue(
         validity=timedelta(days=days),
         profile=profile,
         required_tier=require_tier,
-        context=None if answers is None else workflow.load_context(answers),
+        context=given,
         supersedes=Digest(supersedes) if supersedes else None,
         logging=logging,
         timestamp=partial(authority.ask, timestamp) if timestamp else None,
         pdf=not no_pdf,
         progress=progress(),
     )
+    context.check_about(given, issued.assessment)
     missing = issued.pdf_missing
     hints = [f"PDF not made: {missing}", *HINTS] if missing not in {None, workflow.NOT_ASKED} else ()
     emit(document(issued, out), screen(issued, out), serious=serious(issued.assessment), hints=hints)

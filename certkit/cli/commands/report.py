@@ -13,11 +13,11 @@ from certkit import canonical, files, workflow
 from certkit import report as room
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, emit_file, fold, progress, warn
+from certkit.cli.emit import emit, emit_file, fold, progress
 from certkit.document import Document, GivenPath, Text
 from certkit.errors import Exit, UsageError
 from certkit.report.argument import skeleton
-from certkit.report.argument.challenges import CLOSED_BY
+from certkit.report.argument.challenges import CLOSED_BY, challenges
 from certkit.wording import listed
 from certkit.workflow.verifying import MAX_PASSPORT
 
@@ -113,9 +113,7 @@ def report(
         progress=bar,
     )
     context.check_dates(None, drawn.case.last_run)
-    if drawn.case.stale:
-        differ = ", ".join(drawn.case.stale)
-        warn(f"the context is about other evidence ({differ}): its answers and decision do not count")
+    context.check_about(read, drawn.case.assessment)
     if kind is not None:
         exported = Report(html=None, pdf=None, pdf_missing=None, export=out)
         emit_file(exported, drawn.export(kind), out, force=force)
@@ -174,19 +172,15 @@ def init(
     ).case
     old = None if earlier is None else workflow.load_context(earlier).context
     files.write(out, canonical.pretty(skeleton.skeleton(case, earlier=old)).encode(), overwrite=force)
-    document = skeleton.ContextInit(
-        context=out,
-        left_out=old.of_evidence if old else (),
-        tested=tuple(sorted(case.tested)),
-        challenges=skeleton.to_close(case),
-    )
-    emit(document, _opened(document))
+    tested = tuple(sorted(case.tested))
+    document = skeleton.ContextInit(context=out, tested=tested, challenges=challenges(case))
+    emit(document, _opened(document, carried=old is not None))
 
 
-def _opened(document: skeleton.ContextInit) -> Iterator[str]:
+def _opened(document: skeleton.ContextInit, *, carried: bool) -> Iterator[str]:
     yield f"written: {document.context}"
-    if document.left_out:
-        yield from fold(f"not carried over, as it was said of other evidence: {listed(document.left_out)}")
+    if carried:
+        yield from fold("left out, as said of other evidence: reviewers, their comments, answers, decision")
     tested = listed(document.tested) if document.tested else "none"
     yield from fold(f"domains with runs under faults: {tested}; name yours in operating_domain.domains")
     yield f"{len(document.challenges)} challenges are open:"
@@ -203,10 +197,10 @@ def lint(
     ] = None,
     profile: opt.ProfileName = "hb-eval-2026",
 ) -> None:
-    """Check a context.json, and tell what is still blank, or about other evidence.
+    """Check a context.json, and tell what is blank, undeveloped in the report, or about other evidence.
 
-    Exit code 0: nothing is blank, and it is about the evidence of --bundle; 4: something is blank or stale;
-    3: it is malformed.
+    Exit code 0: nothing is, and it is about the evidence of --bundle; 4: something is, or --bundle is left
+    out; 3: it is malformed.
 
     Example: certkit context lint context.json --bundle bundle/
     """
@@ -227,6 +221,6 @@ def lint(
     lines = [line for text in missing or ["nothing is blank"] for line in fold(text, rest="  ")]
     emit(
         skeleton.ContextLint(context=file, blanks=missing),
-        lines if bundle else [*lines, "not compared with any evidence: give --bundle"],
+        lines,
         code=Exit.INSUFFICIENT if missing else Exit.OK,
     )

@@ -151,7 +151,7 @@ def build(case: Case) -> Argument:
     because = tuple(_reasons(case, graph, raised))
     root = graph.by_id[ROOT]
     return Argument(
-        about=AboutPart(bundles=case.bundles, profile=case.assessment.profile.digest, tier=case.tier),
+        about=AboutPart(**case.assessment.about),
         assessment=canonical.digest(canonical.canonical(case.document)),
         context=case.given.digest if case.given else None,
         claim=Claim(
@@ -193,17 +193,21 @@ def _reasons(case: Case, graph: Graph, raised: tuple[Challenge, ...]) -> Iterato
     for standing in (Standing.SUSTAINED, Standing.OPEN):
         if codes := [item.code for item in raised if item.state is standing]:
             yield f"{words.capital(standing.value)} challenges: {words.listed(codes)}."
+    yield from unstated(case).values()
+
+
+def unstated(case: Case) -> dict[str, str]:
+    """Return what a claim about a use needs, and nobody stated, by the path of its member."""
     context, domain = case.context, case.domain
+    independent = any(map(context.independent, case.reviewing))
     needed = {
-        "No hazard is named.": context.hazards,
-        "No purpose is stated.": case.use.purpose,
-        "No operating domain is stated.": domain.description or domain.domains,
-        "No independent reviewer other than the owner has looked at it.": any(
-            map(context.independent, case.reviewing)
-        ),
-        "No approving decision is in force.": case.approved,
+        "/hazards": ("No hazard is named.", context.hazards),
+        "/use/purpose": ("No purpose is stated.", case.use.purpose),
+        "/operating_domain": ("No operating domain is stated.", domain.description or domain.domains),
+        "/reviewers": ("No independent reviewer other than the owner has looked at it.", independent),
+        "/decision": ("No approving decision is in force.", case.approved),
     }
-    yield from (reason for reason, there in needed.items() if not there)
+    return {path: reason for path, (reason, there) in needed.items() if not there}
 
 
 class _Builder:
@@ -359,7 +363,7 @@ class _Builder:
                 self.edges.append(Edge(start=goal, end=f"G3-{name}", kind="supported_by"))
             else:
                 text = f"{name}: the tier that was asked for does not specify it, or nothing was measured"
-                self.shown(f"Sn-{goal}:{name}", goal, text, "rule", State.UNDEVELOPED)
+                self.shown(f"Sn-{goal}:{name}", goal, text, f"{source}/criteria", State.UNDEVELOPED)
         known = {item.id: item for item in self.case.context.mitigations or ()}
         for name in hazard.mitigations or ():
             item = known[name]

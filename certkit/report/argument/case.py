@@ -186,11 +186,6 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
         return f"{self.manifest.agent.name} {self.manifest.agent.version}"
 
     @property
-    def bundles(self) -> tuple[str, ...]:
-        """The digests of the bundles that were judged."""
-        return _bundles(self.assessment)
-
-    @property
     def tier(self) -> int:
         """The tier that was asked for."""
         return self.assessment.verdict.required_tier
@@ -276,11 +271,6 @@ def case(
         if name not in known
     )
     refuse(unknown, context.where if context else "")
-    stale = said.stale(
-        bundles=_bundles(assessment),
-        profile=assessment.profile.digest,
-        tier=assessment.verdict.required_tier,
-    )
     return Case(
         assessment=assessment,
         document=assessment.to_dict(),
@@ -289,7 +279,7 @@ def case(
         domain=domain,
         risk=said.risk or Risk(),
         signed=signed,
-        stale=stale if context else (),
+        stale=said.stale(**assessment.about) if context else (),
         measured={item.id: measure(summary, item, protocol, used) for item in said.hazards or () if summary},
         window=summary.window if summary else None,
         today=today,
@@ -297,7 +287,3 @@ def case(
         last_run=last_run,
         dated=times.first is not None,
     )
-
-
-def _bundles(assessment: Assessment) -> tuple[str, ...]:
-    return tuple(bundle.digest for bundle in assessment.bundles) or (assessment.facts.digest,)

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from certkit.document import Document, GivenPath, Text
 from certkit.evidence.context import CONTEXT_SCHEMA
-from certkit.report.argument.build import build
+from certkit.report.argument.build import build, unstated
 from certkit.report.argument.challenges import (
     ASSUMED,
     STANDING,
@@ -22,6 +22,7 @@ from certkit.report.argument.challenges import (
     about_context,
     challenges,
 )
+from certkit.report.argument.graph import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,24 +32,18 @@ if TYPE_CHECKING:
 
 
 class ContextInit(Document, frozen=True, kw_only=True, tag="urn:certkit:context-init:v1"):
-    """What certkit context init wrote, what of --from it left out, and every challenge that is open."""
+    """What certkit context init wrote, and every challenge that is open."""
 
     context: GivenPath
-    left_out: Annotated[tuple[Text, ...], Meta(description="what was said of other evidence, counted")]
     tested: Annotated[tuple[Text, ...], Meta(description="domains with runs under faults")]
     challenges: tuple[Challenge, ...]
 
 
 class ContextLint(Document, frozen=True, kw_only=True, tag="urn:certkit:context-lint:v1"):
-    """What is stale or blank in a context, by its path; none: an empty list."""
+    """What is stale, blank or undeveloped in a context, by its path; none: an empty list."""
 
     context: GivenPath
     blanks: tuple[Text, ...]
-
-
-def to_close(case: Case) -> tuple[Challenge, ...]:
-    """Return the challenges that are open."""
-    return tuple(item for item in challenges(case) if item.state is Standing.OPEN)
 
 
 def skeleton(case: Case, *, earlier: Context | None = None) -> dict[str, Any]:
@@ -57,12 +52,11 @@ def skeleton(case: Case, *, earlier: Context | None = None) -> dict[str, Any]:
     What was said of other evidence stays behind: the review, and answers and decision, which are kept apart,
     so that only a person moves one back.
     """
-    about = {"bundles": list(case.bundles), "profile": case.assessment.profile.digest, "tier": case.tier}
     blank = dict.fromkeys(("reason", "by", "agreed_by"))
     assumed = sorted(name for names in ASSUMED.values() for name in names)
     made: dict[str, Any] = {
         "schema": CONTEXT_SCHEMA,
-        "about": about,
+        "about": case.assessment.about,
         "owner": None,
         "people": [],
         "use": {"purpose": None, "users": None, "oversight": None, "exclusions": []},
@@ -90,17 +84,26 @@ def skeleton(case: Case, *, earlier: Context | None = None) -> dict[str, Any]:
 
 
 def blanks(case: Case) -> Iterator[str]:
-    """Yield what is about other evidence, and what is left blank and raises a challenge, by its path."""
+    """Yield what is about other evidence, and what is blank or undeveloped in the report, by its path."""
     yield from (f"/about/{name}: is about other evidence" for name in case.stale)
-    yield from _blank(build(case).challenges)
+    argument = build(case)
+    told = {*_blank(argument.challenges)}
+    paths = {path for path, _ in told}
+    for name in argument.graph.lowest(State.UNDEVELOPED):
+        node = argument.graph.by_id[name]
+        if node.source not in {"rule", *paths} and name not in {*ASSUMED["G4"], *ASSUMED["G5"]}:
+            told.add((node.source, f"{node.text} [{name}: undeveloped]"))
+    told |= {item for item in unstated(case).items() if item[0] not in {path for path, _ in told}}
+    yield from (f"{path}: {text}" for path, text in sorted(told))
 
 
 def unfilled(context: Context) -> Iterator[str]:
-    """Yield what is left blank in a context, whatever the evidence is."""
-    yield from _blank(about_context(context, context.reviewing))
+    """Yield what is left blank in a context, as far as that shows without the evidence."""
+    yield from (f"{path}: {text}" for path, text in _blank(about_context(context, context.reviewing)))
+    yield "/about: not compared with any evidence: --bundle shows everything that is blank"
 
 
-def _blank(raised: Iterable[Challenge]) -> Iterator[str]:
+def _blank(raised: Iterable[Challenge]) -> Iterator[tuple[str, str]]:
     for item in raised:
         if item.kind is Class.BLANK and item.state is Standing.OPEN:
-            yield f"{STANDING[item.code.partition(':')[0]].path}: {item.text} [{item.code}]"
+            yield STANDING[item.code.partition(":")[0]].path, f"{item.text} [{item.code}]"

@@ -14,6 +14,7 @@ from certkit.assessment.words import sentence
 from certkit.errors import InputError
 from certkit.evidence import context
 from certkit.evidence.summary.summary import Likeness
+from certkit.report.argument.challenges import check_answers
 from tests.support import build
 
 if TYPE_CHECKING:
@@ -90,8 +91,10 @@ def test_without_an_answer_it_is_contested() -> None:
 
 
 def test_a_serious_finding_is_never_merely_accepted() -> None:
+    accepted = given(answer(state="accepted", by="olga", until="2030-01-01"))
+    assert judged(accepted).verdict.status is TierStatus.CONTESTED
     with pytest.raises(InputError, match=r"/answers/0/state: .*never merely accepted"):
-        judged(given(answer(state="accepted", by="olga", until="2030-01-01")))
+        check_answers(accepted)
 
 
 def refused() -> Iterator[tuple[str, Callable[[dict[str, Any]], None]]]:

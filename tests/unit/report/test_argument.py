@@ -30,7 +30,7 @@ from certkit.report.argument.challenges import (
 )
 from certkit.report.argument.figures import figures
 from certkit.report.argument.graph import Edge, Graph, Kind, Link, Node, State, settled, worst
-from certkit.report.argument.skeleton import skeleton
+from certkit.report.argument.skeleton import blanks, skeleton
 from certkit.report.exports import EXPORTS
 from tests.support.build import cell, judged, outcomes, perfect, strong, summary
 from tests.support.gsn import faults
@@ -309,6 +309,31 @@ def test_without_one_thing_it_is_not_supported_and_says_why(missing: str) -> Non
     argument = but(change)
     assert not argument.claim.supported
     assert any(reason in line for line in argument.claim.because), argument.claim.because
+
+
+@pytest.mark.parametrize(
+    ("change", "paths"),
+    [
+        (lambda said: said.update(risk=None), "/risk/criterion /risk/thresholds_fit"),
+        (lambda said: said.update(hazard_identification=None), "/hazard_identification/method"),
+        (lambda said: said.update(operating_domain=None), "/operating_domain"),
+        (lambda said: said.update(decision=None), "/decision"),
+        (lambda said: said["people"][1].update(relation="same"), "/decision /reviewers"),
+        (lambda said: said["mitigations"][0].update(owner=None), "/mitigations/M-1"),
+        (lambda said: said["hazards"][0].update(criteria=[], mitigations=[]), "/hazards/0"),
+        (lambda said: said["hazards"][0].update(criteria=["novel_fault"]), "/hazards/0/criteria"),
+        (lambda said: said["assumptions"].append({"id": "A-101", "text": "dry"}), "/assumptions/A-101"),
+        (lambda said: said["monitoring"].append({"id": "I-3"}), "/monitoring/2"),
+    ],
+)
+def test_lint_names_each_blank_that_the_report_holds_against_the_claim(
+    change: Callable[[Context], object], paths: str
+) -> None:
+    said = canonical.loads(canonical.line(CLOSED))
+    assert list(blanks(argued(said))) == []
+    change(said)
+    assert [line.partition(":")[0] for line in blanks(argued(said))] == paths.split()
+    assert not build(argued(said)).claim.supported
 
 
 def otherwise(summed: Summary, said: Context = CLOSED, **protocol: Any) -> Argument:
