@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case
 
+MOST_REVIEWERS = 3
 MOST_AGAINST = 5
 """Lines of what speaks against the claim that fit the page."""
+_LINE: Final = 240
 
 
 class Box(NamedTuple):
@@ -72,14 +74,30 @@ def paragraph(case: Case) -> str:
     ]
     absent = [f"No {noun} was recorded." for key, noun in _RUNS if seen and not metrics[key]["n"]]
     told = (
-        f"{quoted(case.agent)} succeeded in {' and in '.join(seen)}"
+        f"{agent(case)} succeeded in {' and in '.join(seen)}"
         if seen
-        else f"No run of {quoted(case.agent)} was recorded"
+        else f"No run of {agent(case)} was recorded"
     )
     least = metrics["domain_min"]
     if least["value"] is not None and least.get("domain"):
-        told += f" (weakest domain: {least['domain']}, {_rate(least)})"
+        told += f" (weakest domain: {words.called(least['domain'])}, {_rate(least)})"
     return " ".join([f"{told}.", *absent, *_tiers(case)])
+
+
+def agent(case: Case) -> str:
+    """Return the agent as page 1 calls it."""
+    return quoted(words.called(case.agent))
+
+
+def people(case: Case) -> tuple[str, str]:
+    """Return the owner, and the first reviewers with their relation; empty where there are none."""
+    context, reviewers = case.context, [item.person for item in case.context.reviewers or ()]
+    told = [
+        f"{words.called(context.called(person))} ({context.by_id[person].relation or 'relation not stated'})"
+        for person in reviewers[:MOST_REVIEWERS]
+    ]
+    told += [f"{rest} more"] if (rest := len(reviewers) - len(told)) else []
+    return words.called(context.called(context.owner)) if context.owner else "", ", ".join(told)
 
 
 def named(case: Case) -> str:
@@ -140,7 +158,9 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
     decided, line = "No decision", "by the owner yet"
     if decision is not None and decision.outcome:
         decided = capital(decision.outcome.replace("_", " "))
-        line = f"by {case.context.called(decision.by)}, until {decision.until or 'no day stated'}"
+        line = (
+            f"by {words.called(case.context.called(decision.by))}, until {decision.until or 'no day stated'}"
+        )
         approving = decision.outcome.startswith("approved") and not case.approved
         line += "; not in force for this evidence" if approving else ""
     supported = argument.claim.supported
@@ -204,10 +224,12 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
         return (f"{many(len(argument.challenges), 'challenge')} answered or accepted: section 9.",)
     opened = argument.opened
     failed = results.by_status(case.document, case.tier, (Status.NOT_MET,)).get(Status.NOT_MET)
-    named = {f"G2.{hazard.id}": hazard.title or hazard.id for hazard in gravest(case, argument)}
+    titles = {
+        f"G2.{hazard.id}": words.called(hazard.title or hazard.id) for hazard in gravest(case, argument)
+    }
     lines = [
         f"{capital(called)}: {item.text[:1].lower()}{item.text[1:]}"
-        for goal, called in named.items()
+        for goal, called in titles.items()
         for item in opened
         if item.target == goal
     ]
@@ -215,18 +237,18 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
     if argument.states["G2"] is State.REFUTED:
         lines.append("At least one hazard is not kept within its limit.")
     lines += [said for name, said in _UNSHOWN.items() if argument.states[name] is State.UNDEVELOPED]
-    lines += [item.text for item in opened if item.target not in named]
+    lines += [item.text for item in opened if item.target not in titles]
     lines = lines or list(argument.claim.because)
     if len(lines) > MOST_AGAINST:
         lines[MOST_AGAINST - 1 :] = [f"{len(lines) - MOST_AGAINST + 1} more goals and challenges: section 9."]
-    return tuple(map(words.plain, lines))
+    return tuple(words.cut(words.plain(line), _LINE) for line in lines)
 
 
 def changes(case: Case) -> Iterator[str]:
     """Yield what would change the answer: what is missing most, the narrowest margins, what ends it."""
     verdict = case.assessment.verdict
     if missing := measure_next(case.assessment):
-        yield f"Furthest from Tier {verdict.goal}: {words.plain(missing[0])}"
+        yield f"Furthest from Tier {verdict.goal}: {words.cut(words.plain(missing[0]), _LINE)}"
     slim = results.narrowest(case.document, case.tier)
     if slim and verdict.tier >= case.tier:
         yield f"The narrowest margins at Tier {case.tier}: {words.listed(slim)}.".replace("\u00a0†", "")
@@ -234,7 +256,7 @@ def changes(case: Case) -> Iterator[str]:
     if flips and verdict.tier == case.tier and flips["needed"] <= flips["of"]:
         metric, where = (
             CATALOGUE.get(flips["criterion"]),
-            f" in {flips['domain']}" if flips.get("domain") else "",
+            f" in {words.called(flips['domain'])}" if flips.get("domain") else "",
         )
         yield (
             f"Tier {case.tier} would be lost if {flips['needed']:,} of {flips['of']:,} successes{where} had"

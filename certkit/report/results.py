@@ -139,8 +139,9 @@ def tier_rows(document: Document, tier: int) -> Iterator[tuple[str, ...]]:
     """Yield every row of a tier in both readings."""
     for row in rows(document, tier):
         metric = document["metrics"][row["metric"]]
+        anchored = Markup('<span id="c-{}">{}</span>').format(row["id"], name(row))
         yield (
-            name(row),
+            anchored if tier == document["verdict"]["required_tier"] else name(row),
             asked(row),
             Markup('<a href="#m-{}">{}</a>').format(row["metric"], _found(row, metric)),
             words.interval(metric.get("interval"), unit(row)),

@@ -25,6 +25,7 @@ from certkit.report import results, words
 from certkit.report.argument.build import ASSUMPTIONS
 from certkit.report.argument.graph import Kind, State
 from certkit.report.svg import BLUE, Bar, Line, bars, curves, judged, posterior
+from certkit.text import visible
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -154,7 +155,9 @@ def hazards(case: Case, argument: Argument) -> Iterator[tuple[str | None, ...]]:
     mitigations = {item.id: item for item in case.context.mitigations or ()}
     for hazard in gravest(case, argument):
         yield (
-            f"{hazard.id}: {hazard.title or 'not named'}",
+            Markup('<span id="h-{0}">{0}: {1}</span>').format(
+                hazard.id, visible(hazard.title or "not named")
+            ),
             hazard.harm and words.cut(hazard.harm),
             hazard.severity,
             words.plain(words.listed(hazard.criteria)) if hazard.criteria else "no criterion",

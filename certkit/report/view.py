@@ -147,7 +147,9 @@ def _attachments(case: Case, argument: Argument) -> tuple[Attachment, ...]:
             canonical.pretty(argued).encode(),
         ),
         Attachment("assessment.json", "Source", "the assessment that this report is drawn from", case.data),
-        Attachment("manifest.json", "Source", "the bundle's manifest without its list of files", manifest),
+        Attachment(
+            "manifest-without-files.json", "Source", "the manifest without the list of files", manifest
+        ),
         Attachment("profile.json", "Data", text, profile),
     ]
     if case.given is not None:

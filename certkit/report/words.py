@@ -11,6 +11,7 @@ from certkit.assessment.metrics.metric import asked, shown
 from certkit.wording import listed as listed  # noqa: PLC0414 - part of these words
 
 _RARE: Final = 1e-5
+_NAME: Final = 80
 _SUFFIX: Final = {Unit.FRACTION: "\u00a0%", Unit.PP: "\u00a0pp"}
 
 
@@ -40,7 +41,12 @@ def rate(at_most: float) -> str:
 
 def cut(text: str, most: int = 160) -> str:
     """Return prose for a cell of a table, cut where it is long."""
-    return text if len(text) <= most else f"{text[:most].rstrip()}… (cut; whole in context.json)"
+    return text if len(text) <= most else f"{text[:most].rstrip()}… (cut; whole in the attached files)"
+
+
+def called(name: str) -> str:
+    """Return a name as page 1 has room for it."""
+    return name if len(name) <= _NAME else f"{name[:_NAME].rstrip()}… (cut)"
 
 
 def probability(p: float) -> str:

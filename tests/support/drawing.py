@@ -85,12 +85,15 @@ def page(assessment: Assessment, passport: bytes | None = None) -> Page:
     return Page(report.html(report.view(assessment, passport=passport)))
 
 
-def hostile() -> report.View:
+def hostile(owner: str = "o") -> report.View:
     """A report whose context has 200 hazards with markup, controls, right-to-left marks and long words."""
     assessment = judged(strong(), tier=2, tasks_independent=True)
     said = {
         "schema": "urn:certkit:context:v1",
         "about": {"bundles": [assessment.facts.digest], "profile": assessment.profile.digest, "tier": 2},
+        "owner": "o",
+        "people": [{"id": "o", "name": owner, "role": "risk owner"}],
+        "decision": {"outcome": "approved", "by": "o", "date": "2026-02-03", "until": "2027-02-03"},
         "use": {"purpose": f"{EVIL}\u202eevil\u0007"},
         "hazards": [
             {

@@ -85,6 +85,7 @@ def test_another_date_is_another_document() -> None:
 def test_attached_files_are_the_given_bytes(made: Path, tmp_path: Path) -> None:
     assessment = judged(strong(), tier=2, origin="simulated")
     tool("pdfdetach", "-saveall", "-o", tmp_path, made)
+    assert "files" not in canonical.loads((tmp_path / "manifest-without-files.json").read_bytes())
     assert (tmp_path / "passport.json").read_bytes() == passport(assessment).document
     assert (tmp_path / "assessment.json").read_bytes() == canonical.pretty(assessment.to_dict()).encode()
     assert canonical.digest((tmp_path / "profile.json").read_bytes()) == assessment.profile.digest
@@ -152,6 +153,13 @@ def test_a_hostile_context_is_text_in_a_pdf_that_is_whole(evil: Path, tmp_path: 
     plain = tmp_path / "plain.pdf"
     tool("qpdf", "--qdf", "--object-streams=disable", evil, plain)
     assert not re.search(rb"/(JavaScript|JS|Launch|URI)\b", plain.read_bytes())
+
+
+def test_page_one_is_one_page_whatever_names_are_on_it(tmp_path: Path) -> None:
+    view = hostile(owner="W" * 200)
+    text = tool("pdftotext", written(tmp_path / "x.pdf", render.pdf(view)), "-").split("\f")
+    assert "2 At a glance" in text[1]
+    assert max(line.count("W") for line in "".join(text[:1]).splitlines()) <= 80
 
 
 def test_every_page_of_a_specimen_says_so(made: Path) -> None:
