@@ -82,6 +82,11 @@ def paragraph(case: Case) -> str:
     return " ".join([f"{told}.", *absent, *_tiers(case)])
 
 
+def named(case: Case) -> str:
+    """Return the tier that the answer is about; the lowest one is judged where nobody asked for any."""
+    return f"Tier {case.tier}{', the tier that was asked for' if case.tier > 1 else ''}"
+
+
 def _rate(metric: dict[str, Any]) -> str:
     return words.value(metric["value"], Unit.FRACTION)
 
@@ -90,12 +95,12 @@ def _tiers(case: Case) -> Iterator[str]:
     tier, tiers = case.tier, case.document["tiers"]
     status, contested = tiers[str(tier)]["status"], sum(item.contests for item in case.assessment.challenges)
     if status == Status.MET:
-        yield f"That meets every threshold of Tier {tier}, the tier that was asked for."
+        yield f"That meets every threshold of {named(case)}."
     elif status == CONTESTED:
         raised, contest = many(contested, "serious challenge"), "contests" if contested == 1 else "contest"
-        yield f"Every threshold of Tier {tier}, which was asked for, is met, but {raised} {contest} that."
+        yield f"Every threshold of {named(case)} is met, but {raised} {contest} that."
     else:
-        yield f"That does not show Tier {tier}, the tier that was asked for: {_open(case, tier)}."
+        yield f"That does not show {named(case)}: {_open(case, tier)}."
     if status in {Status.MET, CONTESTED} and str(tier + 1) in tiers:
         beyond = _open(case, tier + 1)
         yield f"It does not show Tier {tier + 1}: {beyond}." if beyond else f"It meets Tier {tier + 1} too."
@@ -140,14 +145,14 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
         line += "; not in force for this evidence" if approving else ""
     supported = argument.claim.supported
     closed = (Standing.SUSTAINED, Standing.ACCEPTED, Standing.ANSWERED)
+    kinds = Counter(item.kind for item in argument.challenges if item.state is Standing.OPEN)
+    classes = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
     told = ", ".join(f"{counts[state]} {state}" for state in closed) + (f", {stale} STALE" if stale else "")
-    of_evidence = {item.code for item in case.assessment.challenges} & {item.code for item in argument.opened}
-    rest = counts[Standing.OPEN] - len(of_evidence)
-    told = f"{len(of_evidence)} of the evidence, {rest} of its use; {told}"
+    told = f"{classes}; {told}" if classes else told
     claim_word = "Supported" if supported else "Not supported"
     unanswered = Status.INSUFFICIENT if argument.opened else Status.MET
     return (
-        Box("Evidence", status, word(status), f"Tier {case.tier}, the tier that was asked for"),
+        Box("Evidence", status, word(status), named(case)),
         Box(
             "Claim about use",
             Status.MET if supported else Status.NOT_MET,
@@ -220,19 +225,20 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
 def changes(case: Case) -> Iterator[str]:
     """Yield what would change the answer: what is missing most, the narrowest margins, what ends it."""
     verdict = case.assessment.verdict
-    tier = verdict.tier
     if missing := measure_next(case.assessment):
         yield f"Furthest from Tier {verdict.goal}: {words.plain(missing[0])}"
-    if slim := results.narrowest(case.document, tier):
-        yield f"The narrowest margins at Tier {tier}: {words.listed(slim)}.".replace("\u00a0†", "")
+    slim = results.narrowest(case.document, case.tier)
+    if slim and verdict.tier >= case.tier:
+        yield f"The narrowest margins at Tier {case.tier}: {words.listed(slim)}.".replace("\u00a0†", "")
     flips = case.document["fragility"].get("flips")
-    if flips and flips["needed"] <= flips["of"]:
-        metric = CATALOGUE.get(flips["criterion"])
-        behind = metric.title if metric else flips["criterion"]
-        behind += f" in domain {flips['domain']}" if flips.get("domain") else ""
+    if flips and verdict.tier == case.tier and flips["needed"] <= flips["of"]:
+        metric, where = (
+            CATALOGUE.get(flips["criterion"]),
+            f" in {flips['domain']}" if flips.get("domain") else "",
+        )
         yield (
-            f"Had {flips['needed']:,} of the {flips['of']:,} successes behind {behind} failed, Tier {tier}"
-            " would be lost (section 6)."
+            f"Tier {case.tier} would be lost if {flips['needed']:,} of {flips['of']:,} successes{where} had"
+            f" been failures ({metric.title if metric else flips['criterion']}; section 6)."
         )
     yield (
         "Test again when a component changes, the passport or an acceptance ends, drift is found, an"

@@ -104,8 +104,24 @@ def narrowest(document: Document, tier: int, most: int = 3) -> list[str]:
         # The posterior's room is that of the success rate, which stands there itself.
         if not CATALOGUE[row["metric"]].tau_of
     ]
-    met.sort(key=lambda row: row["margin"] / (abs(row["threshold"]) or 1.0))
+    met.sort(key=_relative)
     return [f"{title(row)} (margin {words.margin(row['margin'], unit(row))})" for row in met[:most]]
+
+
+def _relative(row: Row) -> float:
+    return float((row["margin"] or 0) / (abs(row["threshold"]) or 1))
+
+
+def goal(document: Document) -> int:
+    """Return the tier that advice is about: the one asked for while it is not attained, else the next."""
+    verdict = document["verdict"]
+    return int(max(verdict["tier"] + 1, verdict["required_tier"]))
+
+
+def _opened(document: Document) -> list[Row]:
+    """Return the open rows of the tier that advice is about, as the assessment orders them."""
+    every = [pair for pair in judged_rows(document, goal(document)) if pair[1] in _OPEN]
+    return [row for row, _ in sorted(every, key=lambda pair: (_OPEN.index(pair[1]), _relative(pair[0])))]
 
 
 def finding(document: Document, tier: int) -> str:
@@ -152,11 +168,8 @@ def _found(row: Row, metric: dict[str, Any]) -> str:
 
 
 def gaps(document: Document) -> Iterator[tuple[str, ...]]:
-    """Yield what stands between the evidence and the next tier, with one of four verdicts a criterion."""
-    tier, binding = document["verdict"]["tier"] + 1, document["verdict"]["binding"]
-    opened = [row for row in document["criteria"] if row["tier"] == tier and row["id"] in binding]
-    opened.sort(key=lambda row: binding.index(row["id"]))
-    yield from ((name(row), *gap(row, document)) for row in opened)
+    """Yield what stands between the evidence and its `goal`, with one of four verdicts a criterion."""
+    yield from ((name(row), *gap(row, document)) for row in _opened(document))
 
 
 def gap(row: Row, document: Document) -> tuple[str, str, str]:
@@ -178,6 +191,11 @@ def gap(row: Row, document: Document) -> tuple[str, str, str]:
     domain = metric.get("domain")
     noun, value, limit, interval, size, needed = _compared(row, document)
     passes = status is Status.MET or (spec.tau_of and value > limit)
+    if interval:
+        ends = {"low": interval.low, "high": interval.high}
+        rate = "success under faults, " if spec.tau_of else ""
+        said = words.interval(ends, Unit.FRACTION if spec.tau_of else unit(row))
+        seen += f"; {rate}95 % interval by {noun}: {said}"
     if interval is None and not passes:
         return "too few runs", seen, "more independent tasks: no interval tells how sure the value is"
     if passes or (interval and interval.low <= limit <= interval.high):
@@ -227,17 +245,15 @@ def _compared(row: Row, document: Document) -> tuple[str, float, float, Interval
 def sample_size(document: Document) -> tuple[Markup, str] | None:
     """Return how the interval of a criterion narrows as runs are added, and what that shows.
 
-    It is drawn for the undecided row of the next tier that takes the fewest runs; None where there is none,
+    It is drawn for the undecided row of the `goal` that takes the fewest runs; None where there is none,
     and where bounds decide, which more runs of the same tasks do not settle.
     """
     if document["profile"]["reading"] == "bounded":
         return None
-    tier, binding = document["verdict"]["tier"] + 1, document["verdict"]["binding"]
     undecided = [
         (needed, row)
-        for row in document["criteria"]
-        if row["tier"] == tier and row["id"] in binding and not CATALOGUE[row["metric"]].tau_of
-        if gap(row, document)[0] == "undecided"
+        for row in _opened(document)
+        if not CATALOGUE[row["metric"]].tau_of and gap(row, document)[0] == "undecided"
         for noun, *_, size, needed in [_compared(row, document)]
         if noun == "runs" and needed > size
     ]

@@ -159,7 +159,7 @@ def hazards(case: Case, argument: Argument) -> Iterator[tuple[str | None, ...]]:
             hazard.severity,
             words.plain(words.listed(hazard.criteria)) if hazard.criteria else "no criterion",
             _failures(case.measured[hazard.id], hazard),
-            f"{100 * hazard.tolerable.at_most:g}\u00a0%" if hazard.tolerable else None,
+            words.rate(hazard.tolerable.at_most) if hazard.tolerable else None,
             words.cut("; ".join(mitigations[name].what or name for name in hazard.mitigations or ())),
             judged(argument.states[f"G2.{hazard.id}"]),
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from math import ceil, log10
 from typing import Final
 
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import asked, shown
 from certkit.wording import listed as listed  # noqa: PLC0414 - part of these words
 
+_RARE: Final = 1e-5
 _SUFFIX: Final = {Unit.FRACTION: "\u00a0%", Unit.PP: "\u00a0pp"}
 
 
@@ -26,6 +28,14 @@ def value(number: float | None, unit: Unit, *, beside: float | None = None) -> s
 def share(part: float, beside: float | None = None) -> str:
     """Return a share of runs in percent, told apart from a limit, or else from 0."""
     return value(part, Unit.FRACTION, beside=beside or 0)
+
+
+def rate(at_most: float) -> str:
+    """Return a tolerable rate of runs: ``0.1 %``, and ``1 in 10,000,000`` where it is too small for that."""
+    if at_most >= _RARE:
+        return f"{100 * at_most:g}\u00a0%"
+    whole = 10 ** min(15, ceil(-log10(at_most)))
+    return f"{at_most * whole:.3g} in {whole:,}"
 
 
 def cut(text: str, most: int = 160) -> str:

@@ -33,7 +33,6 @@ from certkit.report.argument.challenges import (
 from certkit.report.argument.graph import ROOT, Edge, Graph, Kind, Link, Node, State, settled
 from certkit.report.results import bound, deciding, in_words, measured, rows
 from certkit.text import quoted
-from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -301,7 +300,7 @@ class _Builder:
         owned = given is not None and self.case.context.named(given.owner) and given.rationale
         self.add(
             name,
-            f"{text} (owner: {self.case.context.called(given.owner if given else None)})",
+            f"{text.removesuffix('.')} (owner: {self.case.context.called(given.owner if given else None)})",
             under,
             kind=Kind.ASSUMPTION,
             source="rule" if given is None else f"/assumptions/{name}",
@@ -345,10 +344,11 @@ class _Builder:
         seen, goal = self.case.measured[hazard.id], f"G2.{hazard.id}"
         guards = (*(hazard.criteria or ()), *(hazard.mitigations or ()))
         at_most = hazard.tolerable.at_most if hazard.tolerable else None
-        rate = "a rate that nobody stated" if at_most is None else f"{100 * at_most:g}\u00a0% of runs"
+        rate = "a share that nobody stated" if at_most is None else words.rate(at_most)
         by = words.plain(words.listed(guards)) if guards else "nothing that anyone named"
         state = None if guards and not seen.unseen else State.UNDEVELOPED
-        text = f"{hazard.title or hazard.id}: kept within {rate} by {by}."
+        title = words.capital(hazard.title or hazard.id)
+        text = f"{title}: of its runs at most {rate} may fail; guarded by {by}."
         self.add(goal, text, "S2", source=source, state=state)
         share = f"no bound: {seen.reason}"
         if seen.bound is not None:
@@ -379,7 +379,7 @@ class _Builder:
         sealed = f"Every file has the digest that was sealed: {bundle['digest'][:23]}…"
         planned = f"{bundle['records']:,} runs were declared, and all are there"
         rated = f"{judge['items']:,} items were rated beside the judge, and its error is in the bounds"
-        pinned = f"All {many(len(parts), 'component')} of the agent are pinned by digest"
+        pinned = f"Every component of the agent is pinned by its digest ({len(parts)})"
         calibrated = judge.get("correction") is not None
         whole = bool(parts) and all(part.digest for part in parts)
         covered = f"Runs under faults in {words.listed(sorted(wanted))}" if wanted else ""

@@ -122,7 +122,7 @@ STANDING: Final[dict[str, Rule]] = {
     "hazard-blank": Rule(Class.BLANK, HAZARD, "Nobody stated its {}.", "/hazards"),
     "domain-without-hazard": Rule(Class.BLANK, "G2", "Domains of the use without a hazard: {}.", "/hazards"),
     "hazard-elsewhere": Rule(Class.BLANK, HAZARD, "Domains outside of the use count too: {}.", "/hazards"),
-    "rate-not-shown": Rule(Class.EVIDENCE, HAZARD, "At most {} of runs may fail; {} failed, {}."),
+    "rate-not-shown": Rule(Class.EVIDENCE, HAZARD, "Of its runs at most {} may fail; {} failed, {}."),
     "no-oversight": Rule(
         Class.BLANK, HAZARD, "The harm is {}, and nobody oversees the agent.", "/use/oversight"
     ),
@@ -341,7 +341,7 @@ def _about_hazard(case: Case, hazard: Hazard) -> Iterator[Challenge]:
             if bound is None
             else f"which shows only that their share is below {words.share(bound, hazard.tolerable.at_most)}"
         )
-        limit, failed = f"{100 * hazard.tolerable.at_most:g}\u00a0%", f"{seen.failures:,} of {seen.runs:,}"
+        limit, failed = words.rate(hazard.tolerable.at_most), f"{seen.failures:,} of {seen.runs:,}"
         yield _raise(f"rate-not-shown:{hazard.id}", limit, failed, shown)
     grave = hazard.severity not in {"negligible", "marginal"}
     if grave and case.use.oversight in {None, "none"}:

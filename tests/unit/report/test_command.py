@@ -226,5 +226,5 @@ def test_a_real_log_gives_a_report_that_claims_no_tier(pipeline: str, shared: Pa
     assert certkit("import", "agentdojo", log, "-o", tmp_path / "b").code == 0
     assert certkit("report", tmp_path / "b", "-o", tmp_path / "case.html").code == 0
     text = (tmp_path / "case.html").read_text(encoding="utf-8")
-    assert "That does not show Tier 1, the tier that was asked for" in text
+    assert "That does not show Tier 1: " in text
     assert "not recorded" in text

@@ -51,7 +51,7 @@ def test_no_tier_is_claimed_where_a_criterion_has_no_evidence(criterion: str) ->
         of = structs.replace(of, cells=tuple(structs.replace(item, pei_terms={}) for item in of.cells))
     view = report.view(judged(of, tier=1))
     assert not ATTAINED.search(answer.paragraph(view.case))
-    assert "That does not show Tier 1, the tier that was asked for" in answer.paragraph(view.case)
+    assert "That does not show Tier 1: " in answer.paragraph(view.case)
     gaps = {
         re.sub("<[^>]*>", "", str(row[0])).split()[-1]: row[1] for row in results.gaps(view.case.document)
     }
@@ -107,6 +107,26 @@ def test_simulated_evidence_is_a_specimen_in_claim_and_notice() -> None:
 def test_measured_evidence_carries_no_notice() -> None:
     view = report.view(judged(strong()))
     assert "SPECIMEN" not in report.html(view)
+
+
+def test_figures_and_gaps_are_about_the_tier_that_was_asked_for_and_name_it() -> None:
+    """The strong agent attains Tier 3; where attacks succeed it attains a lower tier than is asked."""
+    met = report.view(judged(strong(), tier=2))
+    assert met.case.assessment.verdict.tier == 3
+    told = "\n".join(answer.changes(met.case))
+    assert "The narrowest margins at Tier 2: " in told
+    assert "Tier 3" not in told
+    short = report.view(judged(strong(adversarial=750), tier=3))
+    assert short.case.assessment.verdict.tier == 2
+    for asked in (2, 3):
+        document = judged(strong(adversarial=650), tier=asked).to_dict()
+        assert (document["verdict"]["tier"], results.goal(document)) == (1, asked)
+        [row] = [row for row in results.gaps(document) if "adversarial" in row[0]]
+        assert (
+            f"where > {(70, 90)[asked - 2]} %".replace(" ", "\u00a0").replace("where\u00a0", "where ")
+            in row[2]
+        )
+    assert "What is missing to Tier 3" in report.html(short)
 
 
 def test_what_nobody_stated_is_said_to_be_missing() -> None:
@@ -213,6 +233,7 @@ def test_a_better_agent_is_asked_for_only_where_an_interval_excludes_the_thresho
     assert results.gap(row, document)[0] == "short"
     metric["intervals"][0]["high"] = 0.96
     assert results.gap(row, document)[0] == "undecided"
+    assert results.gap(row, document)[1].endswith("95 % interval by tasks: 0.920–0.960")
     metric["intervals"] = []
     row["bounded"] |= {"bound": None, "status": "insufficient"}
     assert results.gap(row, document)[0] == "too few runs"

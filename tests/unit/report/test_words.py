@@ -82,3 +82,11 @@ def test_one_run_is_not_one_runs() -> None:
         "a and b",
         "a, b and c",
     ]
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.1, "10\u00a0%"), (1e-5, "0.001\u00a0%"), (1e-7, "1 in 10,000,000"), (2.5e-6, "2.5 in 1,000,000")],
+)
+def test_a_tolerable_rate_is_printed_without_powers_of_ten(share: float, said: str) -> None:
+    assert words.rate(share) == said
