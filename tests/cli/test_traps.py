@@ -190,13 +190,13 @@ def test_runs_of_a_day_that_cannot_be_are_asked_about(
     assert {name: certkit("assess", root).err for name, root in roots.items()} == said
     assessed = certkit("assess", roots["future"], "--json").out
     page = tmp_path / "case.html"
-    asked = "last run 2031-03-04, after the day on which this was drawn: is the date format right?"
+    asked = "runs of 2031-03-04, which is to come: is the date format right?"
     done = certkit("report", roots["future"], "-o", page)
     assert (done.err, asked in page.read_text(encoding="utf-8")) == (said["future"], True)
     monkeypatch.setattr(context, "now", lambda: datetime(2031, 3, 6, tzinfo=UTC))
     assert certkit("assess", roots["future"], "--json") == Done(4, assessed, "")
     assert certkit("report", roots["future"], "-o", page, "--force").err == ""
-    assert "last run 2031-03-04, 2 days old" in page.read_text(encoding="utf-8")
+    assert "runs of 2031-03-04, 2 days old" in page.read_text(encoding="utf-8")
 
 
 def test_json_escapes_what_a_terminal_would_obey(tmp_path: Path) -> None:

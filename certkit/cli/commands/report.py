@@ -197,7 +197,7 @@ def lint(
     ] = None,
     profile: opt.ProfileName = "hb-eval-2026",
 ) -> None:
-    """Check a context.json, and tell what is blank, undeveloped in the report, or about other evidence.
+    """Check a context.json, and tell what is still blank, undeveloped in the report, or about other evidence.
 
     Exit code 0: nothing is, and it is about the evidence of --bundle; 4: something is, or --bundle is left
     out; 3: it is malformed.
