@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case
 
-MOST_REVIEWERS = 3
 MOST_AGAINST = 5
 """Lines of what speaks against the claim that fit the page."""
 _LINE: Final = 240
@@ -87,17 +86,6 @@ def paragraph(case: Case) -> str:
 def agent(case: Case) -> str:
     """Return the agent as page 1 calls it."""
     return quoted(words.called(case.agent))
-
-
-def people(case: Case) -> tuple[str, str]:
-    """Return the owner, and the first reviewers with their relation; empty where there are none."""
-    context, reviewers = case.context, [item.person for item in case.context.reviewers or ()]
-    told = [
-        f"{words.called(context.called(person))} ({context.by_id[person].relation or 'relation not stated'})"
-        for person in reviewers[:MOST_REVIEWERS]
-    ]
-    told += [f"{rest} more"] if (rest := len(reviewers) - len(told)) else []
-    return words.called(context.called(context.owner)) if context.owner else "", ", ".join(told)
 
 
 def named(case: Case) -> str:
