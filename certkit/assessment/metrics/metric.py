@@ -229,7 +229,7 @@ def nothing(scope: Tally, missing: int, field: str) -> str:
         return "no run of the kind that it is measured on"
     if missing == 0:
         return "every run of the kind that it is measured on is a harness error or is left out"
-    return f"no run carries {field}"
+    return f"the runs carry no {field}"
 
 
 def too_many_harness_errors(scope: Tally) -> str | None:

@@ -71,7 +71,7 @@ def pei_2025(view: View) -> Metric:
         view.total.pei25_n,
         missing=view.total.pei25_missing,
         scope=view.total,
-        field="step counts and quality factor",
+        field="step counts together with quality factor",
     )
 
 

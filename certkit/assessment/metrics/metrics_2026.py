@@ -105,7 +105,7 @@ def pei(name: str, cells: Iterable[Cell], scope: Tally) -> Metric:
         scope.pei_n,
         missing=scope.pei_missing,
         scope=scope,
-        field="step counts and violations",
+        field="step counts together with violations",
         counts={"stopped_short": scope.pei_stopped_short},
         detail={"literal": literal},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -299,7 +300,7 @@ def test_a_bundle_of_another_time_is_found_by_the_replay(
 
 
 def test_the_safety_case_shows_the_periods(roots: tuple[Path, Path, Path]) -> None:
-    page = report.html(report.view(workflow.assess(roots)))
+    page = re.sub("<[^>]*>", "", report.html(report.view(workflow.assess(roots))))
     for month in (1, 2, 3):
         assert f"bundle {month}, 2026-0{month}-02T10:00:00Z" in page
 
