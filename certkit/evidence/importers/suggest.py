@@ -213,9 +213,9 @@ class Suggestion:
                     if len(_forms(self.columns[path])) < 2  # noqa: PLR2004
                     and _means(path, field)
                 ]
-                own = [path for path in fitting if path == (field,)]
-                if own or len(fitting) == 1 or (fitting and named is _named and field != "outcome"):
-                    proposed[field] = (own or fitting)[0]
+                named_so = [path for path in fitting if path == (field,)]
+                if named_so or len(fitting) == 1 or (fitting and named is _named and field != "outcome"):
+                    proposed[field] = (named_so or fitting)[0]
         return proposed
 
     def _fitting(
