@@ -139,7 +139,7 @@ def tier_rows(document: Document, tier: int) -> Iterator[tuple[str, ...]]:
     """Yield every row of a tier in both readings."""
     for row in rows(document, tier):
         metric = document["metrics"][row["metric"]]
-        anchored = Markup('<span id="c-{}">{}</span>').format(row["id"], name(row))
+        anchored = Markup('<span id="c-{}"></span>{}').format(row["id"], name(row))
         yield (
             anchored if tier == document["verdict"]["required_tier"] else name(row),
             asked(row),
