@@ -122,16 +122,14 @@ _COMPANY: Final = re.compile("ag|bv|co|corp|corporation|gmbh|inc|incorporated|li
 
 
 def spellings(text: str, *, company: bool = False) -> set[str]:
-    """Return spellings of a name in any order of its words; two names are one person's if they share one.
+    """Return a name as its words in order of the alphabet, and as its letters without what stands between.
 
-    Nothing need stand between words: "Review, Rita" is "RitaReview". "Inc." makes no other `company`.
+    Two names are one person's if they share one. "Inc." makes no other `company`.
     """
     words = re.findall(r"[^\W_]+", skeleton(text).replace("." if company else "\0", ""))
     while company and words and _COMPANY.fullmatch(words[-1]):
         words.pop()
-    joined = "".join(words)
-    turned = (joined[place:] + joined[:place] for place in range(len(joined)))
-    return {" ".join(sorted(words)), min(turned)} if words else set()
+    return {" ".join(sorted(words)), "".join(words)} if words else set()
 
 
 def moment(text: str, *, last: bool = False) -> datetime:

@@ -117,7 +117,7 @@ def assess_accumulation(
 def _answered(judged: Assessment, context: Given | None) -> Assessment:
     if context is None:
         return contested(judged, {})
-    counted = answers(context.knowing(judged.facts.manifest), **judged.about)
+    counted = answers(context.knowing(judged.facts.manifest), judged.findings, **judged.about)
     return contested(structs.replace(judged, context=context.digest), counted)
 
 

@@ -242,10 +242,8 @@ def changes(case: Case) -> Iterator[str]:
         yield f"The narrowest margins at Tier {case.tier}: {words.listed(slim)}.".replace("\u00a0†", "")
     flips = case.document["fragility"].get("flips")
     if flips and verdict.tier == case.tier and flips["needed"] <= flips["of"]:
-        metric, where = (
-            CATALOGUE.get(flips["criterion"]),
-            f" in {words.called(flips['domain'])}" if flips.get("domain") else "",
-        )
+        metric = CATALOGUE.get(flips["criterion"])
+        where = f" in {words.called(flips['domain'])}" if flips.get("domain") else ""
         yield (
             f"Tier {case.tier} would be lost if {flips['needed']:,} of {flips['of']:,} successes{where} had"
             f" been failures ({metric.title if metric else flips['criterion']}; section 6)."

@@ -78,7 +78,7 @@ _HYPHENATED: Final = re.compile(r"-*[\w.:]+-[\w.:-]+,?")
 
 def _kept(cell: Any) -> Any:
     """Return the text of a cell with every id, code and date kept on one line where the column has room."""
-    if isinstance(cell, Markup) or not isinstance(cell, str) or not cell:
+    if isinstance(cell, Markup) or not cell or not isinstance(cell, str):
         return cell
     return Markup(_HYPHENATED.sub(r'<span class="kept">\g<0></span>', str(escape(printable(cell)))))  # noqa: S704 - escaped
 

@@ -13,11 +13,14 @@ from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.statistics.estimators import LEVEL, Interval, Z
+from certkit.assessment.words import open_rows
 from certkit.report import words
 from certkit.report.svg import BLUE, Line, Track, curves, forest, judged
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
+
+    from certkit.assessment.result import Assessment
 
 _OPEN: Final = (Status.NOT_MET, Status.INSUFFICIENT, Status.NOT_TESTED)
 _ORDER: Final = (*_OPEN, Status.MET, Status.NOT_APPLICABLE)
@@ -104,24 +107,14 @@ def narrowest(document: Document, tier: int, most: int = 3) -> list[str]:
         # The posterior's room is that of the success rate, which stands there itself.
         if not CATALOGUE[row["metric"]].tau_of
     ]
-    met.sort(key=_relative)
+    met.sort(key=lambda row: row["margin"] / (abs(row["threshold"]) or 1.0))
     return [f"{title(row)} (margin {words.margin(row['margin'], unit(row))})" for row in met[:most]]
 
 
-def _relative(row: Row) -> float:
-    return float((row["margin"] or 0) / (abs(row["threshold"]) or 1))
-
-
-def goal(document: Document) -> int:
-    """Return the tier that advice is about: the one asked for while it is not attained, else the next."""
-    verdict = document["verdict"]
-    return int(max(verdict["tier"] + 1, verdict["required_tier"]))
-
-
-def _opened(document: Document) -> list[Row]:
-    """Return the open rows of the tier that advice is about, as the assessment orders them."""
-    every = [pair for pair in judged_rows(document, goal(document)) if pair[1] in _OPEN]
-    return [row for row, _ in sorted(every, key=lambda pair: (_OPEN.index(pair[1]), _relative(pair[0])))]
+def _opened(assessment: Assessment, document: Document) -> list[Row]:
+    """Return the open rows of the tier that advice is about, worst first."""
+    stated = {(row["id"], row["tier"]): row for row in document["criteria"]}
+    return [stated[row.id, row.tier] for row in open_rows(assessment)]
 
 
 def finding(document: Document, tier: int) -> str:
@@ -168,9 +161,9 @@ def _found(row: Row, metric: dict[str, Any]) -> str:
     return f"({measured(row)})" if row["status"] == Status.INSUFFICIENT else measured(row)
 
 
-def gaps(document: Document) -> Iterator[tuple[str, ...]]:
-    """Yield what stands between the evidence and its `goal`, with one of four verdicts a criterion."""
-    yield from ((name(row), *gap(row, document)) for row in _opened(document))
+def gaps(assessment: Assessment, document: Document) -> Iterator[tuple[str, ...]]:
+    """Yield what stands between the evidence and its goal, with one of four verdicts a criterion."""
+    yield from ((name(row), *gap(row, document)) for row in _opened(assessment, document))
 
 
 def gap(row: Row, document: Document) -> tuple[str, str, str]:
@@ -243,17 +236,17 @@ def _compared(row: Row, document: Document) -> tuple[str, float, float, Interval
     return noun, value, limit, interval, size, needed or 0
 
 
-def sample_size(document: Document) -> tuple[Markup, str] | None:
+def sample_size(assessment: Assessment, document: Document) -> tuple[Markup, str] | None:
     """Return how the interval of a criterion narrows as runs are added, and what that shows.
 
-    It is drawn for the undecided row of the `goal` that takes the fewest runs; None where there is none,
+    It is drawn for the undecided row of its goal that takes the fewest runs; None where there is none,
     and where bounds decide, which more runs of the same tasks do not settle.
     """
     if document["profile"]["reading"] == "bounded":
         return None
     undecided = [
         (needed, row)
-        for row in _opened(document)
+        for row in _opened(assessment, document)
         if not CATALOGUE[row["metric"]].tau_of and gap(row, document)[0] == "undecided"
         for noun, *_, size, needed in [_compared(row, document)]
         if noun == "runs" and needed > size

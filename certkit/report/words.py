@@ -46,7 +46,7 @@ def cut(text: str, most: int = 160) -> str:
 
 def called(name: str) -> str:
     """Return a name as page 1 has room for it."""
-    return name if len(name) <= _NAME else f"{name[:_NAME].rstrip()}… (cut)"
+    return name if len(name) <= _NAME else f"{name[:_NAME].rstrip()}… (cut; whole in appendix D)"
 
 
 def probability(p: float) -> str:

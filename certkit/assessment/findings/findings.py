@@ -25,6 +25,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from certkit import files, toml
 from certkit.document import Part
+from certkit.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -159,11 +160,21 @@ def stated(findings: Iterable[Finding], challenges: Sequence[Challenge]) -> tupl
     )
 
 
-def answers(given: Given, *, bundles: Sequence[str], profile: str, tier: int) -> dict[str, tuple[str, ...]]:
-    """Return the codes of challenges that are answered, with who answered and agreed; none where stale."""
+def answers(
+    given: Given, findings: Iterable[Finding], *, bundles: Sequence[str], profile: str, tier: int
+) -> dict[str, tuple[str, ...]]:
+    """Return the codes of challenges that are answered, with who answered and agreed; none where stale.
+
+    Raises `InputError` ``context.invalid`` where a serious finding is accepted.
+    """
     context = given.context
     if context.stale(bundles=bundles, profile=profile, tier=tier):
         return {}
+    serious = {item.code for item in findings if item.severity is Severity.SERIOUS}
+    for place, answer in enumerate(context.answers or ()):
+        if answer.state == "accepted" and answer.challenge in serious:
+            message = f"/answers/{place}/state: {answer.challenge} is serious, and never merely accepted"
+            raise InputError("context.invalid", message, where=given.where)
     people: dict[str | None, str | None] = {person.id: person.name for person in context.people or ()}
     return {
         answer.challenge: (f"{people[answer.by]}, agreed by {people[answer.agreed_by]}",)

@@ -132,7 +132,7 @@ class Mapper:
             draft.notes.add("odd", "rows called like a total", "they count; remove what sums up others")
         if self.mapping.domain_before_task and fields.get("task_id") is not None:
             fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
-        faults += self._denied(run, fields)
+        faults += self._unused_fault(run, fields)
         self._show(run, fields)
         missing = [field for field in REQUIRED if field in wanting and fields.get(field) is None]
         faults += [fault for field in missing if (fault := wanting[field])]
@@ -159,7 +159,7 @@ class Mapper:
                 self._contradicted[field] = None
         return faults
 
-    def _denied(self, run: Run, fields: dict[str, Any]) -> list[Fault]:
+    def _unused_fault(self, run: Run, fields: dict[str, Any]) -> list[Fault]:
         """Return the fault of a nominal row that has a fault in a column which nothing uses."""
         if not self._tabular or fields.get("condition") != Condition.NOMINAL:
             return []

@@ -151,7 +151,8 @@ def test_an_undecided_interval_leaves_its_threshold_before_the_runs_that_its_cap
 
     At the runs named, the interval ends .84 standard errors below the threshold.
     """
-    drawing, said = results.sample_size(judged(strong(adversarial=893), tier=2).to_dict()) or ("", "")
+    near = judged(strong(adversarial=893), tier=2)
+    drawing, said = results.sample_size(near, near.to_dict()) or ("", "")
     [needed] = re.findall(r"about ([\d,]+) runs decide", said)
     assert int(needed.replace(",", "")) == pytest.approx(
         1_000 * (0.0192 / 0.007 * (1.96 + 0.84) / 1.96) ** 2, rel=0.04
@@ -172,7 +173,8 @@ def test_an_undecided_interval_leaves_its_threshold_before_the_runs_that_its_cap
 
 
 def test_a_criterion_that_is_short_has_no_curve_of_sizes() -> None:
-    assert results.sample_size(judged(strong(adversarial=850), tier=2).to_dict()) is None
+    far = judged(strong(adversarial=850), tier=2)
+    assert results.sample_size(far, far.to_dict()) is None
 
 
 def test_the_run_chart_shows_each_tenth_and_says_how_it_began_and_ended() -> None:
