@@ -329,7 +329,7 @@ class Mapper:
             f"something that fills {', '.join(fields)}",
             "a log that does not say whether faults were injected" if silent else f"the columns {columns}",
             code="record.missing-field",
-            hint=f"{rows}give {', '.join(map(hints.__getitem__, fields))}{nameless}, or map it in {mapping}",
+            hint=f"{rows}give {', '.join(map(hints.__getitem__, fields))}{nameless}, or say it in {mapping}",
         )
 
     def advice(self, job: Job) -> str:
