@@ -37,7 +37,7 @@ SPECIAL: Final = {"posterior", "domain_min", "gap", "cascade_penalty", "irs_2025
 LATER: Final = {"first hour": 2_500, "argument": 1_500, "commitment": 2_500}
 """Lines that importing real logs, the safety case and commitment integrity may add to a house of 39,000.
 
-Of commitment integrity, 320 stand in cli, report and passport.
+Of commitment integrity, 320 stand in cli, report and passport; of the first hour, its command `explain`.
 """
 
 COMMITMENT: Final = ("probes", "evidence/integrity", "assessment/integrity", "cli/commands/probes.py")
@@ -236,17 +236,18 @@ def rows() -> list[Row]:
     used, (files_to_verdict, types_to_verdict) = watch.traced(), judging()
     declared = options()
     leaves = [command for _, command in generate.commands() if not hasattr(command, "commands")]
+    explain = lines("cli/commands/explain.py")
     rooms = ("passport", "registry", "tlog", "report", "workflow", "cli")
     return [
         Row("import circles", len(circles()), 0, rule=True),
         Row(f"functions over {LONGEST} lines", len(long_functions()), 0, rule=True),
         Row("upward imports", len(upward_imports()), 0, rule=True),
         Row("lines in certkit", lines(), 39_000 + sum(LATER.values())),
-        Row(f"lines in {', '.join(rooms)}", lines(*rooms), 18_500 + LATER["argument"] + 320),
+        Row(f"lines in {', '.join(rooms)}", lines(*rooms), 18_500 + LATER["argument"] + 320 + explain),
         Row(
             "lines in evidence, assessment, without commitment integrity",
             lines("evidence", "assessment") - lines("evidence/integrity", "assessment/integrity"),
-            18_500 + LATER["first hour"],
+            18_500 + LATER["first hour"] - explain,
         ),
         Row("lines of commitment integrity", lines(*COMMITMENT), LATER["commitment"]),
         Row("files in registry", files("registry"), 20),

@@ -11,10 +11,13 @@ its escape. PDF/A-3a is declared; it is not validated here.
 
 from __future__ import annotations
 
+import ctypes.util
 import hashlib
 import logging
 import re
+import sys
 import warnings
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from importlib.util import find_spec
@@ -36,6 +39,8 @@ from certkit.text import quoted, visible
 from certkit.wording import many
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jinja2 import Environment
 
     from certkit.report.view import View
@@ -167,12 +172,29 @@ def _drawable(text: str) -> str:
     return text.translate({code: f"\\u{code:04x}" for code in lacking})
 
 
+def _nowhere(name: str) -> str | None:  # noqa: ARG001 - as ctypes calls it
+    return None
+
+
+@contextmanager
+def _by_file_name() -> Iterator[None]:
+    """Load libraries on Linux by the names of their files: a search starts whatever compiler is installed."""
+    search = ctypes.util.find_library
+    if sys.platform == "linux":
+        ctypes.util.find_library = _nowhere
+    try:
+        yield
+    finally:
+        ctypes.util.find_library = search
+
+
 def pdf_missing() -> str | None:
     """Return why no PDF can be made on this machine, or None where one can."""
     if not _fonts():
         return "the Python package font-source-sans-pro is not installed"
     try:
-        import weasyprint  # noqa: F401, PLC0415 - heavy, and loads Pango
+        with _by_file_name():
+            import weasyprint  # noqa: F401, PLC0415 - heavy, and loads Pango
     except ImportError as error:
         return f"the Python package {error.name or 'weasyprint'} is not installed"
     except OSError as error:

@@ -50,7 +50,7 @@ def is_sound(folder: Path, vkey: VerifierKey) -> bool:
         with opened(folder) as source:
             work = Rebuild(source.tile, lambda level, n, _row: faults.append((level, n)))
             for batch in source.batches():
-                work.add(leaf_hashes(data for _, data in batch))
+                work.add(leaf_hashes([data for _, data in batch]))
             work.finish()
             faults += [(0, 0) for _ in source.faults(vkey)]
             head = open_checkpoint(source.note(), vkey).checkpoint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from datetime import timedelta
 from importlib.abc import MetaPathFinder
@@ -16,7 +17,7 @@ from certkit.evidence.bundle.folder import open_bundle, seal
 from certkit.evidence.summary.gather import summarise
 from certkit.passport.issuing import Issuer, issue
 from tests.support import bundles
-from tests.support.drawing import DAY
+from tests.support.drawing import DAY, needs_pdf
 from tests.support.extremes import GOOD, failed
 from tests.support.running import certkit
 
@@ -113,6 +114,15 @@ def test_a_summary_is_printed_and_no_file_is_called_a_dash(
 def test_a_python_without_weasyprint_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "weasyprint", None)
     assert report.pdf_missing() == "the Python package weasyprint is not installed"
+
+
+@needs_pdf
+def test_to_load_pango_starts_no_other_program() -> None:
+    watched = (
+        "import os, sys; sys.addaudithook(lambda event, _: event == 'subprocess.Popen' and os._exit(3));"
+        "from certkit import report; sys.exit(report.pdf_missing())"
+    )
+    assert subprocess.run([sys.executable, "-c", watched], check=False).returncode == 0
 
 
 def test_the_doctor_fails_where_a_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
