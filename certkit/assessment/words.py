@@ -115,7 +115,7 @@ def fragile(fragility: Fragility) -> tuple[str, ...]:
         where = f"{row} in domain {flip.domain}" if flip.domain else row
         told.append(
             f"{flip.needed:,} of {flip.of:,} successes would have to be failures to lose Tier"
-            f" {fragility.tier} ({where}){_left_out(flip)}."
+            f" {fragility.tier} ({where}){left_out(flip)}."
             if flip.needed <= flip.of
             else f"No number of failures in place of successes loses Tier {fragility.tier}."
         )
@@ -144,7 +144,7 @@ def _named(row: str) -> str:
     return named(row) if row in CATALOGUE else row
 
 
-def _left_out(flip: Flips) -> str:
+def left_out(flip: Flips) -> str:
     """Name the rows that could fall too and that no flip was tried on."""
     names = [_named(name) for name, reason in flip.left_out.items() if reason == ORDER]
     return f"; {', '.join(names)} left out, since {ORDER}" if names else ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from certkit import wording
 from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.words import measure_next
+from certkit.assessment.words import left_out, measure_next
 from certkit.report import results, words
 from certkit.report.argument.case import MOST_DAYS
 from certkit.report.argument.challenges import Standing
@@ -126,14 +126,19 @@ def _open(case: Case, tier: int) -> str:
     return words.listed([first.format(f" of {asked} criteria"), *(part.format("") for part in more)])
 
 
-def readings(case: Case) -> tuple[str, ...]:
-    """Return the tier by each reading, and every serious challenge with its code, as every screen says it."""
-    verdict = case.assessment.verdict
-    told = wording.readings(verdict.table.tier, verdict.bounded.tier, decides=case.assessment.profile.reading)
-    serious = (
-        words.plain(wording.challenge(item.code, item.state, item.message, item.answered_by))
-        for item in case.assessment.serious
-    )
+def readings(case: Case, argument: Argument) -> tuple[str, ...]:
+    """Return the tier by each reading, and every serious challenge with its code, as every screen says it.
+
+    An answer that does not count on the day of the report is said not to.
+    """
+    verdict, awaits = case.assessment.verdict, {item.code: item.awaits for item in argument.challenges}
+    decides, serious = case.assessment.profile.reading, []
+    told = wording.readings(verdict.table.tier, verdict.bounded.tier, decides=decides)
+    for item in case.assessment.serious:
+        lack = awaits[item.code]
+        state = f"open (its answer does not count: {lack})" if lack else item.state
+        said = wording.challenge(item.code, state, item.message, () if lack else item.answered_by)
+        serious.append(words.plain(said))
     return (told, *serious)
 
 
@@ -155,7 +160,11 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
     closed = (Standing.SUSTAINED, Standing.ACCEPTED, Standing.ANSWERED)
     kinds = Counter(item.kind for item in argument.challenges if item.state is Standing.OPEN)
     classes = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
-    told = ", ".join(f"{counts[state]} {state}" for state in closed) + (f", {stale} STALE" if stale else "")
+    answers = [item.answer for item in argument.challenges if item.state is Standing.ANSWERED]
+    alone = sum(not case.context.independent(item.agreed_by) for item in answers if item)
+    told = ", ".join(f"{counts[state]} {state}" for state in closed)
+    told += f", {alone} of them agreed by nobody independent" if alone else ""
+    told += f", {stale} STALE" if stale else ""
     told = f"{classes}; {told}" if classes else told
     claim_word = "Supported" if supported else "Not supported"
     unanswered = Status.INSUFFICIENT if argument.opened else Status.MET
@@ -208,17 +217,21 @@ _UNSHOWN: Final = {
 
 def against(case: Case, argument: Argument) -> tuple[str, ...]:
     """Return what speaks against the claim in at most `MOST_AGAINST` lines: hazards, then the gravest."""
-    if argument.claim.supported:
-        return (f"{many(len(argument.challenges), 'challenge')} answered or accepted: section 9.",)
     opened = argument.opened
+    accepted = [
+        item
+        for item in argument.challenges
+        if item.state is Standing.ACCEPTED and item.code.startswith("rate-not-shown:")
+    ]
+    by = f", accepted by {words.called(case.context.called(case.context.owner))}"
     failed = results.by_status(case.document, case.tier, (Status.NOT_MET,)).get(Status.NOT_MET)
     titles = {
         f"G2.{hazard.id}": words.called(hazard.title or hazard.id) for hazard in gravest(case, argument)
     }
     lines = [
-        f"{capital(called)}: {item.text[:1].lower()}{item.text[1:]}"
+        f"{capital(called)}{by if item in accepted else ''}: {item.text[:1].lower()}{item.text[1:]}"
         for goal, called in titles.items()
-        for item in opened
+        for item in (*opened, *accepted)
         if item.target == goal
     ]
     lines += [f"Tier {case.tier} fails on {words.listed(failed)}."] if failed else []
@@ -226,6 +239,8 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
         lines.append("At least one hazard is not kept within its limit.")
     lines += [said for name, said in _UNSHOWN.items() if argument.states[name] is State.UNDEVELOPED]
     lines += [item.text for item in opened if item.target not in titles]
+    if argument.claim.supported:
+        lines.append(f"{many(len(argument.challenges), 'challenge')} answered or accepted: section 9.")
     lines = lines or list(argument.claim.because)
     if len(lines) > MOST_AGAINST:
         lines[MOST_AGAINST - 1 :] = [f"{len(lines) - MOST_AGAINST + 1} more goals and challenges: section 9."]
@@ -240,13 +255,14 @@ def changes(case: Case) -> Iterator[str]:
     slim = results.narrowest(case.document, case.tier)
     if slim and verdict.tier >= case.tier:
         yield f"The narrowest margins at Tier {case.tier}: {words.listed(slim)}.".replace("\u00a0†", "")
-    flips = case.document["fragility"].get("flips")
-    if flips and verdict.tier == case.tier and flips["needed"] <= flips["of"]:
-        metric = CATALOGUE.get(flips["criterion"])
-        where = f" in {words.called(flips['domain'])}" if flips.get("domain") else ""
+    flips = case.assessment.fragility.flips
+    if flips and verdict.tier == case.tier and flips.needed <= flips.of:
+        metric = CATALOGUE.get(flips.criterion)
+        where = f" in {words.called(flips.domain)}" if flips.domain else ""
+        row = f"{metric.title if metric else flips.criterion}{words.plain(left_out(flips))}"
         yield (
-            f"Tier {case.tier} would be lost if {flips['needed']:,} of {flips['of']:,} successes{where} had"
-            f" been failures ({metric.title if metric else flips['criterion']}; section 6)."
+            f"Tier {case.tier} would be lost if {flips.needed:,} of {flips.of:,} successes{where} had"
+            f" been failures ({row}; section 6)."
         )
     yield (
         "Test again when a component changes, the passport or an acceptance ends, drift is found, an"

@@ -188,7 +188,7 @@ def _summary(case: Case, argument: Argument) -> str:
         _cell(answer.paragraph(case)),
         "",
         _cell(f"By profile {case.document['profile']['id']}."),
-        *map(_cell, answer.readings(case)),
+        *map(_cell, answer.readings(case, argument)),
         "",
         "| | | |",
         "|---|---|---|",

@@ -23,6 +23,7 @@ from certkit.evidence.records.record import Condition, Split
 from certkit.evidence.summary.summary import PEI_SCALE
 from certkit.report import results, words
 from certkit.report.argument.build import ASSUMPTIONS
+from certkit.report.argument.challenges import unraised as unraised  # noqa: PLC0414 - templates call it
 from certkit.report.argument.graph import Kind, State
 from certkit.report.svg import BLUE, Bar, Line, bars, curves, judged, posterior
 from certkit.text import visible
@@ -171,7 +172,7 @@ def hazards(case: Case, argument: Argument) -> Iterator[tuple[str | None, ...]]:
 def _failures(measured: Measured, hazard: Hazard) -> str:
     limit = hazard.tolerable.at_most if hazard.tolerable else None
     bound = "no bound" if measured.bound is None else f"≤\u00a0{words.share(measured.bound, limit)}"
-    return f"{measured.failures:,} of {measured.runs:,}; {bound}"
+    return f"{measured.failures:,} of {measured.runs:,} runs ({words.cut(measured.where)}); {bound}"
 
 
 MOST_BARS: Final = 12

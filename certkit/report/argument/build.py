@@ -78,7 +78,11 @@ _BY_STATUS: Final = {
     Status.INSUFFICIENT: State.UNDEVELOPED,
     Status.NOT_TESTED: State.UNDEVELOPED,
 }
-_EFFECTS: Final = {Standing.SUSTAINED: State.REFUTED, Standing.OPEN: State.CHALLENGED}
+_EFFECTS: Final = {
+    Standing.SUSTAINED: State.REFUTED,
+    Standing.OPEN: State.CHALLENGED,
+    Standing.ACCEPTED: State.ASSERTED,
+}
 _SUPPORTS: Final = {Kind.GOAL, Kind.STRATEGY, Kind.SOLUTION}
 
 
@@ -198,12 +202,12 @@ def _reasons(case: Case, graph: Graph, raised: tuple[Challenge, ...]) -> Iterato
 
 def unstated(case: Case) -> dict[str, str]:
     """Return what a claim about a use needs, and nobody stated, by the path of its member."""
-    context, domain = case.context, case.domain
+    context = case.context
     independent = any(map(context.independent, case.reviewing))
     needed = {
         "/hazards": ("No hazard is named.", context.hazards),
         "/use/purpose": ("No purpose is stated.", case.use.purpose),
-        "/operating_domain": ("No operating domain is stated.", domain.description or domain.domains),
+        "/operating_domain/domains": ("No domain of the use is named.", case.wanted),
         "/reviewers": ("No independent reviewer other than the owner has looked at it.", independent),
         "/decision": ("No approving decision is in force.", case.approved),
     }
@@ -273,11 +277,14 @@ class _Builder:
         identity = f"{name}, {self.case.document['agent']['digest'][:23]}…"
         for node, title, text, source in (
             ("C1", "Agent", identity, "manifest"),
-            ("C2", "Operating domain", described, "/operating_domain"),
+            ("C2", "Operating domain", described, "/operating_domain/domains"),
             ("C3", "Accepted risk", self.case.risk.criterion, "/risk/criterion"),
-            ("C4", "Dates", self.case.runs_on if self.case.last_run else None, "records"),
         ):
             self.said(node, title, text, ROOT, source=source)
+        times = self.case.assessment.times
+        # Where a run has no time, a challenge says so; undeveloped here too, it could not be accepted.
+        state = State.SUPPORTED if times.timed == self.case.assessment.counts.records else State.ASSERTED
+        self.add("C4", f"Dates: {self.case.runs_on}", ROOT, kind=Kind.CONTEXT, source="records", state=state)
         self.add(
             "S1",
             "Over the hazards, what was measured, whether it is true, whether it fits this use, and what"
@@ -346,14 +353,14 @@ class _Builder:
         at_most = hazard.tolerable.at_most if hazard.tolerable else None
         rate = "a share that nobody stated" if at_most is None else words.rate(at_most)
         by = words.plain(words.listed(guards)) if guards else "nothing that anyone named"
-        state = None if guards and not seen.unseen else State.UNDEVELOPED
+        state = None if guards else State.UNDEVELOPED
         title = words.capital(hazard.title or hazard.id)
-        text = f"{title}: of its runs at most {rate} may fail; guarded by {by}."
+        text = f"{title}: of its runs ({seen.where}) at most {rate} may fail; guarded by {by}."
         self.add(goal, text, "S2", source=source, state=state)
         share = f"no bound: {seen.reason}"
         if seen.bound is not None:
             share = f"below {words.share(seen.bound, at_most)} with 95 % confidence"
-        text = f"{seen.failures:,} of {seen.runs:,} runs in its conditions and domains failed; {share}"
+        text = f"{seen.failures:,} of {seen.runs:,} runs ({seen.where}) failed; {share}"
         state = State.SUPPORTED if seen.runs and at_most else State.UNDEVELOPED
         if at_most is not None and seen.failures > at_most * seen.runs:
             state = State.REFUTED
@@ -382,18 +389,21 @@ class _Builder:
         pinned = f"Every component of the agent is pinned by its digest ({len(parts)})"
         calibrated = judge.get("correction") is not None
         whole = bool(parts) and all(part.digest for part in parts)
-        covered = f"Runs under faults in {words.listed(sorted(wanted))}" if wanted else ""
-        text = "The evidence is of the agent deployed, made by whom it names."
+        covered = sorted(wanted & case.tested)
+        run = f"Runs under faults in {words.listed(covered)}" if covered else None
         self.add("G4", "The evidence is what it says it is.", "S1")
-        self.leaf(
-            "G4.1", "The evidence is unchanged since it was sealed.", sealed if bundle["sealed"] else None
-        )
+        text = "The evidence is unchanged since it was sealed."
+        if bundle["sealed"]:
+            self.leaf("G4.1", text, sealed)
+        else:  # the challenge unsealed says so, and can be accepted
+            self.add("G4.1", text, "G4", state=State.ASSERTED)
         everything = declared == bundle["records"]
         self.leaf("G4.2", "All planned runs are there.", planned if everything else None, ("A-6", "A-7"))
         self.leaf("G4.3", "Success was judged rightly.", rated if calibrated else None, ("A-2", "A-4"))
+        text = "The evidence is of the agent deployed, made by whom it names."
         self.leaf("G4.4", text, pinned if whole else None, ("A-3",))
         self.add("G5", "What was tested resembles what this use will bring.", "S1")
-        self.leaf("G5.1", "Each domain of use was run.", covered if wanted <= case.tested else None)
+        self.leaf("G5.1", "Each domain of use was run.", run)
         self.leaf("G5.2", "The faults and attacks are those to expect.", None, ASSUMED["G5"])
 
     def leaf(self, name: str, text: str, evidence: str | None, assumed: Iterable[str] = ()) -> None:

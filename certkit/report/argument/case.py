@@ -54,9 +54,10 @@ LEAST_TASKS: Final = 10
 class Measured(Struct, frozen=True, kw_only=True):
     """Runs and failures of a hazard, on how many tasks; the upper bound of their share, or why there is none.
 
-    `unseen` names the conditions and domains of the hazard without a run.
+    `where` says in which conditions and domains, `unseen` names those without a run.
     """
 
+    where: str
     runs: int
     failures: int
     tasks: int
@@ -89,7 +90,10 @@ def measure(summary: Summary, hazard: Hazard, protocol: Protocol, wanted: Collec
     sums = task_sums(merged(taken)).get(0)
     tasks = 0 if sums is None else int(sums.k)
     reason = _unbounded(summary, protocol, tasks)
+    where = ", ".join(hazard.conditions or ["every condition"])
+    within = ", ".join(hazard.domains or ["every domain of the use" if wanted else "every domain"])
     return Measured(
+        where=f"{where}; {within}",
         runs=runs,
         failures=runs - int(taken.y.sum()),
         tasks=tasks,
@@ -123,7 +127,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     them. `stale` names the members of ``about`` that are about something else than this evidence; it is empty
     without a context. `measured` holds what the evidence shows of each hazard, `window` the runs in their
     order; `first_run` and `last_run` are the days of the first and the last run, or of the declared period
-    where no run is `dated`.
+    where no run has a time.
     """
 
     assessment: Assessment
@@ -139,7 +143,6 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     today: date | None
     first_run: date | None
     last_run: date | None
-    dated: bool
 
     @property
     def context(self) -> Context:
@@ -155,20 +158,23 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def runs_on(self) -> str:
-        """When the runs were made, or that only a period was declared."""
+        """When the runs were made and how many say so, or that only a period was declared."""
         days = " to ".join(dict.fromkeys(str(day) for day in (self.first_run, self.last_run) if day))
-        made = "runs of" if self.dated else "runs not dated, declared"
-        return f"{made} {days}" if days else "runs not dated"
+        timed, every = self.assessment.times.timed, self.assessment.counts.records
+        if timed:
+            return f"runs of {days} ({timed:,} of {every:,} dated)"
+        return f"runs not dated, declared {days}" if days else "runs not dated"
 
     @property
     def word(self) -> str | None:
         """Whether the passport binds what people said by its digest; None where nobody said anything."""
         if self.given is None:
             return None
-        bound = self.signed and self.signed.predicate.assessment.context == self.given.digest
-        return "context.json, the owner's word, " + (
-            "signed in the passport (signature not verified here)" if bound else "unsigned"
-        )
+        named = self.signed and self.signed.predicate.assessment.context
+        bound = "not the context that the passport names" if named else "unsigned"
+        if named == self.given.digest:
+            bound = "signed in the passport (signature not verified here)"
+        return f"context.json, the owner's word, {bound}"
 
     @property
     def manifest(self) -> Manifest:
@@ -285,5 +291,4 @@ def case(
         today=today,
         first_run=first_run,
         last_run=last_run,
-        dated=times.first is not None,
     )

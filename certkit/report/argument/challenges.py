@@ -22,7 +22,7 @@ from certkit.report import words
 from certkit.wording import many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from certkit.evidence.context import Context, Given, Hazard, Indicator
     from certkit.report.argument.case import Case
@@ -122,7 +122,8 @@ STANDING: Final[dict[str, Rule]] = {
     "hazard-blank": Rule(Class.BLANK, HAZARD, "Nobody stated its {}.", "/hazards"),
     "domain-without-hazard": Rule(Class.BLANK, "G2", "Domains of the use without a hazard: {}.", "/hazards"),
     "hazard-elsewhere": Rule(Class.BLANK, HAZARD, "Domains outside of the use count too: {}.", "/hazards"),
-    "rate-not-shown": Rule(Class.EVIDENCE, HAZARD, "Of its runs at most {} may fail; {} failed, {}."),
+    "rate-not-shown": Rule(Class.EVIDENCE, HAZARD, "Of its runs ({}) at most {} may fail; {} failed, {}."),
+    "hazard-unseen": Rule(Class.EVIDENCE, HAZARD, "Its conditions and domains without a run: {}."),
     "no-oversight": Rule(
         Class.BLANK, HAZARD, "The harm is {}, and nobody oversees the agent.", "/use/oversight"
     ),
@@ -152,7 +153,7 @@ STANDING: Final[dict[str, Rule]] = {
         "Nobody says what is watched in operation: an indicator for G3 and for each hazard is missing.",
         "/monitoring",
     ),
-    "evidence-undated": Rule(Class.EVIDENCE, "G6", "No run says when it was made."),
+    "evidence-undated": Rule(Class.EVIDENCE, "G6", "{:,} of {} do not say when they were made."),
     "evidence-old": Rule(
         Class.EVIDENCE,
         "G6",
@@ -231,6 +232,14 @@ def challenges(case: Case) -> tuple[Challenge, ...]:
     return tuple(
         sorted(told, key=lambda item: (list(Standing).index(item.state), list(Class).index(item.kind)))
     )
+
+
+def unraised(context: Context, challenges: Iterable[Challenge]) -> Iterator[tuple[int, Answer]]:
+    """Yield the answers to challenges that are not raised now, with their places."""
+    codes = {item.code for item in challenges}
+    for place, answer in enumerate(context.answers or ()):
+        if answer.state and answer.challenge not in codes:
+            yield place, answer
 
 
 def _told(raised: Challenge, answer: Answer | None, case: Case) -> Challenge:
@@ -342,7 +351,9 @@ def _about_hazard(case: Case, hazard: Hazard) -> Iterator[Challenge]:
             else f"which shows only that their share is below {words.share(bound, hazard.tolerable.at_most)}"
         )
         limit, failed = words.rate(hazard.tolerable.at_most), f"{seen.failures:,} of {seen.runs:,}"
-        yield _raise(f"rate-not-shown:{hazard.id}", limit, failed, shown)
+        yield _raise(f"rate-not-shown:{hazard.id}", seen.where, limit, failed, shown)
+    if seen.unseen:
+        yield _raise(f"hazard-unseen:{hazard.id}", words.listed(seen.unseen))
     grave = hazard.severity not in {"negligible", "marginal"}
     if grave and case.use.oversight in {None, "none"}:
         yield _raise(f"no-oversight:{hazard.id}", hazard.severity or "of a severity that nobody stated")
@@ -368,8 +379,9 @@ def _about_evidence(case: Case) -> Iterator[Challenge]:
     if Condition.ADVERSARIAL in seen:
         yield _raise("static-attacks")
     yield _raise("single-time-point")
-    if not case.dated:
-        yield _raise("evidence-undated")
+    every = case.assessment.counts.records
+    if undated := every - case.assessment.times.timed:
+        yield _raise("evidence-undated", undated, many(every))
     if case.due and case.today and case.today > case.due:
         yield _raise("evidence-old", case.due)
     if case.last_run and case.today and case.today < case.last_run:

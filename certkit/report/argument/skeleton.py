@@ -21,6 +21,7 @@ from certkit.report.argument.challenges import (
     Standing,
     about_context,
     challenges,
+    unraised,
 )
 from certkit.report.argument.graph import State
 
@@ -95,6 +96,8 @@ def blanks(case: Case) -> Iterator[str]:
             told.add((node.source, f"{node.text} [{name}: undeveloped]"))
     told |= {item for item in unstated(case).items() if item[0] not in {path for path, _ in told}}
     yield from (f"{path}: {text}" for path, text in sorted(told))
+    for place, answer in unraised(case.context, argument.challenges):
+        yield f"/answers/{place}: nothing raises {answer.challenge} now, and the answer is left out"
 
 
 def unfilled(context: Context) -> Iterator[str]:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from certkit import canonical
+from certkit import canonical, report
+from certkit.assessment.assessing import contested
 from certkit.assessment.findings.findings import SEVERITY, Severity
 from certkit.errors import InputError
 from certkit.evidence import context as contexts
@@ -206,7 +207,15 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
         lambda said: said["decision"].update(until="2026-02-02"),
         "No approving decision",
     ),
-    "the operating domain": (lambda said: said.update(operating_domain=None), "No operating domain"),
+    "the operating domain": (lambda said: said.update(operating_domain=None), "No domain of the use is"),
+    "the domains of the use": (
+        lambda said: said["operating_domain"].update(domains=None),
+        "No domain of the use is named.",
+    ),
+    "a condition's runs": (
+        lambda said: said["hazards"][0].update(conditions=["nominal", "tool failure"]),
+        "hazard-unseen:H-1",
+    ),
     "the purpose": (lambda said: said.update(use={"oversight": "supervises"}), "No purpose is stated."),
     "an answer": (lambda said: said["answers"].remove(first(said, "answered")), "Open challenges"),
     "agreement": (lambda said: first(said, "answered").update(agreed_by=None), "Open challenges"),
@@ -316,7 +325,15 @@ def test_without_one_thing_it_is_not_supported_and_says_why(missing: str) -> Non
     [
         (lambda said: said.update(risk=None), "/risk/criterion /risk/thresholds_fit"),
         (lambda said: said.update(hazard_identification=None), "/hazard_identification/method"),
-        (lambda said: said.update(operating_domain=None), "/operating_domain"),
+        (lambda said: said.update(operating_domain=None), "/operating_domain/domains"),
+        (lambda said: said["operating_domain"].update(domains=[]), "/operating_domain/domains"),
+        (
+            lambda said: (
+                said["answers"].append(first(said, "accepted") | {"challenge": "evidence-old"}),
+                said.update(decision=None),
+            ),
+            f"/decision /answers/{len(CLOSED['answers'])}",
+        ),
         (lambda said: said.update(decision=None), "/decision"),
         (lambda said: said["people"][1].update(relation="same"), "/decision /reviewers"),
         (lambda said: said["mitigations"][0].update(owner=None), "/mitigations/M-1"),
@@ -449,7 +466,7 @@ def graphs(draw: st.DrawFn) -> tuple[Graph, dict[str, State]]:
     for number, target in enumerate(draw(st.lists(st.sampled_from(names), max_size=4))):
         nodes.append(node(f"ch-{number}", Kind.COUNTER_GOAL))
         links.append(edge(f"ch-{number}", target, "challenges"))
-        effects[f"ch-{number}"] = draw(st.sampled_from([State.REFUTED, State.CHALLENGED]))
+        effects[f"ch-{number}"] = draw(st.sampled_from([State.REFUTED, State.CHALLENGED, State.ASSERTED]))
     return Graph(nodes=tuple(nodes), edges=tuple(links)), effects
 
 
@@ -634,7 +651,7 @@ def test_where_nothing_else_speaks_against_it_page_one_gives_the_reason() -> Non
 
 def test_an_untouched_skeleton_states_no_domain_of_the_use() -> None:
     said = skeleton(argued({}))
-    assert "No operating domain is stated." in build(argued(said)).claim.because
+    assert "No domain of the use is named." in build(argued(said)).claim.because
 
 
 def test_the_worst_hazard_stands_first() -> None:
@@ -676,10 +693,117 @@ def test_evidence_is_dated_by_its_runs_and_as_old_as_the_first(
     """The bundle declares a period that ended on 2026-01-31, which dates no run."""
     first_last = (int(datetime.combine(day, time(), UTC).timestamp() * 1e6) for day in (first, last) if day)
     times = Times(**dict(zip(("first", "last"), first_last, strict=False)))
+    times = structs.replace(times, timed=ASSESSMENT.counts.records if first else 0)
     about = case(structs.replace(ASSESSMENT, times=times), summary=TASKS, today=TODAY)
     raised = {item.code for item in build(about).challenges}
     assert raised & {"evidence-old", "evidence-undated"} == codes
     assert about.runs_on.startswith("runs of 20" if first else "runs not dated, declared 20")
+
+
+def test_one_dated_run_does_not_date_the_others() -> None:
+    time = int(datetime(2026, 1, 31, tzinfo=UTC).timestamp() * 1e6)
+    every = ASSESSMENT.counts.records
+    made = structs.replace(ASSESSMENT, times=Times(timed=1, first=time, last=time))
+    about = case(made, summary=TASKS, today=TODAY)
+    argument = build(about)
+    [said] = (item.text for item in argument.challenges if item.code == "evidence-undated")
+    assert said == f"{every - 1:,} of {every:,} runs do not say when they were made."
+    assert about.runs_on == f"runs of 2026-01-31 (1 of {every:,} dated)"
+    assert argument.graph.by_id["C4"].text == f"Dates: {about.runs_on}"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda said: said["hazards"][0].update(conditions=["nominal", "x_foo"]),
+        lambda said: said["operating_domain"]["domains"].append("sea"),
+    ],
+    ids=["a condition of a hazard", "a domain of the use"],
+)
+def test_what_a_challenge_says_is_not_undeveloped_beside_it_and_can_be_accepted(
+    change: Callable[[Context], object],
+) -> None:
+    said = canonical.loads(canonical.line(CLOSED))
+    change(said)
+    said["answers"] = [answer(item) for item in build(argued(said)).challenges]
+    argument = build(argued(said))
+    assert argument.claim.supported, argument.claim.because
+
+
+def test_runs_without_dates_or_a_seal_can_be_accepted() -> None:
+    facts = structs.replace(ASSESSMENT.facts, sealed=False)
+    made = judged(strong(), tier=2, tasks_independent=True, methodology="trajectory", period=None)
+    made = structs.replace(made, facts=structs.replace(made.facts, sealed=facts.sealed))
+    argument = build(case(made, summary=TASKS, today=TODAY))
+    assert argument.states["C4"] is State.ASSERTED
+    assert argument.graph.by_id["C4"].text == "Dates: runs not dated"
+    assert "G4.1" not in argument.graph.lowest(State.UNDEVELOPED)
+
+
+def test_conditions_and_domains_stand_beside_what_was_measured_of_a_hazard() -> None:
+    """Failures in normal runs alone say nothing of an attack."""
+    said = canonical.loads(canonical.line(CLOSED))
+    said["hazards"][0].update(conditions=["nominal"])
+    about = argued(said)
+    argument, seen = build(about), about.measured["H-1"]
+    runs = f"{seen.failures:,} of {seen.runs:,} runs (nominal; every domain of the use)"
+    assert f"{runs} failed" in argument.graph.by_id["Sn-G2.H-1"].text
+    assert "(nominal; every domain of the use)" in argument.graph.by_id["G2.H-1"].text
+    assert runs in str(next(iter(sections.hazards(about, argument)))[4])
+
+
+def test_page_one_counts_answers_that_nobody_independent_agreed_to_and_names_accepted_rates() -> None:
+    said = canonical.loads(canonical.line(CLOSED))
+    for item in said["answers"]:
+        item["agreed_by"] = "reviewer-2" if item["state"] == "answered" else None
+    said["hazards"][0]["tolerable"].update(at_most=0.001)
+    accepted = first(said, "accepted") | {"challenge": "rate-not-shown:H-1"}
+    said["answers"].append(accepted)
+    about = argued(said)
+    argument, seen = build(about), about.measured["H-1"]
+    answered = sum(item.state is Standing.ANSWERED for item in argument.challenges)
+    line = answer_page.boxes(about, argument)[2].line
+    assert f"{answered} answered, {answered} of them agreed by nobody independent" in line
+    [rate, counted] = answer_page.against(about, argument)
+    assert rate.startswith("Lost parcel, accepted by the owner: of its runs (every condition; every domain")
+    assert f"at most 0.1\u00a0% may fail; {seen.failures:,} of {seen.runs:,} failed" in rate
+    assert counted == f"{len(argument.challenges)} challenges answered or accepted: section 9."
+
+
+def test_a_doubt_that_was_only_accepted_leaves_its_goal_asserted() -> None:
+    def accept(said: Context) -> None:
+        [doubt] = (item for item in said["answers"] if item["challenge"] == "few-fault-runs")
+        doubt |= {"state": "accepted", "agreed_by": None, "evidence": None, "until": "2026-12-31"}
+
+    assert but(lambda _: None).states["G3"] is State.SUPPORTED
+    assert but(accept).states["G3"] is State.ASSERTED
+
+
+def test_answers_to_what_is_not_raised_now_are_listed() -> None:
+    said = canonical.loads(canonical.line(CLOSED))
+    said["answers"].append({"challenge": "evidence-old", "state": "sustained", "reason": "It is old."})
+    about = argued(said)
+    view = report.View(case=about, argument=build(about), generated_at=None, attachments=())
+    assert "Answers to what is not raised now" in report.html(view)
+    [line] = blanks(about)
+    assert line.startswith(f"/answers/{len(said['answers']) - 1}: nothing raises evidence-old now")
+    assert "not raised now" not in report.html(structs.replace(view, case=argued(CLOSED)))
+
+
+def test_a_serious_answer_that_does_not_count_is_said_not_to_on_page_one() -> None:
+    """For assess it counts: it has no clock, and the review is to come."""
+    said = canonical.loads(canonical.line(CLOSED))
+    until = first(said, "answered") | {"challenge": "oracle-varies"}
+    said["answers"].append(until)
+    said["reviewers"][0].update(date="2026-02-04")
+    made = judged(ODD, tier=2, tasks_independent=True, methodology="trajectory")
+    made = contested(made, {"oracle-varies": ("the owner, agreed by the reviewer",)})
+    given = structs.replace(
+        contexts.read(canonical.line(said), where="context.json"), beside=frozenset({DIGEST})
+    )
+    about = case(made, context=given, summary=TASKS, today=TODAY)
+    [line] = answer_page.readings(about, build(about))[1:]
+    assert line.startswith("serious, open (its answer does not count: it awaits review): ")
 
 
 def test_every_standing_rule_is_raised_by_some_case() -> None:

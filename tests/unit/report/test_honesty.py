@@ -8,7 +8,9 @@ import pytest
 from msgspec import structs
 
 from certkit import report
+from certkit.assessment.bounded.fragility import Flips
 from certkit.assessment.metrics.catalogue import CATALOGUE
+from certkit.assessment.words import ORDER
 from certkit.evidence.summary.summary import Summary, Tally
 from certkit.report import answer, results, sections
 from tests.support.build import BULK, FIELD_RUNS, cell, clusters, outcomes, summary, window
@@ -123,6 +125,19 @@ def test_figures_and_gaps_are_about_the_tier_that_was_asked_for_and_name_it() ->
         [row] = [row for row in results.gaps(weak, weak.to_dict()) if "adversarial" in row[0]]
         assert f"where >\u00a0{(70, 90)[asked - 2]}\u00a0%" in row[2]
     assert "What is missing to Tier 3" in report.html(short)
+
+
+def test_what_would_lose_the_tier_says_what_was_left_out() -> None:
+    """A success that turns into a failure can move what rests on the order of runs too."""
+    made = judged(strong(), tier=3)
+    flips = Flips(needed=5, of=100, criterion="r_op", left_out={"csi": ORDER})
+    made = structs.replace(made, fragility=structs.replace(made.fragility, flips=flips))
+    view = report.view(made)
+    [line] = (line for line in answer.changes(view.case) if "would be lost" in line)
+    assert line.endswith(
+        f"(operational reliability; consistency stability index left out, since {ORDER}; section 6)."
+    )
+    assert "left out, since" in view.export("summary").decode()
 
 
 def test_what_nobody_stated_is_said_to_be_missing() -> None:

@@ -51,6 +51,10 @@ def test_a_passport_issued_without_a_context_is_reported_with_one_and_the_word_i
     assert "--require-tier 2 --context context.json -o again.json" in report.html(view)
     bound = report.view(answered, context=given, passport=passport(answered).document)
     assert str(bound.case.word).endswith("signed in the passport (signature not verified here)")
+    other = with_context(use={"purpose": "another"})
+    unbound = assess(strong(), bare.facts, bare.profile, required_tier=2, context=other)
+    told = report.view(unbound, context=other, passport=passport(answered).document).case.word
+    assert str(told).endswith("not the context that the passport names")
     # And with another context, or none: what the passport's said changes nothing either.
     assert report.view(bare, passport=passport(answered).document).case.word is None
 
