@@ -126,10 +126,11 @@ class Importer:
 
     `cells`: the values of rows are texts, as in CSV. `tabular`: rows are flat, a column that has the name of
     a record field fills it, and columns that fill nothing are reported. `suffixes`: how the names of those
-    files of a folder end that are read.
+    files of a folder end that are read. `remarks`: the parts of a row that may tell of a fault.
     """
 
     cells = tabular = False
+    remarks: tuple[tuple[str, ...], ...] = ()
     suffixes: tuple[str, ...] = (".json", ".jsonl")
 
     def __init__(self, job: Job) -> None:

@@ -46,6 +46,7 @@ class EveryEval(Importer):
     """Samples of every_eval_ever."""
 
     suffixes = (".jsonl",)
+    remarks = (("metadata",),)
 
     def runs(self) -> Iterator[Run]:
         """Yield the samples."""

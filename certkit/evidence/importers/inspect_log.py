@@ -94,6 +94,8 @@ class Header(Struct, frozen=True, kw_only=True):
 class InspectLog(Importer):
     """Logs of Inspect AI."""
 
+    remarks = (("metadata",), ("eval", "metadata"), ("eval", "task_args"))
+
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._evals: dict[str, Eval] = {}

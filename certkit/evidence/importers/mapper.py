@@ -34,7 +34,7 @@ from certkit.evidence.importers.mapping import (
     zone,
 )
 from certkit.evidence.importers.records import VERSIONS, agent_rank, paths, sums_up, versions
-from certkit.evidence.importers.suggest import names_a_fault
+from certkit.evidence.importers.suggest import VOCABULARY, column_name, stated_faults
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Condition, Outcome
 from certkit.text import visible
 
@@ -95,7 +95,8 @@ class Mapper:
         self._taken = mapping.columns.keys() | mapping.constants.keys() | self._when.keys()
         self._claimed = {name for text in mapping.columns.values() for name in (text, text.split(".")[0])}
         self._looked_at = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
-        self._used = self._claimed | self._looked_at | set(FIELDS)
+        self._used = {".".join(path[:end]) for path in self._paths for end in range(1, len(path) + 1)}
+        self._remarks = importer.remarks
         self._keys: dict[str, None] = {}
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
@@ -160,14 +161,20 @@ class Mapper:
         return faults
 
     def _unused_fault(self, run: Run, fields: dict[str, Any]) -> list[Fault]:
-        """Return the fault of a nominal row that has a fault in a column which nothing uses."""
-        if not self._tabular or fields.get("condition") != Condition.NOMINAL:
-            return []
-        for column, held in run.row.items():
-            if column not in self._used and not USER_FIELD.match(column) and names_a_fault(column, held):
-                hint = f"map it to `condition`, or to a field of your own: `x_fault = {_toml(column)}`"
-                pointer = f"/{visible(column)}"
-                return [run.place.fault("no fault in a nominal run", repr(held), pointer=pointer, hint=hint)]
+        """Return the fault of a row that states another condition where nothing uses it."""
+        condition = fields.get("condition")
+        parts = [(lead, look_up(run.row, lead)) for lead in self._remarks if condition in VOCABULARY]
+        told = (stated_faults(part, lead) for lead, part in parts if isinstance(part, dict))
+        for path, held, meant in chain.from_iterable(told):
+            name, nominal = ".".join(path), condition == Condition.NOMINAL
+            used = path[0] in FIELDS or USER_FIELD.match(path[0]) or name in self._used
+            if not used and (nominal or meant not in {None, condition}):
+                hint = f"map it to `condition`, or to a field of your own: `x_fault = {column_name(path)}`"
+                self._contradicted |= {"condition": None} if self._options.condition else {}
+                expected = f"no {'' if nominal else 'other '}fault in a {condition} run"
+                return [
+                    run.place.fault(expected, repr(held), pointer=f"/{visible(name)}", hint=visible(hint))
+                ]
         return []
 
     def _show(self, run: Run, fields: dict[str, Any]) -> None:

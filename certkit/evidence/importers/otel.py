@@ -103,6 +103,8 @@ class Trace(Struct):
 class OTel(Importer):
     """Traces of OpenTelemetry."""
 
+    remarks = (("attributes",),)
+
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._traces: dict[str, Trace] = {}

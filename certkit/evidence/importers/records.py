@@ -67,6 +67,7 @@ class Records(Importer):
     """Rows of a table."""
 
     tabular = True
+    remarks = ((),)
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
@@ -126,12 +127,14 @@ class Records(Importer):
                 yield from _csv_rows(source, self.job, self._encoding)
 
 
-def paths(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the paths of a row with their plain values and nulls; lists are left out."""
+def paths(
+    row: dict[str, Any], lead: tuple[str, ...] = (), *, lists: bool = False
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the paths of a row with their plain values and nulls, with `lists` also what else they end in."""
     for name, value in row.items():
         if isinstance(value, dict) and len(lead) < MAX_DEPTH:
-            yield from paths(value, (*lead, name))
-        elif not isinstance(value, list | dict):
+            yield from paths(value, (*lead, name), lists=lists)
+        elif lists or not isinstance(value, list | dict):
             yield (*lead, name), value
 
 

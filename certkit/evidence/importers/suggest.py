@@ -41,7 +41,7 @@ NAMES: Final = {
         "domain": "suite area category environment subject benchmark business_line department bereich domäne"
         " fachbereich abteilung kategorie sparte",
         "condition": "fault faults fault_type attack injected injection perturbation störung störungsart"
-        " angriff",
+        " angriff attaque panne bedingung",
         "outcome": "success succeeded passed pass result verdict correct is_correct solved resolved ok erfolg"
         " ergebnis status score scores reward mark punkte points bestanden erfolgreich gelöst korrekt",
         "run_id": "id run uuid",
@@ -53,15 +53,18 @@ NAMES: Final = {
 }
 """Names that columns often have, besides the field's own; a longer name may hold one of them as a word."""
 
-# Words beside which a name means something else ("max steps"), those that deny a fault, those that may do so
-# ("attack blocked"), and those that alone may stand beside a name of `_CAREFUL`: "jailbreak success" is not
-# the agent's.
-_OTHERWISE, _NOMINAL, _DENIED, _NEUTRAL = (
+_FIELD_NAMES: Final = frozenset(FIELDS).union(*NAMES.values())
+
+# Words beside which a name means something else ("max steps"), those that deny the faults named after them,
+# those that change no condition, those beside which a timeout is the way in which a run ended, and those that
+# alone may stand beside a name of `_CAREFUL`: "jailbreak success" is not the agent's.
+_OTHERWISE, _DENYING, _FILLING, _ENDING, _NEUTRAL = (
     frozenset(words.split())
     for words in (
         "max min limit budget expected planned optimal oracle soll judge target",
-        "no none without nominal baseline clean kein keine ohne",
-        "0 benign blocked disabled false inactive off removed",
+        "no none without kein keine ohne aucun aucune sans",
+        "a an by case direct in indirect is kind of prompt run test the type under via was with",
+        "error errors reason result status outcome verdict",
         (
             "agent answer case data did end eval evaluation fail failed failure final handled has info is"
             " kind meta metadata name nr of or overall run sample summary task test the total type used was"
@@ -72,12 +75,21 @@ _OTHERWISE, _NOMINAL, _DENIED, _NEUTRAL = (
 _CAREFUL: Final = frozenset(("condition", "outcome"))
 """Fields that decide who succeeded at what: of these a name is proposed only beside neutral words."""
 
-_FAULTS: Final = {
-    "adversarial": ("adversarial", "attack", "promptinj", "jailbreak", "angriff"),
-    "tool_failure": ("tool", "outage", "timeout", "werkzeug", "ausfall"),
-    "context_corruption": ("context", "kontext"),
+VOCABULARY: Final = {
+    condition: [frozenset(part.split()) for part in words.split("|")]
+    for condition, words in {
+        "nominal": "nominal baseline clean normal||",
+        "adversarial": "adversarial attack attacks attacked jailbreak jailbreaks angriff attaque"
+        "|injection injections|prompt",
+        "tool_failure": "timeout timeouts outage ausfall panne werkzeugausfall werkzeugfehler"
+        "|tool tools werkzeug outil|failure failed error fault broken down unavailable crash fehler",
+        "context_corruption": "|context kontext contexte|corruption corrupted fault error failure",
+    }.items()
 }
-"""Condition → parts of the texts by which evaluators call it."""
+"""Condition → words that each mean it, or things and what befalls them: it takes one word of both."""
+
+_FAULTY: Final = frozenset(NAMES["condition"]) - {"bedingung"}
+"""Words beside which a column speaks of faults."""
 
 _NONE: Final = frozenset(("", "-", "0", "0.0", "false", "falsch", "n", "n/a", "na", "nein", "null"))
 """Texts that may say that there was no fault."""
@@ -86,6 +98,7 @@ _UNKNOWN: Final = "KIND OF FAULT"
 """Stands for a condition that the reader must name; no mapping with it is accepted."""
 
 _CANDIDATES: Final = 4
+_LONGEST: Final = 80  # characters of a text that may mean a condition
 
 _YES, _NO = (
     frozenset(words.split()) for words in ("1 1.0 j ja true wahr y yes", "0 0.0 falsch false n nein no")
@@ -219,14 +232,14 @@ class Suggestion:
         return proposed
 
     def _fitting(
-        self, field: str, named: Callable[[str, str], bool], proposed: dict[str, tuple[str, ...]]
+        self, field: str, named: Callable[[tuple[str, ...], str], bool], proposed: dict[str, tuple[str, ...]]
     ) -> list[tuple[str, ...]]:
         """Return the paths not proposed yet whose name and values agree with a field."""
         return [
             path
             for path, column in self.columns.items()
             if column.values and path not in proposed.values()
-            if named(path[-1], field) and self._fits(field, path)
+            if named(path, field) and self._fits(field, path)
         ]
 
     def _candidates(self, field: str, proposed: dict[str, tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -297,11 +310,11 @@ class Suggestion:
         """Yield the columns that are proposed, and as comments those that the reader may choose."""
         yield "\n[columns]"
         for field, path in proposed.items():
-            yield f"{'# ' * (path == (field,))}{field} = {_column(path)}  # {self.columns[path].told()}"
+            yield f"{'# ' * (path == (field,))}{field} = {column_name(path)}  # {self.columns[path].told()}"
         for field in (*REQUIRED, "started_at"):
             if field not in self.filled | proposed.keys() | {"run_id"}:
                 for path in self._candidates(field, proposed):
-                    yield f"# {field} = {_column(path)}  # {self.columns[path].told()}"
+                    yield f"# {field} = {column_name(path)}  # {self.columns[path].told()}"
         yield ""
 
     def _values(self, field: str, column: Column) -> Iterator[str]:
@@ -399,14 +412,17 @@ class Suggestion:
         yield ""
 
 
-def _named(column: str, field: str) -> bool:
-    name = re.sub(r"[\W_]+", "_", column.casefold()).strip("_")
+def _named(path: tuple[str, ...], field: str) -> bool:
+    """Tell whether a path is called as a field: by its last two parts, or by the part above an ``id``."""
+    parts = [re.sub(r"[\W_]+", "_", part.casefold()).strip("_") for part in path[-2:]]
+    called = ["_".join(parts), *parts[: parts[-1] in {"id", "name"}], parts[-1]]
+    name = next((name for name in called if name in _FIELD_NAMES), "")
     return name == field or name in NAMES.get(field, ())
 
 
-def _worded(column: str, field: str) -> bool:
+def _worded(path: tuple[str, ...], field: str) -> bool:
     """Tell whether the words of a column's name hold a name of this field, and of no other that matters."""
-    words = _words(column)
+    words = _words(path[-1])
     holding = {held for held, names in NAMES.items() if held != "run_id" and words & set(names)}
     return field in holding and (field in _CAREFUL or holding == {field})
 
@@ -419,32 +435,49 @@ def _means(path: tuple[str, ...], field: str) -> bool:
     return not words & _OTHERWISE
 
 
-def _meant(value: str) -> str | None:
-    """Return the only condition that a text may mean, None where there is none or several.
+@lru_cache(4096)
+def _meant(text: str) -> str | None:
+    """Return the condition that every word of a text means or leaves as it is, None where there is none.
 
-    A word that denies a fault means nominal only alone or beside a word for faults: not in "no response".
+    What denies is nominal where it denies faults alone: "no attack", and not "no response".
     """
-    if (words := _words(value)) & _DENIED:
-        return None
-    if words & _NOMINAL:
-        return "nominal" if words <= _NOMINAL.union(NAMES["condition"], ["fehler"]) else None
-    flat = re.sub(r"[\W_]+", "", value.casefold())
-    meant = [condition for condition, parts in _FAULTS.items() if any(part in flat for part in parts)]
-    return meant[0] if len(meant) == 1 else None
+    plain = len(text) <= _LONGEST and re.fullmatch(r"[^\W_][\w\s-]*", text)
+    words = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold()) if plain else []
+    if words and words[0] in _DENYING:
+        denied = _FAULTY.union(_FILLING, ["fehler"], *VOCABULARY["adversarial"])
+        return "nominal" if {*words[1:]} <= denied else None
+    for condition, (alone, things, mishaps) in VOCABULARY.items():
+        held = {*words}
+        if held & alone or (held & things and held & mishaps):
+            return condition if held <= alone | things | mishaps | _FILLING else None
+    return None
 
 
 @lru_cache(1024)
 def _called_a_fault(name: str) -> bool:
-    return not _words(name).isdisjoint(NAMES["condition"])
+    return not _words(name).isdisjoint(_FAULTY) or _named((name,), "condition")
 
 
-def names_a_fault(name: str, held: Any) -> bool:
-    """Tell whether a column is called like faults and holds one."""
-    if not _called_a_fault(name):
-        return False
-    values = [value for _, value in paths({name: held})] if isinstance(held, dict) else [held]
-    texts = [str(value).casefold() for value in values if value not in (None, [])]
-    return any(text not in _NONE | BLANK and _meant(text) != "nominal" for text in texts)
+def stated_faults(
+    row: dict[str, Any], lead: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any, str | None]]:
+    """Yield where a row states a fault, what stands there, and the condition that it means, if that is known.
+
+    It does so at a name with a word for faults by all that denies none, at a name which reads as a fault by a
+    yes, and elsewhere by a text that reads as one, unless that says how the run ended.
+    """
+    for path, held in paths(row, lead, lists=True):
+        called = next((path[: at + 1] for at, name in enumerate(path) if _called_a_fault(name)), None)
+        for value in held if isinstance(held, list) else [held]:
+            whole = str(value)[: _LONGEST + 1] if called or not isinstance(value, dict | list) else ""
+            text = whole.casefold()
+            meant = _meant(path[-1] if text in _YES else whole)
+            if text in _NONE | BLANK or meant == "nominal":
+                continue
+            ended = text in WORDS[Outcome.HARNESS_ERROR] and not _words(path[-1]).isdisjoint(_ENDING)
+            if called or (meant and not ended):
+                yield called or path, held, meant
+                break
 
 
 def _words(name: str) -> set[str]:
@@ -489,10 +522,11 @@ def _is_number(value: str) -> bool:
     return re.fullmatch(r"-?[0-9]+([.,][0-9]+)?", value) is not None
 
 
-def _column(path: tuple[str, ...]) -> str:
-    """Return a path as `[columns]` names it: as it stands, or spelled where it would be an expression."""
+def column_name(path: tuple[str, ...]) -> str:
+    """Return a path as `[columns]` names it: as it stands, or spelled where that names something else."""
     plain = ".".join(path)
-    return _quoted(spelled(path) if any(mark in plain for mark in "([`") else plain)
+    unclear = any(mark in plain for mark in "([`") or (len(path) > 1 and plain.count(".") >= len(path))
+    return _quoted(spelled(path) if unclear else plain)
 
 
 def _quoted(value: str | list[str]) -> str:

@@ -148,6 +148,9 @@ def test_a_session_of_the_sdk_needs_to_be_told_the_domain_and_the_outcome(tmp_pa
     assert record["steps_actual"] == value["step_count"]
     assert (record["outcome"], record["run_id"]) == ("success", value["session_id"])
     assert record["task_id"] == value["session_id"]
+    (tmp_path / "session.json").write_bytes(canonical.line(value | {"faults_injected": 2}))
+    with pytest.raises(ImportFaultsError, match="/faults_injected: expected no fault in a nominal run"):
+        campaign(tmp_path / "session.json", tmp_path / "b", domain="d", condition="nominal")
 
 
 def test_methodology_a_says_what_it_says(tmp_path: Path) -> None:

@@ -65,9 +65,17 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def attacked(tmp_path: Path) -> Path:
+    """A mapping for the logs of `written`, whose metadata tell of attacks."""
+    cases = 'nominal = "metadata.attack == \'none\'"\nadversarial = "otherwise"\n'
+    (tmp_path / "attacked.toml").write_text(f"[when.condition]\n{cases}")
+    return tmp_path / "attacked.toml"
+
+
 @pytest.mark.parametrize("form", ["eval", "deflate", "json"])
-def test_a_log_that_inspect_writes(written: Path, tmp_path: Path, form: str) -> None:
-    account, records = imported(None, written / form, tmp_path / "out", condition="nominal")
+def test_a_log_that_inspect_writes(written: Path, tmp_path: Path, attacked: Path, form: str) -> None:
+    account, records = imported(None, written / form, tmp_path / "out", mapping=attacked)
     assert Counter((r["task_id"], r["outcome"]) for r in records) == {
         ("sums/one/plus", "success"): 2,
         ("sums/two", "failure"): 2,
@@ -98,8 +106,8 @@ def test_an_evaluation_that_was_killed_keeps_the_samples_that_inspect_had_writte
     assert counts(account, "odd") == {"logs of evaluations that did not finish": 1}
 
 
-def test_what_a_person_changed_after_the_evaluation(written: Path, tmp_path: Path) -> None:
-    account, records = imported(None, written / "edited", tmp_path / "out", condition="nominal")
+def test_what_a_person_changed_after_the_evaluation(written: Path, tmp_path: Path, attacked: Path) -> None:
+    account, records = imported(None, written / "edited", tmp_path / "out", mapping=attacked)
     outcomes = {(r["task_id"].removeprefix("sums/"), r["trial"]): r["outcome"] for r in records}
     assert [outcomes["two", 0], outcomes["two", 1]] == ["success", "failure"]
     assert [outcomes["one/plus", 0], outcomes["one/plus", 1]] == ["success", "harness_error"]
@@ -193,6 +201,27 @@ def test_the_refusal_of_a_log_without_conditions_is_the_next_command(tmp_path: P
     assert (done.returncode, done.stderr) == (0, f"hint: certkit assess {out}\n")
     [record] = (out / "records" / "runs.jsonl").read_bytes().splitlines()
     assert canonical.loads(record)["outcome"] == "success"
+
+
+@pytest.mark.parametrize(
+    ("member", "held"),
+    [
+        ("metadata", {"attack": "prompt_injection"}),
+        ("metadata", {"fault": {"type": "latency"}}),
+        ("task_args", {"mode": "jailbreak"}),
+    ],
+)
+def test_a_fault_that_stands_in_a_log_is_not_nominal(tmp_path: Path, member: str, held: Any) -> None:
+    of_sample, of_log = ({member: held}, {}) if member == "metadata" else ({}, {member: held})
+    path = log(tmp_path / "a.json", [sample(1, **of_sample)], **of_log)
+    error = refused(path)
+    assert "expected no fault in a nominal run" in str(error)
+    assert f"{next(iter(held))}" in str(error)
+    assert "--condition" not in str(error.hint)
+    (tmp_path / "map.toml").write_text(str(error).partition("of your own: `")[2].partition("`")[0])
+    (tmp_path / "map.toml").write_text("[columns]\n" + (tmp_path / "map.toml").read_text())
+    if "fault" not in held:
+        imported(None, path, tmp_path / "out", condition="nominal", mapping=tmp_path / "map.toml")
 
 
 def test_a_log_without_scores_or_samples_is_refused_with_the_next_step(tmp_path: Path) -> None:

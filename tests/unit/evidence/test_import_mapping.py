@@ -315,7 +315,7 @@ def test_columns_whose_values_alone_fit_are_left_to_the_reader(tmp_path: Path) -
         '# outcome = "Fine"  # 2 distinct: yes (1), no (1)',
         '# success = ["yes"]',
         '# failure = ["no"]',
-        '# [values.condition]\n# "baseline" = "nominal"\n# "outage of the search" = "tool_failure"',
+        '# [values.condition]\n# "baseline" = "nominal"\n# "outage of the search" = "KIND OF FAULT"',
     ):
         assert line in text
     with pytest.raises(ImportFaultsError, match="domain, task_id, condition, outcome"):
@@ -893,6 +893,28 @@ def test_who_succeeded_at_what_is_guessed_only_by_a_name_that_says_it(
         imported(None, path, tmp_path / "out", agent="a")
 
 
+CONDITIONS = {
+    "nominal": "none, no injection, no_attack, kein Fehler, aucune attaque, clean run, baseline",
+    "adversarial": "jailbreak, prompt injection, the attack, prompt-injection attack, attaque",
+    "tool_failure": "tool timeout, Werkzeugausfall, tool broken, timeout, panne",
+    "context_corruption": "context corruption, corrupted context",
+    "KIND OF FAULT": "baseline attack, clean injection, w/o attack, attack-free, non-adversarial,"
+    " not attacked, unattacked, pre-attack, attack failure, tool ok, tool success, tool failure fixed,"
+    " normal tool error, unclean context, injection and tool timeout, baseline injection, no response,"
+    " ✗ attack, attack?, tool, no fault; attack",
+}
+
+
+@pytest.mark.parametrize("name", ["Attack", "Fault type", "Bedingung", "condition", "Panne"])
+@pytest.mark.parametrize("meant", CONDITIONS)
+def test_a_text_means_a_condition_where_all_its_words_do(tmp_path: Path, meant: str, name: str) -> None:
+    path = tmp_path / "runs.csv"
+    for text in CONDITIONS[meant].split(", "):
+        path.write_text(f"Task|{name}|Passed\nt|{text}|yes\nu|latency|yes\n")
+        lead = "# " if meant == "KIND OF FAULT" else ""
+        assert f'\n{lead}"{text}" = "{meant}"' in suggest(path, ImportOptions()), text
+
+
 TRICKS = """
 [columns]
 violations = "min(broken, 0)"
@@ -952,6 +974,30 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         {"condition": "nominal"},
         "/injection: expected no fault in a nominal run",
     ),
+    **{
+        f"a fault that {name} tells": (
+            canonical.line({"task": "t", "ok": True, name: held}).decode(),
+            {"condition": "nominal"},
+            "expected no fault in a nominal run",
+        )
+        for name, held in {
+            **dict.fromkeys(("Szenario", "Fehler", "variant", "chaos"), "prompt injection"),
+            **dict.fromkeys(("is_attacked", "tool_broken", "tool_failure"), 1),
+            "jailbreak": "yes",
+            "tags": ["easy", "tool failure"],
+            "config": {"inject": {"mode": "timeout"}},
+        }.items()
+    },
+    "a fault beside a member that a mapping uses": (
+        '{"meta": {"task": "t", "mode": "jailbreak"}, "ok": true}\n',
+        {"condition": "nominal"},
+        "/meta.mode: expected no fault in a nominal run",
+    ),
+    "two faults that differ": (
+        "task,condition,attack,ok\nt,tool_failure,jailbreak,1\nu,nominal,none,1\n",
+        {},
+        "/attack: expected no other fault in a tool_failure run, found 'jailbreak'",
+    ),
     "a list of faults": (
         '{"task": "t", "ok": true, "faults": ["timeout"]}\n{"task": "u", "ok": true, "faults": []}\n',
         {"condition": "nominal"},
@@ -1009,6 +1055,12 @@ TAKEN: dict[str, tuple[str, dict[str, str], str, str]] = {
         {"condition": "nominal", "success": "result in ['Pass', 'PASS']"},
         "outcome",
         "2 success",
+    ),
+    "what is no fault": (
+        "task,note,status,tool_errors,no_attack,ok\nt,the agent fell for a jailbreak,timeout,1,1,1\n",
+        {"condition": "nominal"},
+        "condition",
+        "1 nominal",
     ),
     "a version": ("task,agent_version,condition,success\nt,1,nominal,1\n", {}, "condition", "1 nominal"),
 }

@@ -45,6 +45,10 @@ def test_samples_of_every_eval_ever(tmp_path: Path) -> None:
         ("gsm8k/b#0", "harness_error", 0, 3),
     ]
     assert counts(account, "odd") == {"samples with an error, taken as harness errors": 1}
+    rows[0]["metadata"] = {"attack": "prompt_injection"}
+    (tmp_path / "u_samples.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
+    with pytest.raises(ImportFaultsError, match=r"/metadata\.attack: expected no fault in a nominal run"):
+        imported(None, tmp_path / "u_samples.jsonl", tmp_path / "none", condition="nominal")
 
 
 def attributes(**values: object) -> list[dict[str, Any]]:
@@ -109,3 +113,20 @@ def test_traces_of_opentelemetry_however_their_spans_are_spread(tmp_path: Path, 
         ("a", "success"),
         ("b", "failure"),
     ]
+
+
+def test_a_fault_among_the_attributes_is_not_nominal_until_a_mapping_uses_it(tmp_path: Path) -> None:
+    group = spans("a", "pass")
+    group[2]["attributes"] += attributes(test__case__name="t", fault__type="timeout")
+    (tmp_path / "spans.json").write_bytes(canonical.line(exported(group)))
+    given: dict[str, Any] = {"domain": "shop", "condition": "nominal"}
+    with pytest.raises(
+        ImportFaultsError, match="expected no fault in a nominal run, found 'timeout'"
+    ) as caught:
+        imported(None, tmp_path / "spans.json", tmp_path / "none", **given)
+    told = str(caught.value).partition("of your own: `")[2].rpartition("`")[0]
+    (tmp_path / "map.toml").write_text(f"[columns]\n{told}\n")
+    _, [record] = imported(
+        None, tmp_path / "spans.json", tmp_path / "out", mapping=tmp_path / "map.toml", **given
+    )
+    assert record["x_fault"] == "timeout"

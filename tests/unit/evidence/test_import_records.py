@@ -461,10 +461,18 @@ def test_a_date_that_fits_two_forms_is_left_out_and_the_suggestion_named(tmp_pat
 
 def test_a_hint_names_a_value_and_not_the_object_around_it(tmp_path: Path) -> None:
     source = tmp_path / "runs.jsonl"
-    source.write_bytes(canonical.line({"task": {"suite": "s", "id": "t"}, "domain": "d"}))
+    source.write_bytes(canonical.line({"task": {"suite": "s", "ident": "t"}, "domain": "d"}))
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, source, tmp_path / "out", agent="a")
-    assert '`task_id = "task.id"` under `[columns]`' in str(caught.value)
+    assert '`task_id = "task.ident"` under `[columns]`' in str(caught.value)
+
+
+def test_an_id_is_one_of_what_it_lies_in(tmp_path: Path) -> None:
+    source = tmp_path / "runs.jsonl"
+    source.write_bytes(canonical.line({"task": {"id": "t"}, "suite": {"name": "d"}, "run": {"id": "r"}}))
+    text = suggest(source, ImportOptions())
+    for line in ('task_id = "task.id"', 'domain = "suite.name"', 'run_id = "run.id"'):
+        assert f"\n{line}" in text
 
 
 SHEET = "Task,Domain,Fault,Result,Agent"

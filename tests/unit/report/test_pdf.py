@@ -157,7 +157,9 @@ def test_a_hostile_context_is_text_in_a_pdf_that_is_whole(evil: Path, tmp_path: 
 
 def test_page_one_is_one_page_whatever_names_are_on_it(tmp_path: Path) -> None:
     view = hostile(owner="W" * 200)
-    text = tool("pdftotext", written(tmp_path / "x.pdf", render.pdf(view)), "-").split("\f")
+    beginning, behind, _ = render.html(view).partition('<h2 id="use"')  # 40 pages take ten seconds more
+    assert behind
+    text = tool("pdftotext", written(tmp_path / "x.pdf", render.pdf(view, beginning)), "-").split("\f")
     assert "2 At a glance" in text[1]
     assert max(line.count("W") for line in "".join(text[:1]).splitlines()) <= 80
 
