@@ -348,7 +348,7 @@ def unowned(context: Context, goal: str) -> list[str]:
 
 
 def unwatched(context: Context) -> list[str]:
-    """Return what no whole indicator watches, of G3 and every hazard."""
+    """Return G3 and the hazards that have no whole indicator."""
     claims = {item.claim for item in context.monitoring or () if watched(item, context)}
     every = ("G3", *(item.id for item in context.hazards or ()))
     return [name for name in every if not claims & {name, f"G2.{name}"}]
