@@ -186,12 +186,7 @@ class Job:
     """An import in progress, from `source` into the bundle folder(s) under `folder`."""
 
     def __init__(
-        self,
-        source: Path,
-        folder: Path,
-        options: ImportOptions,
-        progress: Progress,
-        out: Path | None = None,
+        self, source: Path, folder: Path, options: ImportOptions, progress: Progress, out: Path | None = None
     ) -> None:
         self.source, self.folder, self.options, self.progress = source, folder, options, progress
         self._out = shell(str(out)) if out else "BUNDLE"
