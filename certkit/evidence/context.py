@@ -276,15 +276,6 @@ class Context(Authored):
         spelled = [spellings(person.name or "") if person else set[str]() for person in people]
         return bool(spelled[0] & spelled[1])
 
-    @property
-    def approval(self) -> Decision | None:
-        """The decision if the owner, who has a name, approves; with conditions, these are stated."""
-        decision = self.decision
-        if decision is None or decision.by != self.owner or not self.named(decision.by):
-            return None
-        conditional = decision.outcome == "approved_with_conditions" and decision.conditions
-        return decision if decision.outcome == "approved" or conditional else None
-
     def stale(self, *, bundles: Sequence[str], profile: str, tier: int) -> tuple[str, ...]:
         """Return which members of `about` name something else than the evidence at hand; none where bound."""
         about = self.about or About()
@@ -300,7 +291,8 @@ class Given(Struct, frozen=True, kw_only=True):
     """A context with the bytes that were given and their digest.
 
     `beside` holds the digests of the files that answers name as evidence and that lie beside the context;
-    `where` names the file in errors.
+    `where` names the file in errors. `nearer` tells of whoever is less independent than they state, how
+    near they are and through whom.
     """
 
     context: Context
@@ -308,6 +300,7 @@ class Given(Struct, frozen=True, kw_only=True):
     digest: Digest
     where: str
     beside: frozenset[str] = frozenset()
+    nearer: dict[str, str] = {}
 
     def knowing(self, manifest: Manifest) -> Given:
         """Return the same, with people no more independent than the manifest and the other people say.
@@ -316,22 +309,26 @@ class Given(Struct, frozen=True, kw_only=True):
         so is whoever has the name or organisation of somebody near the developer.
         """
         evaluator, said = manifest.protocol.evaluator, self.context.people or ()
-        told: list[tuple[str | None, str | None]] = [("same", manifest.agent.provider)]
-        told += [(evaluator.relation, evaluator.name)] if evaluator else []
-        told += [(person.relation, name) for person in said for name in (person.name, person.organisation)]
-        near: dict[Any, set[str]] = {
-            relation: set().union(
-                *(spellings(name or "", company=True) for how, name in told if how == relation)
-            )
-            for relation in ("same", "affiliated")
-        }
-        people = []
+        told: list[tuple[str | None, set[str], str]] = [
+            ("same", _spelled(manifest.agent.provider), "the provider")
+        ]
+        told += [(evaluator.relation, _spelled(evaluator.name), "the evaluator")] if evaluator else []
+        spelled = {person.id: _spelled(person.name, person.organisation) for person in said}
+        told += [(person.relation, spelled[person.id], person.name or person.id) for person in said]
+        near = [item for relation in ("same", "affiliated") for item in told if item[0] == relation]
+        people, nearer = [], dict[str, str]()
         for person in said:
-            names = (person.name or "", person.organisation or "")
-            spelled = set[str]().union(*(spellings(name, company=True) for name in names))
-            nearest = next((relation for relation in near if near[relation] & spelled), person.relation)
-            people.append(person.model_copy(update={"relation": nearest}))
-        return structs.replace(self, context=self.context.model_copy(update={"people": tuple(people)}))
+            own, stated = spelled[person.id], person.relation
+            relation, _, through = next((item for item in near if item[1] & own), (stated, own, ""))
+            people.append(person.model_copy(update={"relation": relation}))
+            if relation != stated:
+                nearer[person.id] = f"{relation} through {through}, stated: {stated or 'nothing'}"
+        context = self.context.model_copy(update={"people": tuple(people)})
+        return structs.replace(self, context=context, nearer=nearer)
+
+
+def _spelled(*names: str | None) -> set[str]:
+    return set[str]().union(*(spellings(name or "", company=True) for name in names))
 
 
 def read(data: bytes, *, where: str, folder: Path | None = None) -> Given:
@@ -384,9 +381,9 @@ _LISTS: Final = ("people", "hazards", "mitigations", "assumptions", "monitoring"
 def _faults(context: Context) -> Iterator[str]:
     """Yield what the file says that it contradicts, or refers to and does not hold."""
     for name in _LISTS:
-        ids = [item.id.lower() for item in getattr(context, name) or ()]
+        ids = [item.id for item in getattr(context, name) or ()]
         for place, identifier in enumerate(ids):
-            if identifier in ids[:place]:
+            if identifier.lower() in map(str.lower, ids[:place]):
                 yield f"/{name}/{place}/id: {identifier!r} stands there twice, case aside"
     for place, hazard in enumerate(context.hazards or ()):
         if re.match(r"G[1-6]\b", hazard.id, re.IGNORECASE):

@@ -127,10 +127,7 @@ def _open(case: Case, tier: int) -> str:
 
 
 def readings(case: Case, argument: Argument) -> tuple[str, ...]:
-    """Return the tier by each reading, and every serious challenge with its code, as every screen says it.
-
-    An answer that does not count on the day of the report is said not to.
-    """
+    """Return the tier by each reading, and every serious challenge, by day, as every screen says it."""
     verdict, awaits = case.assessment.verdict, {item.code: item.awaits for item in argument.challenges}
     decides, serious = case.assessment.profile.reading, []
     told = wording.readings(verdict.table.tier, verdict.bounded.tier, decides=decides)
@@ -154,8 +151,8 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
         line = (
             f"by {words.called(case.context.called(decision.by))}, until {decision.until or 'no day stated'}"
         )
-        approving = decision.outcome.startswith("approved") and not case.approved
-        line += "; not in force for this evidence" if approving else ""
+        approving = decision.outcome.startswith("approved") and case.unapproved
+        line += f"; not in force: {case.unapproved}" if approving else ""
     supported = argument.claim.supported
     closed = (Standing.SUSTAINED, Standing.ACCEPTED, Standing.ANSWERED)
     kinds = Counter(item.kind for item in argument.challenges if item.state is Standing.OPEN)
@@ -177,7 +174,7 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
             _first_reason(case, argument),
         ),
         Box("Challenges", unanswered, f"{counts[Standing.OPEN]} open", told),
-        Box("Decision", Status.MET if case.approved else Status.NOT_TESTED, decided, line),
+        Box("Decision", Status.NOT_TESTED if case.unapproved else Status.MET, decided, line),
     )
 
 
@@ -190,6 +187,8 @@ def _first_reason(case: Case, argument: Argument) -> str:
     for state in (State.REFUTED, State.UNDEVELOPED):
         if points := len(argument.graph.lowest(state)):
             return f"{many(points, 'point')} {state.value}: see section 8"
+    if argument.opened:
+        return f"{many(len(argument.opened), 'challenge')} open or sustained: see section 9"
     return words.plain(argument.claim.because[0])
 
 
@@ -243,7 +242,9 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
         lines.append(f"{many(len(argument.challenges), 'challenge')} answered or accepted: section 9.")
     lines = lines or list(argument.claim.because)
     if len(lines) > MOST_AGAINST:
-        lines[MOST_AGAINST - 1 :] = [f"{len(lines) - MOST_AGAINST + 1} more goals and challenges: section 9."]
+        lines[MOST_AGAINST - 1 :] = [
+            f"{len(lines) - MOST_AGAINST + 1} more goals and challenges: sections 8, 9."
+        ]
     return tuple(words.cut(words.plain(line), _LINE) for line in lines)
 
 

@@ -54,11 +54,12 @@ def asked(row: Row) -> str:
     return words.threshold(row["operator"], row["threshold"], unit(row))
 
 
-def in_words(row: Row) -> str:
+def in_words(row: Row, document: Document) -> str:
     """Return what a row asks, in words: ``more than 80 % of runs under faults succeed``."""
     sign, _, limit = asked(row).partition("\u00a0")
     limit = f"{_LIMITS[sign]} {limit}" if sign in _LIMITS else asked(row)
-    return CATALOGUE[row["metric"]].asked.format(limit=limit)
+    tau = document["metrics"]["posterior"].get("tau", {}).get(str(row["tier"]))
+    return CATALOGUE[row["metric"]].asked.format(limit=limit).replace("τ", words.rate(tau) if tau else "τ")
 
 
 def measured(row: Row) -> str:

@@ -101,15 +101,11 @@ def register(case: Case) -> Iterator[tuple[str, ...]]:
     yield "E-2", "identity of the agent", document["agent"]["digest"]
     yield "E-3", f"profile {profile['id']}", profile["digest"]
     yield "E-4", "assessment (the bytes of assessment.json)", canonical.digest(case.data)
-    if signed is None:
-        yield "E-5", "no passport: nothing has been signed", "–"
-    else:
+    passport = "no passport: nothing has been signed"
+    if signed:
         issuer = signed.predicate.issuer.name
-        yield (
-            "E-5",
-            f"signed passport that names {issuer} as its issuer (digest of its payload)",
-            signed.id,
-        )
+        passport = f"signed passport that names {issuer} as its issuer (digest of its payload)"
+    yield "E-5", passport, signed.id if signed else "–"
     yield from _bundles(document)
 
 

@@ -136,22 +136,16 @@ class Attachment(Struct, frozen=True):
 def _attachments(case: Case, argument: Argument) -> tuple[Attachment, ...]:
     """Return what a report carries, in the order of the names: a PDF's readers search them by halves."""
     text = "the profile's canonical form, whose SHA-256 is its digest"
-    profile, argued = canonical.canonical(case.assessment.profile.to_dict()), argument.to_dict()
+    said = "the argument: nodes, links, states, challenges"
+    argued, profile = argument.to_dict(), canonical.canonical(case.assessment.profile.to_dict())
     stated = {name: value for name, value in case.manifest.to_dict().items() if name != "files"}
-    manifest = canonical.pretty(stated).encode()
     carried = [
-        Attachment(
-            "argument.json",
-            "Data",
-            "the argument: nodes, links, states, challenges",
-            canonical.pretty(argued).encode(),
-        ),
+        Attachment("argument.json", "Data", said, canonical.pretty(argued).encode()),
         Attachment("assessment.json", "Source", "the assessment that this report is drawn from", case.data),
-        Attachment(
-            "manifest-without-files.json", "Source", "the manifest without the list of files", manifest
-        ),
         Attachment("profile.json", "Data", text, profile),
     ]
+    said, manifest = "the manifest without the list of files", canonical.pretty(stated).encode()
+    carried.append(Attachment("manifest-without-files.json", "Source", said, manifest))
     if case.given is not None:
         said = "what people said of the use, as it was given"
         carried.append(Attachment("context.json", "Source", said, case.given.data))

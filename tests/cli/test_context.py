@@ -98,7 +98,7 @@ def test_the_argument_is_written_in_its_published_form(bundle: Path, context: Pa
         ('"risk": {"criterion": NaN}', "NaN"),
         ('"answers": [{"challenge": "no-such-thing"}]', "/answers/0/challenge"),
         ('"hazards": [{"id": "H-1", "criteria": ["no-such-row"]}]', "/hazards/0/criteria"),
-        ('"hazards": [{"id": "H-1"}, {"id": "H-1"}]', "/hazards/1/id"),
+        ('"hazards": [{"id": "H-1"}, {"id": "H-1"}]', "/hazards/1/id: 'H-1'"),
     ],
 )
 def test_a_malformed_context_is_refused_and_nothing_is_written(

@@ -216,8 +216,8 @@ def _oracles(view: View) -> Iterator[Finding]:
     if count := view.summary.likeness.oracles:
         yield finding(
             "oracle-varies",
-            f"{many(count, 'task')} have several values of steps_oracle, and the fewest steps that a task"
-            " takes are one number",
+            f"{many(count, 'task')} {'has' if count == 1 else 'have'} several values of steps_oracle, and the"
+            " fewest steps that a task takes are one number",
         )
     total = view.total
     if total.oracle_success >= FEW and total.oracle_equal >= NEARLY_ALL * total.oracle_success:

@@ -26,8 +26,8 @@ from certkit.report.argument.challenges import (
     Challenge,
     Standing,
     challenges,
-    monitored,
     unowned,
+    unwatched,
     watched,
 )
 from certkit.report.argument.graph import ROOT, Edge, Graph, Kind, Link, Node, State, settled
@@ -164,7 +164,7 @@ def build(case: Case) -> Argument:
         nodes=graph.nodes,
         edges=graph.edges,
         challenges=raised,
-        decision=fill(DecisionPart, case.context.decision, in_force=case.approved),
+        decision=fill(DecisionPart, case.context.decision, in_force=case.unapproved is None),
     )
 
 
@@ -201,17 +201,12 @@ def _reasons(case: Case, graph: Graph, raised: tuple[Challenge, ...]) -> Iterato
 
 
 def unstated(case: Case) -> dict[str, str]:
-    """Return what a claim about a use needs, and nobody stated, by the path of its member."""
-    context = case.context
-    independent = any(map(context.independent, case.reviewing))
-    needed = {
-        "/hazards": ("No hazard is named.", context.hazards),
-        "/use/purpose": ("No purpose is stated.", case.use.purpose),
-        "/operating_domain/domains": ("No domain of the use is named.", case.wanted),
-        "/reviewers": ("No independent reviewer other than the owner has looked at it.", independent),
-        "/decision": ("No approving decision is in force.", case.approved),
+    """Return what a claim about a use needs and no challenge asks for, by the path of its member."""
+    decision = case.unapproved and f"No approving decision is in force: {case.unapproved}."
+    domains = "" if case.wanted else "No domain of the use is named."
+    return {
+        path: said for path, said in (("/operating_domain/domains", domains), ("/decision", decision)) if said
     }
-    return {path: reason for path, (reason, there) in needed.items() if not there}
 
 
 class _Builder:
@@ -341,7 +336,7 @@ class _Builder:
     def criterion(self, row: dict[str, Any], under: str, status: Status) -> None:
         """Add what a criterion asks, and what was measured."""
         name, title = f"G3-{row['id']}", words.capital(CATALOGUE[row["metric"]].title)
-        self.add(name, f"{title}: {in_words(row)}.", under, source=row["id"])
+        self.add(name, f"{title}: {in_words(row, self.case.document)}.", under, source=row["id"])
         least = f", bound {bound(row)}" if bound(row) else ""
         text = f"{title}: {measured(row)}{least}; {status.replace('_', ' ')}"
         self.shown(f"Sn-{row['id']}", name, text, f"criteria/{row['id']}", _BY_STATUS[status])
@@ -383,7 +378,6 @@ class _Builder:
         case, bundle, wanted = self.case, self.case.document["bundle"], self.case.wanted
         declared, parts = case.manifest.protocol.declared_runs, case.manifest.agent.components
         judge = case.document["judge"]
-        sealed = f"Every file has the digest that was sealed: {bundle['digest'][:23]}…"
         planned = f"{bundle['records']:,} runs were declared, and all are there"
         rated = f"{judge['items']:,} items were rated beside the judge, and its error is in the bounds"
         pinned = f"Every component of the agent is pinned by its digest ({len(parts)})"
@@ -394,7 +388,7 @@ class _Builder:
         self.add("G4", "The evidence is what it says it is.", "S1")
         text = "The evidence is unchanged since it was sealed."
         if bundle["sealed"]:
-            self.leaf("G4.1", text, sealed)
+            self.leaf("G4.1", text, f"Every file has the digest that was sealed: {bundle['digest'][:23]}…")
         else:  # the challenge unsealed says so, and can be accepted
             self.add("G4.1", text, "G4", state=State.ASSERTED)
         everything = declared == bundle["records"]
@@ -420,7 +414,7 @@ class _Builder:
     def operation(self) -> None:
         """Add what is watched after the decision."""
         watching = self.case.context.monitoring or ()
-        state = State.ASSERTED if monitored(self.case.context) else State.UNDEVELOPED
+        state = State.UNDEVELOPED if unwatched(self.case.context) else State.ASSERTED
         text = "A change for the worse is noticed and acted on."
         self.add("G6", text, "S1", source="/monitoring", state=None if watching else state)
         for place, item in enumerate(watching):

@@ -1,7 +1,7 @@
 """What an argument and a report are built from: assessment, context, passport, and what follows from them.
 
     about = case(assessment, context=given, summary=summary, today=date(2026, 2, 3))
-    about.measured["H-1"].failures, about.stale, about.approved
+    about.measured["H-1"].failures, about.stale, about.unapproved
 
 The summary is what the assessment rests on; hazards are measured on it. `today` ends acceptances and the
 decision, and ages evidence, which is as old as its first run. A review counts from its date on, which is not
@@ -30,7 +30,7 @@ from certkit.assessment.metrics.series import adversarial, resisted
 from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.result import moment
 from certkit.assessment.statistics.posterior import lower
-from certkit.evidence.context import CONTEXT_SCHEMA, Context, OperatingDomain, Risk, Use, refuse
+from certkit.evidence.context import CONTEXT_SCHEMA, Context, Decision, OperatingDomain, Risk, Use, refuse
 from certkit.evidence.records.record import Condition, Split
 from certkit.evidence.summary.tasks import merged, per_cell, task_sums
 from certkit.wording import UNDECLARED
@@ -235,16 +235,26 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
         return set() if self.stale else dated & self.context.reviewing
 
     @property
-    def approved(self) -> bool:
-        """Whether the owner approved this evidence after a review of it, and that has not ended."""
-        decision = self.context.approval
-        reviewed = decision and any(
-            self.counts(item.date) and str(item.date) <= str(decision.date)
-            for item in self.context.reviewers or ()
-            if self.context.independent(item.person)
-        )
-        in_time = decision and self.counts(decision.date) and not self.ended(decision.until)
-        return bool(reviewed and in_time and not self.stale)
+    def unapproved(self) -> str | None:
+        """Why no approving decision of the owner is in force for this evidence; None where one is."""
+        context, made = self.context, self.context.decision or Decision()
+        seen = (item for item in context.reviewers or () if context.independent(item.person))
+        reviewed = min((str(item.date) for item in seen if self.counts(item.date)), default="")
+        day, outcome = made.date or "", made.outcome or ""
+        reasons = {
+            "nobody has decided": not outcome,
+            "it is about other evidence": bool(self.stale),
+            "it is not by an owner with a name": made.by != context.owner or not context.named(made.by),
+            f"it is {outcome}": not outcome.startswith("approved"),
+            "it names no conditions": outcome == "approved_with_conditions" and not made.conditions,
+            "it has no date": not day,
+            f"it is of {day}, before the last run": day < str(self.last_run or ""),
+            f"it is of {day}, which is to come": not self.counts(day),
+            f"it ended on {made.until}": self.ended(made.until),
+            "no independent review counts": not reviewed,
+            f"it is of {day}, before the review of {reviewed}": day < reviewed,
+        }
+        return next((reason for reason, holds in reasons.items() if holds), None)
 
 
 def case(

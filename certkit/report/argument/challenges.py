@@ -113,7 +113,7 @@ STANDING: Final[dict[str, Rule]] = {
         "/reviewers",
     ),
     "reviewer-not-independent": Rule(
-        Class.JUDGEMENT, "G1", "No reviewer is independent of the developer and other than the owner."
+        Class.BLANK, "G1", "No reviewer is independent of the developer and not the owner: {}.", "/reviewers"
     ),
     "comment-unresolved": Rule(Class.BLANK, "G1", "{} of reviewers not resolved.", "/reviewers"),
     "no-hazards": Rule(
@@ -150,7 +150,8 @@ STANDING: Final[dict[str, Rule]] = {
     "no-monitoring": Rule(
         Class.BLANK,
         "G6",
-        "Nobody says what is watched in operation: an indicator for G3 and for each hazard is missing.",
+        "Nobody says what is watched in operation: no indicator with a measure, a limit, an owner and an"
+        " action is about {}.",
         "/monitoring",
     ),
     "evidence-undated": Rule(Class.EVIDENCE, "G6", "{:,} of {} do not say when they were made."),
@@ -227,7 +228,12 @@ def _answer_faults(context: Context) -> Iterator[str]:
 def challenges(case: Case) -> tuple[Challenge, ...]:
     """Return every challenge with what became of it: sustained first, then open, accepted, answered."""
     answers = {answer.challenge: answer for answer in case.context.answers or ()}
-    raised = (*_from_findings(case), *about_context(case.context, case.reviewing), *_about_evidence(case))
+    nearer = case.given.nearer if case.given else {}
+    raised = (
+        *_from_findings(case),
+        *about_context(case.context, case.reviewing, nearer),
+        *_about_evidence(case),
+    )
     told = [_told(item, answers.get(item.code), case) for item in raised]
     return tuple(
         sorted(told, key=lambda item: (list(Standing).index(item.state), list(Class).index(item.kind)))
@@ -287,17 +293,22 @@ def _raise(code: str, *values: object) -> Challenge:
     return _challenge(code, rule.kind, rule.target.format(subject), rule.text.format(*values))
 
 
-def about_context(context: Context, reviewing: set[str]) -> Iterator[Challenge]:
+def about_context(context: Context, reviewing: set[str], nearer: dict[str, str]) -> Iterator[Challenge]:
     """Yield what a context leaves open, whatever the evidence is; the reviews of `reviewing` count."""
-    holds = {
+    dependent = []
+    for person in sorted(reviewing):
+        relation = nearer.get(person) or context.by_id[person].relation or "relation not stated"
+        owner = "the owner" if context.same(person, context.owner) else relation
+        dependent.append(f"{context.called(person)} ({owner})")
+    holds: dict[str, object] = {
         "no-use": context.use is None or not context.use.purpose,
         "no-owner": not context.named(context.owner),
         "no-reviewer": not reviewing,
-        "reviewer-not-independent": reviewing and not any(map(context.independent, reviewing)),
+        "reviewer-not-independent": not any(map(context.independent, reviewing)) and "; ".join(dependent),
         "no-hazards": not context.hazards,
-        "no-monitoring": not monitored(context),
+        "no-monitoring": ", ".join(unwatched(context)),
     }
-    yield from (_raise(code) for code, raised in holds.items() if raised)
+    yield from (_raise(code, value) for code, value in holds.items() if value)
     comments = [comment for reviewer in context.reviewers or () for comment in reviewer.comments or ()]
     if unresolved := sum(comment.resolved is not True for comment in comments):
         yield _raise("comment-unresolved", many(unresolved, "comment"))
@@ -336,10 +347,11 @@ def unowned(context: Context, goal: str) -> list[str]:
     return [name for name in ASSUMED[goal] if name not in owned]
 
 
-def monitored(context: Context) -> bool:
-    """Tell whether one whole indicator watches G3 and one each hazard."""
+def unwatched(context: Context) -> list[str]:
+    """Return G3 and the hazards that have no whole indicator."""
     claims = {item.claim for item in context.monitoring or () if watched(item, context)}
-    return "G3" in claims and all(claims & {item.id, f"G2.{item.id}"} for item in context.hazards or ())
+    every = ("G3", *(item.id for item in context.hazards or ()))
+    return [name for name in every if not claims & {name, f"G2.{name}"}]
 
 
 def _about_hazard(case: Case, hazard: Hazard) -> Iterator[Challenge]:

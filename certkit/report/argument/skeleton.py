@@ -102,7 +102,7 @@ def blanks(case: Case) -> Iterator[str]:
 
 def unfilled(context: Context) -> Iterator[str]:
     """Yield what is left blank in a context, as far as that shows without the evidence."""
-    yield from (f"{path}: {text}" for path, text in _blank(about_context(context, context.reviewing)))
+    yield from (f"{path}: {text}" for path, text in _blank(about_context(context, context.reviewing, {})))
     yield "/about: not compared with any evidence: --bundle shows everything that is blank"
 
 

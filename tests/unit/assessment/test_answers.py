@@ -55,6 +55,13 @@ def given(*changes: Callable[[dict[str, Any]], None], tier: int = 3) -> context.
     return structs.replace(read, beside=frozenset({"sha256:" + "3" * 64}))
 
 
+@pytest.mark.parametrize(("tasks", "said"), [(1, "1 task has several"), (3, "3 tasks have several")])
+def test_one_task_has_and_three_have(tasks: int, said: str) -> None:
+    of = structs.replace(build.strong(), likeness=Likeness(oracles=tasks))
+    [item] = (item for item in build.judged(of).findings if item.code == CODE)
+    assert item.message.startswith(said)
+
+
 def judged(answers: context.Given | None) -> Assessment:
     return assess(TRICK, build.facts(), build.profile(), required_tier=3, context=answers)
 

@@ -180,7 +180,7 @@ def test_open_challenges_of_hazards_come_first_on_page_one_and_the_rest_is_count
     lines = answer_page.against(argued(said), argument)
     assert lines[0] == "Lost parcel: nobody stated its harm."
     assert len(lines) == answer_page.MOST_AGAINST
-    assert lines[-1].endswith(" more goals and challenges: section 9.")
+    assert lines[-1].endswith(" more goals and challenges: sections 8, 9.")
 
 
 def test_page_one_names_the_gravest_hazard_first_wherever_it_stands_in_the_file() -> None:
@@ -200,12 +200,15 @@ def first(said: Context, kind: str) -> Context:
 WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
     "the reviewer": (lambda said: said.update(reviewers=[]), "no-reviewer"),
     "independence": (lambda said: said["people"][1].update(relation="same"), "reviewer-not-independent"),
-    "hazards": (lambda said: (said.update(hazards=[]), said["monitoring"].pop()), "No hazard is named."),
-    "the decision": (lambda said: said.update(decision=None), "No approving decision is in force."),
-    "an approval": (lambda said: said["decision"].update(outcome="deferred"), "No approving decision"),
+    "hazards": (lambda said: (said.update(hazards=[]), said["monitoring"].pop()), "no-hazards"),
+    "the decision": (
+        lambda said: said.update(decision=None),
+        "No approving decision is in force: nobody has decided.",
+    ),
+    "an approval": (lambda said: said["decision"].update(outcome="deferred"), "in force: it is deferred."),
     "a decision in force": (
         lambda said: said["decision"].update(until="2026-02-02"),
-        "No approving decision",
+        "in force: it ended on 2026-02-02.",
     ),
     "the operating domain": (lambda said: said.update(operating_domain=None), "No domain of the use is"),
     "the domains of the use": (
@@ -216,7 +219,7 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
         lambda said: said["hazards"][0].update(conditions=["nominal", "tool failure"]),
         "hazard-unseen:H-1",
     ),
-    "the purpose": (lambda said: said.update(use={"oversight": "supervises"}), "No purpose is stated."),
+    "the purpose": (lambda said: said.update(use={"oversight": "supervises"}), "no-use"),
     "an answer": (lambda said: said["answers"].remove(first(said, "answered")), "Open challenges"),
     "agreement": (lambda said: first(said, "answered").update(agreed_by=None), "Open challenges"),
     "a digest": (lambda said: first(said, "answered").update(evidence=None), "Open challenges"),
@@ -230,15 +233,25 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
         lambda said: said["reviewers"][0].update(date="2026-02-04"),
         "Open challenges",
     ),
-    "a decision that was made": (lambda said: said["decision"].update(date="2026-02-04"), "No approving"),
-    "the day of the decision": (lambda said: said["decision"].update(date=None), "No approving"),
-    "a decision after the runs": (lambda said: said["decision"].update(date="2026-01-30"), "No approving"),
+    "a decision that was made": (
+        lambda said: said["decision"].update(date="2026-02-04"),
+        "in force: it is of 2026-02-04, which is to come.",
+    ),
+    "the day of the decision": (lambda said: said["decision"].update(date=None), "in force: it has no date."),
+    "the owner in the decision": (
+        lambda said: said["decision"].update(by=None),
+        "in force: it is not by an owner with a name.",
+    ),
+    "a decision after the runs": (
+        lambda said: said["decision"].update(date="2026-01-30"),
+        "in force: it is of 2026-01-30, before the last run.",
+    ),
     "a decision after the review": (
         lambda said: (
             said["reviewers"][0].update(date="2026-02-03"),
             said["reviewers"][1].update(date="2026-02-01"),
         ),
-        "No approving",
+        "in force: it is of 2026-02-02, before the review of 2026-02-03.",
     ),
     "a name of who answers": (
         lambda said: (said["people"].append({"id": "p-1"}), first(said, "answered").update(by="p-1")),
@@ -265,11 +278,15 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
     ),
     "conditions of an approval": (
         lambda said: said["decision"].update(outcome="approved_with_conditions"),
-        "No approving",
+        "in force: it names no conditions.",
     ),
     "a review after the runs": (
         lambda said: said["reviewers"][0].update(date="2026-01-30"),
         "reviewer-not-independent",
+    ),
+    "an independent review before the decision": (
+        lambda said: said["people"][1].update(relation="same"),
+        "in force: no independent review counts.",
     ),
     "the day of a review": (lambda said: said["reviewers"][0].update(date=None), "reviewer-not-independent"),
     "the reviewer's name": (lambda said: said["people"][1].update(name=None), "reviewer-not-independent"),
@@ -645,8 +662,16 @@ def test_where_nothing_else_speaks_against_it_page_one_gives_the_reason() -> Non
     said = canonical.loads(canonical.line(CLOSED))
     rejected(said)
     about, argument = argued(said), but(rejected)
-    assert answer_page.against(about, argument) == ("No approving decision is in force.",)
+    assert answer_page.against(about, argument) == ("No approving decision is in force: it is rejected.",)
     assert answer_page.boxes(about, argument)[3].line == "by the owner, until 2026-12-31"
+
+
+def test_the_box_of_a_decision_that_is_not_in_force_says_why() -> None:
+    said = canonical.loads(canonical.line(CLOSED))
+    said["decision"].update(date="2026-02-04")
+    about = argued(said)
+    line = answer_page.boxes(about, build(about))[3].line
+    assert line.endswith("; not in force: it is of 2026-02-04, which is to come")
 
 
 def test_an_untouched_skeleton_states_no_domain_of_the_use() -> None:
@@ -676,7 +701,7 @@ def test_runs_after_the_day_speak_against_the_claim_and_nothing_counts_that_foll
     argument = build(about)
     assert "runs-to-come" in {item.code for item in argument.opened}
     assert about.ended("2026-01-30")
-    assert (about.reviewing, about.approved, argument.claim.supported) == (set(), False, False)
+    assert (about.reviewing, argument.decision.in_force, argument.claim.supported) == (set(), False, False)
 
 
 @pytest.mark.parametrize(
@@ -806,6 +831,53 @@ def test_a_serious_answer_that_does_not_count_is_said_not_to_on_page_one() -> No
     assert line.startswith("serious, open (its answer does not count: it awaits review): ")
 
 
+def text_of(argument: Argument, code: str) -> str:
+    """What a challenge of an argument says."""
+    return next(item.text for item in argument.challenges if item.code == code)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda said: (
+                said["people"][0].update(organisation="Acme AI"),
+                said["people"][1].update(organisation="Acme AI, Inc."),
+            ),
+            "the reviewer (affiliated through the owner, stated: independent)",
+        ),
+        (lambda said: said["people"][1].update(relation=None), "the reviewer (relation not stated)"),
+        (lambda said: said.update(owner="reviewer-1", decision=None), "the reviewer (the owner)"),
+    ],
+)
+def test_reviewers_who_are_not_independent_are_named_with_the_reason(
+    change: Callable[[Context], object], said: str
+) -> None:
+    document = canonical.loads(canonical.line(CLOSED)) | {"answers": []}
+    change(document)
+    argument = build(argued(document))
+    text = text_of(argument, "reviewer-not-independent")
+    assert text.partition(": ")[2] == f"{said}; another reviewer (same)."
+    [item] = (item for item in argument.challenges if item.code == "reviewer-not-independent")
+    assert item.kind is Class.BLANK
+
+
+def test_what_nobody_watches_is_named() -> None:
+    argument = but(lambda said: said["monitoring"].pop())
+    assert text_of(argument, "no-monitoring").endswith(" is about H-1.")
+
+
+def test_the_box_of_the_claim_counts_open_challenges_and_names_no_code() -> None:
+    argument = otherwise(ODD)
+    about = argued(CLOSED)
+    box = answer_page.boxes(about, argument)[1]
+    assert box.line == "1 challenge open or sustained: see section 9"
+
+
+def test_the_confidence_that_is_asked_for_names_its_threshold() -> None:
+    assert "exceeds 80\u00a0% is" in build(argued({})).graph.by_id["G3-posterior"].text
+
+
 def test_every_standing_rule_is_raised_by_some_case() -> None:
     bare = build(argued({}, today=date(2026, 12, 31)))
     grave = but(
@@ -820,6 +892,7 @@ def test_every_standing_rule_is_raised_by_some_case() -> None:
         )
     )
     elsewhere = but(lambda said: said["hazards"][0].update(domains=["sea"]))
+    assert text_of(elsewhere, "hazard-unseen:H-1") == "Its conditions and domains without a run: sea."
     raised = {
         item.code.partition(":")[0] for argument in (bare, grave, elsewhere) for item in argument.challenges
     }
