@@ -18,7 +18,7 @@ is the variance within all sides: a standard error is at least the pooled one (S
 A task's value takes the conditions that all sides ran on it, in the proportions of its oldest side. Tasks
 that not all sides have are weighted so that every domain under every condition has the share that it had on
 the oldest side: a changed mix is no loss. What a side did not run at all is left out on all. Where sides
-are pooled, since none is older, a task's value takes all its runs, and shares are those of all sides together.
+are pooled, none being older, a task's value takes all its runs, and shares are those of all sides together.
 """
 
 from __future__ import annotations
