@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from io import BufferedReader
 
-REMOVE: Final = "choose another name or remove it"
+RENAME: Final = "choose another name"
 """The hint about a name that is taken."""
 
 _OPENED: Final = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
@@ -69,7 +69,7 @@ def writing(path: Path, *, mode: int = 0o644, overwrite: bool = True) -> Iterato
         _sync(path.parent)
 
 
-def check_target(path: Path, *, overwrite: bool, hint: str = REMOVE) -> None:
+def check_target(path: Path, *, overwrite: bool, hint: str = RENAME) -> None:
     """Raise `UsageError` where a file may not be written to `path`; call it before long work.
 
     ``file.exists`` where it exists and `overwrite` is false, ``file.not-regular`` where it exists and is no
@@ -113,7 +113,7 @@ def building(path: Path) -> Iterator[Path]:
     """
     with _unwritable(path):
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
-            raise UsageError("file.exists", "exists and is not an empty folder", where=str(path), hint=REMOVE)
+            raise UsageError("file.exists", "exists and is not an empty folder", where=str(path), hint=RENAME)
         _make_folder(path.parent)
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", dir=path.parent))
         try:

@@ -65,13 +65,9 @@ def qualified(
     Where all of them are answered, the verdict says how many, and by whom.
     """
     if contested_by:
-        return f"{text}; CONTESTED by {_challenges(len(contested_by), 'open ')}: {', '.join(contested_by)}"
+        return f"{text}; CONTESTED by {many(len(contested_by), 'open challenge')}: {', '.join(contested_by)}"
     by = listed(answerers) if answerers else "nobody named"
-    return f"{text}; {_challenges(answered)} answered by {by}" if answered else text
-
-
-def _challenges(number: int, kind: str = "") -> str:
-    return f"{number} {kind}challenge" if number == 1 else f"{number} {kind}challenges"
+    return f"{text}; {many(answered, 'challenge')} answered by {by}" if answered else text
 
 
 def listed(names: Sequence[str]) -> str:

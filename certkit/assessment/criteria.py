@@ -7,7 +7,7 @@ specify the row. The margin is signed so that positive passes; 0 under a strict 
 A tier is met when every row that it specifies is met and the tier below is met; it is not met when a
 measured row of it, or of a tier below, fails; otherwise the evidence is insufficient. Without a record no
 tier is met, whatever is attested. While a serious challenge is open, a tier that would be met is contested:
-its criteria are met, and the yes does not stand.
+its criteria are met, and it is not granted.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from certkit import wording
@@ -11,7 +12,7 @@ from certkit.assessment.metrics.catalogue import CATALOGUE, Unit, named
 from certkit.assessment.metrics.metric import asked, percent, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from certkit.assessment.bounded.fragility import Flips, Fragility
     from certkit.assessment.rater_error import JudgeReport, Variable
@@ -114,8 +115,8 @@ def fragile(fragility: Fragility) -> tuple[str, ...]:
         row = _named(flip.criterion)
         where = f"{row} in domain {flip.domain}" if flip.domain else row
         told.append(
-            f"{flip.needed:,} of {flip.of:,} successes would have to be failures to lose Tier"
-            f" {fragility.tier} ({where}){left_out(flip)}."
+            f"Tier {fragility.tier} would be lost if {flip.needed:,} of {flip.of:,} successes had failed:"
+            f" {where} falls first{left_out(flip)}."
             if flip.needed <= flip.of
             else f"No number of failures in place of successes loses Tier {fragility.tier}."
         )
@@ -207,6 +208,45 @@ def _share(share: Share) -> str:
         return "unknown"
     low, high = share.interval.low, share.interval.high
     return f"{share.value:.3f} ({low:.3f} to {high:.3f})"
+
+
+def next_command(
+    assessment: Assessment, place: str, page: str, options: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return the command that brings most, and its options: what is challenged comes first.
+
+    Those of `options` that the command has come first among them. No report is drawn of several bundles,
+    and no runs of theirs are listed. `page` is the file that a report is written to.
+    """
+    verdict, pooled = assessment.verdict, bool(assessment.bundles)
+    under, tier, context = (options.get(name, "") for name in ("-p", "--require-tier", "--context"))
+    if not assessment.counts.records:
+        return "certkit import LOG -o BUNDLE", ""
+    if verdict.tier and any(item.contests for item in assessment.serious):
+        return f"certkit context init {place}", f"{under}{tier}-o context.json"
+    if not assessment.facts.sealed:
+        return f"certkit bundle seal {'BUNDLE' if pooled else place}", ""
+    if verdict.tier:
+        return f"certkit issue {place}", f"{under}{tier}{context}--key KEY.pem --issuer NAME -o issued"
+    rows = open_rows(assessment)
+    if not pooled and any(row.deciding(assessment.profile.reading) is Status.NOT_MET for row in rows):
+        return f"certkit report {place}", f"{under}{tier}{context}-o {page}"
+    r_op = next((row for row in rows if row.metric.id == "r_op"), None)
+    if r_op is not None and r_op.threshold is not None:
+        seen, said = r_op.value, ""
+        if not r_op.metric.n:
+            c_nom, said = assessment.metrics["c_nom"], "  # about as in normal runs"
+            seen = c_nom.value and (c_nom.value * (n := c_nom.n or 0) + Fraction(1, 2)) / (n + 1)
+        if Fraction(rate := f"{float(seen or 0):.4g}") > r_op.threshold:
+            return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={rate}{said}"
+        if said and seen is not None and not pooled:  # it fails too often even where nothing is in its way
+            return f"certkit runs {place}", "--failed"
+    lacking = [row.metric.id for row in rows if pooled or not row.metric.blocked]
+    return (
+        (f"certkit explain {lacking[0]}", under.rstrip())
+        if lacking
+        else (f"certkit runs {place}", "--failed")
+    )
 
 
 def measure_next(assessment: Assessment) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ verification. What it does not do: read the clock, or trust a key that is in the
                      not_before=now, not_after=now + VALIDITY)
     passport.passport_id, passport.to_json()
 
-    verification = verify(data, trust=parse_trust(policy, "trust.json"), at=now)
+    verification = verify(data, trust=trust.parse(policy, "trust.json"), at=now)
     verification.verdict, verification.exit_code, verification.not_checked
 
 Rules. The signature is over the exact payload bytes, and nothing is normalised to verify it. The id of a

@@ -149,6 +149,12 @@ class Verification(Struct, frozen=True, kw_only=True):
         return next((step for step in self.steps if step.status == "failed"), None)
 
     @property
+    def contested(self) -> Step | None:
+        """The step that left the verdict open because the tier is contested, None where that is not why."""
+        steps = self.steps if self.verdict == "unverifiable" else ()
+        return next((step for step in steps if step.code == "passport.contested"), None)
+
+    @property
     def exit_code(self) -> Exit:
         """0 verified; that of the first failed step where rejected; 4 unverifiable."""
         if self.deciding is not None:

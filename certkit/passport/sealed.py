@@ -118,8 +118,11 @@ def parse(data: bytes) -> PassportFile:
 
     Raises `InputError` with a ``json.*`` code or ``passport.form``.
     """
+    document = canonical.loads(data)
+    if not isinstance(document, dict) or document.get("mediaType") != MEDIA_TYPE:
+        raise InputError("passport.form", f"not a passport: its mediaType is not {MEDIA_TYPE}")
     try:
-        file = msgspec.convert(canonical.loads(data), PassportFile)
+        file = msgspec.convert(document, PassportFile)
     except msgspec.ValidationError as error:
         text = str(error)
         hint = "a key inside a passport is never trusted" if "publicKey" in text else None

@@ -91,15 +91,15 @@ class Trust(Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     issuers: tuple[TrustedIssuer, ...] = ()
     logs: tuple[_Vkey, ...] = ()
     witnesses: Witnesses = Witnesses()
-    require: tuple[Requirement, ...] = ()
+    require: Annotated[tuple[Requirement, ...], Meta(description="steps that must not be skipped")] = ()
     profiles: tuple[DigestText, ...] = ()
     min_tier: Annotated[int, Meta(ge=0, le=9)] | None = None
     reading: Literal["table", "bounded"] | None = None
     domains: tuple[_Text, ...] = ()
-    accept_specimens: bool = False
-    accept_contested: bool = False
-    accept_answered: bool = True
-    max_status_age: timedelta = STATUS_AGE
+    accept_specimens: Annotated[bool, Meta(description="take simulated evidence; default false")] = False
+    accept_contested: Annotated[bool, Meta(description="take open serious challenges; default false")] = False
+    accept_answered: Annotated[bool, Meta(description="take answered serious ones; default true")] = True
+    max_status_age: Annotated[timedelta, Meta(description="of a status; default P7D")] = STATUS_AGE
     trusted_root: dict[str, Any] | None = None
 
     def candidates(self) -> tuple[Candidate, ...]:

@@ -68,16 +68,16 @@ _NOT_THEN: Final = {"passport.key-window", "passport.expired", "passport.not-yet
 
 NOT_SHOWN: Final = (
     (
-        "whether a later state was undone by putting older files back: that takes a checkpoint remembered"
-        " elsewhere, or a witness"
+        "whether a later state was undone by putting older files back: a checkpoint remembered elsewhere, or"
+        " a witness, would show it"
     ),
-    "whether the log's key was used to sign a shorter or different log after this one: likewise",
-    "whether others are shown a different log under the same key: likewise",
+    "whether the log's key was used to sign a shorter or different log later: the same would show it",
+    "whether others are shown a different log under the same key: the same would show it",
     "whether a passport was issued and never submitted",
 )
 NO_WITNESS: Final = (
-    "actions of the holder of the log's key: your policy asks for no witness, so only a checkpoint that"
-    " someone remembers can reveal the next three"
+    "what the holder of the log's key did: your policy asks for no witness, so only a checkpoint that someone"
+    " remembers can show the next three"
 )
 NO_PASSPORTS: Final = (
     "whether the passports say what the entries repeat, were valid then, drifted as the entries tell, and"
@@ -373,11 +373,7 @@ class _Work:
     def _ends(self, where: str, logged: Logged) -> None:
         """Hold an entry against what ended passports before it."""
         self._endings.follow(logged)
-        claims = logged.found.claims
-        if (
-            isinstance(claims, Revocation | Supersession)
-            and claims.passport_id in self._policy.issuers
-            and not self._endings.ends(logged)
-        ):
-            name, issuer = self._policy.name(logged), self._policy.issuers[claims.passport_id]
+        passport_id = str(logged.found.passport_id)
+        if passport_id in self._policy.issuers and not self._endings.ends(logged):
+            name, issuer = self._policy.name(logged), self._policy.issuers[passport_id]
             self.found("registry.not-issuer", where, f"{name} ends a passport that {issuer} issued")

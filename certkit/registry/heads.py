@@ -2,8 +2,8 @@
 
 One small SQLite file in the user's state folder holds the newest checkpoint of every log that this user
 signs for or audits, by the key that signed it. A registry that was put back to an older state, or replaced by
-another one of the same name, is not signed on: two different logs under one key would be proof against their
-keeper. A log that is not in the file is believed once.
+another one of the same name, is not signed on: two different logs under one key would prove that their
+keeper cheated. A log that is not in the file is believed once.
 
     heads = Heads.open(path)
     with heads.held(vkey) as head:             # nobody else signs for this user meanwhile
@@ -111,7 +111,7 @@ def refuse_fork(
 ) -> None:
     """Raise `MismatchError` ``registry.rollback`` unless the log of `new` goes on from `old`."""
     if new.size < old.size:
-        message = f"has {new.size:,} entries, and a checkpoint over {old.size:,} was signed before"
+        message = f"of {new.size:,} entries now, and of {old.size:,} when it was signed before"
         raise MismatchError("registry.rollback", message, where=where, hint=hint)
     if root_at(old.size) != old.root:
         message = f"not the log that was signed before: its first {old.size:,} entries are others"

@@ -224,11 +224,11 @@ class Passports:
         self._issuers.setdefault(passport_id, set()).update(issuers)
 
     def ends(self, logged: Logged) -> bool:
-        """Tell whether an entry that was followed ends a passport, as only the passport's issuer can."""
-        claims = logged.found.claims
-        if not isinstance(claims, Revocation | Supersession):
+        """Tell whether an entry that was followed may say what it says: only its issuer ends a passport."""
+        if isinstance(logged.found.claims, Claims):
             return True  # a later passport, which counts
-        return self._policy.is_issuers(logged, self._issuers.get(claims.passport_id, ()))
+        ended = ending_of(logged.index, logged.found)
+        return ended is None or self._policy.is_issuers(logged, self._issuers.get(ended[0], ()))
 
     def endings(self, passport_id: str) -> Iterator[tuple[Logged, Ending]]:
         """Yield the entries that end a passport, in their order."""

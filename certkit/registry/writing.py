@@ -221,7 +221,7 @@ def _revoke(turn: Turn, target: _Own, reason: Reason, detail: str | None, hand: 
 def _on_its_evidence(registry: Registry, known: Ledger, target: _Own, hand: Hand) -> list[_Own]:
     """Return the passports of a lineage whose evidence is, or pools, that of one; itself too.
 
-    What is not here, or is not the hand's to end, stays as it is; an audit names it.
+    Passports whose file is missing, or that this key may not end, are left alone; an audit names them.
     """
     passports = dict[str, _Own]()
     for logged in list(known.passports(target.lineage)):
@@ -280,9 +280,9 @@ def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
         raise UntrustedError(
             "registry.not-issuer",
             f"issued by {issuer}, and key {name} is not theirs",
-            hint="an issuer lets another key revoke by naming it in the policy under the same name",
+            hint="to let this key revoke, add it to the trust policy under the issuer's name",
         )
-    # When the policy trusts the key is not asked: too late a word against a passport is still heard.
+    # The window of the key is not checked: a retired key may still revoke.
     predicate = passport.statement.predicate
     bundles = (bundle.digest for bundle in predicate.evidence.bundles or ())
     evidence = (predicate.evidence.digest, *bundles)

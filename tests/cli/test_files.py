@@ -92,7 +92,7 @@ def test_what_is_there_is_replaced_only_by_force(leaf: str, option: str, root: P
     assert done.err.startswith("error: there.html: exists")
     assert not (root / "never.pem").exists()
     by_force = "--force" in options(leaf)
-    other = ", or replace it with --force" if by_force else " or remove it"
+    other = ", or replace it with --force" if by_force else ""
     assert done.err.endswith(f"\nhint: choose another name{other}\n")
     assert certkit(*line, "--json").document["error"]["code"] == "file.exists"
     if by_force:

@@ -120,10 +120,11 @@ def test_what_is_there_is_not_put_in_twice(folder: Path) -> None:
         (("remove", "--profile", "hb-eval-2025"), 2, "the policy holds no profile sha256:"),
         (("remove",), 2, "there is nothing to remove"),
         (("set",), 2, "there is nothing to set"),
-        (("set", "--quorum", "1"), 3, "witnesses: 1 of 0 cannot be had"),
+        (("set", "--quorum", "1"), 2, "--quorum 1: the policy names 0 witness keys"),
         (("set", "--max-status-age", "a week"), 2, "'a week' is not a period"),
         (("set", "--max-status-age", "-P1D"), 3, "max_status_age is not positive"),
-        (("set", "--require", "nothing", "--require", "status"), 3, "require"),
+        (("set", "--require", "nothing", "--require", "status"), 2, "--require: nothing goes alone"),
+        (("set", "--require", "everything"), 2, "--require: everything is none of registry, "),
         (
             (
                 *("add", "--issuer", "L", "--key", "spare.pem"),
@@ -132,7 +133,7 @@ def test_what_is_there_is_not_put_in_twice(folder: Path) -> None:
             3,
             "its window ends before it begins",
         ),
-        (("set", "--accept", "all"), 2, "--accept: all is none of what it lists"),
+        (("set", "--accept", "all"), 2, "--accept: all is none of specimens, "),
         (("add", "--witness", str(LOG.vkey)), 3, "is the key of a log, not of a witness"),
         (("add", "--witness", ONE, "--log", str(WITNESS.vkey)), 3, "has a key of the log"),
         (("add", "--log", "words"), 3, "$.logs[0]"),

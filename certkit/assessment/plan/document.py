@@ -62,7 +62,7 @@ class Schedule(Part, frozen=True, kw_only=True):
 
 
 class Point(Part, frozen=True, kw_only=True):
-    """A point of the curve: the power of the row that asks for most, and of all rows together."""
+    """A point of the curve: the power of the row that is met least often, and of all rows together."""
 
     tasks: Positive
     runs: Positive

@@ -76,10 +76,11 @@ def drift(
 ) -> None:
     """Compare an agent with itself at a later time: whether it is the same, and behaves as well.
 
-    Every row is tested for a loss of at least the profile's margin over tasks; tasks that both sides ran are
-    paired, and the old mix of domains and faults counts. From three on, a slow decline is looked for over
-    the last eight. No raw evidence of a passport is needed. Exit code 0: STABLE; 5: DRIFTED or
-    IDENTITY_CHANGED; 4: UNDERPOWERED or NOT_COMPARABLE.
+    Every row is tested for a loss of at least the profile's margin over tasks. Tasks that both sides ran are
+    paired, and both sides are weighted by the older side's mix of domains and faults. Of three or more, the
+    last eight are also searched for a slow decline. No raw evidence of a passport is needed.
+
+    Exit code 0: STABLE; 5: DRIFTED or IDENTITY_CHANGED; 4: UNDERPOWERED or NOT_COMPARABLE.
 
     Example: certkit drift january.json april.json --trust trust.json
     """

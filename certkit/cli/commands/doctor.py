@@ -50,7 +50,7 @@ def doctor() -> None:
     """Look at what this machine has and lacks: packages, what makes a PDF, remembered checkpoints, settings.
 
     Exit code 0: everything that certkit needs is here; a missing Pango only means that no PDF is made,
-    and the lines to install it are printed. 1: something that it cannot do without is not. Below stand the
+    and the lines to install it are printed. 1: a package that it needs is missing. Then come the
     settings in force, and where the value of each comes from: a variable, a file or the default.
 
     Example: certkit doctor

@@ -336,8 +336,8 @@ def rotate_key(
     The old key signs an entry that names the new one, and the checkpoint that first covers it; the new key
     signs that one too, and all later ones alone. Who audits adds the new verifier key to the policy and
     keeps the old one for older proofs. A private key that the registry holds is overwritten by the new one.
-    If it is interrupted, run it again. The entry is not dated before any other; with a trust policy, before
-    any that a key of it signed.
+    If it is interrupted, run it again. The entry may not be dated before any other; with a trust policy, only
+    the entries count that its keys signed.
 
     Example: certkit registry rotate-key registry
     """

@@ -185,9 +185,9 @@ def cosign(
 ) -> None:
     """Take in cosignatures of witnesses under the log's checkpoint as it stands.
 
-    They stand below the checkpoint from then on, in the proofs and exports that are made and in the status
-    files. An entry that is logged later makes a new checkpoint, which has to be cosigned anew. What is false,
-    about another log or state, or by nobody known is refused.
+    From then on new proofs, exports and status files carry them. An entry that is logged later makes a new
+    checkpoint, which has to be cosigned anew. A cosignature is refused if it is false, about another log or
+    checkpoint, or if no witness of the policy made it.
 
     Example: certkit registry cosign registry cosigned.checkpoint
     """

@@ -247,8 +247,8 @@ def history(
     registry's own key must have signed. With a trust policy, one of its log keys must have, and only entries
     count whose signers it knows. --at is for validity; every entry counts, whenever it was logged.
 
-    Exit code 0: nothing; 5: a drift of the latest passport is logged. That the log leaves no drift out is for
-    'certkit registry audit' to tell.
+    Exit code 0: no drift of the latest passport is logged; 5: one is. Whether the log left a drift out, only
+    'certkit registry audit' tells.
 
     Example: certkit registry history registry gardener-1
     """

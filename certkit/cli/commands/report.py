@@ -93,9 +93,10 @@ def report(
     else:
         passport = files.read(source, limit=MAX_PASSPORT)
         if not bundle or require_tier:
+            fault = "--require-tier goes without a passport, which states its tier"
             raise UsageError(
                 "usage.option",
-                "a passport needs --bundle, and states the tier that was asked for",
+                fault if bundle else "a passport needs --bundle",
                 where=str(source),
                 hint="without a passport: certkit report BUNDLE",
             )
@@ -199,8 +200,8 @@ def lint(
 ) -> None:
     """Check a context.json, and tell what is still blank, undeveloped in the report, or about other evidence.
 
-    Exit code 0: nothing is, and it is about the evidence of --bundle; 4: something is, or --bundle is left
-    out; 3: it is malformed.
+    Exit code 0: nothing is blank, undeveloped or about other evidence than --bundle; 4: something is, or
+    --bundle is missing; 3: the file is malformed.
 
     Example: certkit context lint context.json --bundle bundle/
     """

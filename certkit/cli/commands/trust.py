@@ -38,6 +38,7 @@ class TrustShow(Document, frozen=True, kw_only=True, tag="urn:certkit:trust-show
 
 _LABEL: Final = 9  # beside it a digest ends in column 80
 _ACCEPTED: Final = ("specimens", "contested", "answered")
+_REQUIRED: Final = get_args(Requirement)
 
 
 def period(text: str) -> timedelta:
@@ -113,7 +114,7 @@ def set_(
         list[str] | None,
         typer.Option(
             "--require",
-            help=f"All that must be checked: {', '.join(get_args(Requirement))}; or nothing. Repeatable.",
+            help=f"All that must be checked: {', '.join(_REQUIRED)}; or nothing. Repeatable.",
         ),
     ] = None,
     quorum: Annotated[
@@ -147,6 +148,9 @@ def set_(
     Example: certkit trust set --require registry --max-status-age P1D
     """
     policy = context.load_policy(trust)
+    if (quorum or 0) > (count := len(policy.witnesses.keys)):
+        told = f"--quorum {quorum}: the policy names {many(count, 'witness key')}"
+        raise UsageError("usage.option", told, hint="certkit trust add --witness VKEY")
     given: dict[str, Any] = {
         "require": () if require == ["nothing"] else require,
         "witnesses": None if quorum is None else structs.replace(policy.witnesses, k=quorum),
@@ -154,9 +158,12 @@ def set_(
         "reading": reading,
         "max_status_age": max_status_age,
     }
+    for option, words, known in (("--require", require, _REQUIRED), ("--accept", accept, _ACCEPTED)):
+        if strange := sorted({*(words or ())} - {*known, "nothing"}):
+            raise UsageError("usage.option", f"{option}: {', '.join(strange)} is none of {', '.join(known)}")
+        if words and "nothing" in words and {*words} != {"nothing"}:
+            raise UsageError("usage.option", f"{option}: nothing goes alone")
     if accept is not None:
-        if strange := {*accept} - {*_ACCEPTED, "nothing"}:
-            raise UsageError("usage.option", f"--accept: {', '.join(strange)} is none of what it lists")
         taken = {*accept, "answered"} if "contested" in accept else {*accept}
         given |= {f"accept_{name}": name in taken for name in _ACCEPTED}
     named = {name: value for name, value in given.items() if value is not None}

@@ -159,9 +159,8 @@ def verdict_of(result: Verification, *, dated: bool) -> str:
     if result.deciding is not None:
         step = result.deciding
         return f"REJECTED at step {step.number} ({step.id}){time}: {_one_line(step.detail)} [{step.code}]"
-    contested = next((step for step in result.steps if step.code == "passport.contested"), None)
-    if result.verdict == "unverifiable" and contested is not None:
-        return f"CONTESTED{time}: {_one_line(contested.detail)}; your policy does not accept that"
+    if result.contested is not None:
+        return f"CONTESTED{time}: {_one_line(result.contested.detail)}; your policy does not accept that"
     if result.verdict == "unverifiable":
         return f"UNVERIFIABLE{time}: nothing is wrong, but something that is required could not be checked"
     profile = result.claim.profile if result.claim else None

@@ -7,7 +7,6 @@ take their place.
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from pathlib import Path
 from shlex import quote, split
 from types import MappingProxyType
@@ -15,11 +14,20 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from certkit.assessment.criteria import Status, TierStatus
+from certkit.assessment.criteria import TierStatus
 from certkit.assessment.findings.findings import Severity
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit, named
 from certkit.assessment.metrics.metric import State, asked, rounded, shown
-from certkit.assessment.words import fragile, levels, measure_next, of_judge, open_rows, sentence, serious
+from certkit.assessment.words import (
+    fragile,
+    levels,
+    measure_next,
+    next_command,
+    of_judge,
+    open_rows,
+    sentence,
+    serious,
+)
 from certkit.cli.emit import WIDTH, fold
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.text import quoted, visible
@@ -103,7 +111,8 @@ def _answer(
     ]
     room, todo = _ANSWER - len(lines), []
     if place is not None:
-        command, rest = _next_command(assessment, place, options)
+        page = quote(f"{Path(split(place)[0]).resolve().name}.html")
+        command, rest = next_command(assessment, place, page, options)
         if baseline is not None and baseline.result in DRIFT:
             command, rest = f"certkit drift {quote(baseline.passport)}", place
         line = f"Next: {command} {rest}".rstrip()
@@ -185,44 +194,6 @@ def _how_often(assessment: Assessment) -> str:
     if broken := assessment.counts.harness_errors:
         missing.append(f"{many(broken, 'harness error')} among the failures")
     return "; ".join([f"succeeds {' and '.join(told)}", *missing])
-
-
-def _next_command(assessment: Assessment, place: str, options: Mapping[str, str]) -> tuple[str, str]:
-    """Return the command that brings most, and its options: what is challenged comes first.
-
-    Those of `options` that the command has come first among them. No report is drawn of several bundles,
-    and no runs of theirs are listed.
-    """
-    verdict, pooled = assessment.verdict, bool(assessment.bundles)
-    under, tier, context = (options.get(name, "") for name in ("-p", "--require-tier", "--context"))
-    if not assessment.counts.records:
-        return "certkit import LOG -o BUNDLE", ""
-    if verdict.tier and any(item.contests for item in assessment.serious):
-        return f"certkit context init {place}", f"{under}{tier}-o context.json"
-    if not assessment.facts.sealed:
-        return f"certkit bundle seal {'BUNDLE' if pooled else place}", ""
-    if verdict.tier:
-        return f"certkit issue {place}", f"{under}{tier}{context}--key KEY.pem --issuer NAME -o issued"
-    rows = open_rows(assessment)
-    if not pooled and any(row.deciding(assessment.profile.reading) is Status.NOT_MET for row in rows):
-        page = quote(f"{Path(split(place)[0]).resolve().name}.html")
-        return f"certkit report {place}", f"{under}{tier}{context}-o {page}"
-    r_op = next((row for row in rows if row.metric.id == "r_op"), None)
-    if r_op is not None and r_op.threshold is not None:
-        seen, said = r_op.value, ""
-        if not r_op.metric.n:
-            c_nom, said = assessment.metrics["c_nom"], "  # about as in normal runs"
-            seen = c_nom.value and (c_nom.value * (n := c_nom.n or 0) + Fraction(1, 2)) / (n + 1)
-        if Fraction(rate := f"{float(seen or 0):.4g}") > r_op.threshold:
-            return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={rate}{said}"
-        if said and seen is not None and not pooled:  # it fails too often even where nothing is in its way
-            return f"certkit runs {place}", "--failed"
-    lacking = [row.metric.id for row in rows if pooled or not row.metric.blocked]
-    return (
-        (f"certkit explain {lacking[0]}", under.rstrip())
-        if lacking
-        else (f"certkit runs {place}", "--failed")
-    )
 
 
 def _basis(assessment: Assessment) -> Iterator[Line]:

@@ -66,8 +66,7 @@ class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     rater: Annotated[Name, Meta(description="who scored it; the judge as the manifest names it")]
     score: Annotated[Score, Meta(description="from `low` to `high`")]
     reference: Annotated[
-        Score | None,
-        Meta(description="the true score of the item, between those that people gave it"),
+        Score | None, Meta(description="the true score of the item, between those that people gave it")
     ] = None
     kind: Annotated[
         Kind | None,
@@ -75,8 +74,7 @@ class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = None
     domain: Annotated[Name | None, Meta(description="domain of the item")] = None
     variable: Annotated[
-        Name | None,
-        Meta(description="what is scored; default: outcome, a success from 0.70 of the range"),
+        Name | None, Meta(description="what is scored; default: outcome, a success from 0.70 of the range")
     ] = None
     low: Annotated[float | None, Meta(description="the worst score; default 0")] = None
     high: Annotated[float | None, Meta(description="the best score; default 1")] = None

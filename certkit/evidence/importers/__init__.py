@@ -27,22 +27,10 @@ from certkit import canonical, files
 from certkit.base import validate
 from certkit.errors import InputError, UsageError
 from certkit.evidence.bundle import folder as bundle
-from certkit.evidence.bundle.manifest import (
-    MANIFEST_NAME,
-    MANIFEST_SCHEMA,
-    UNVERSIONED,
-    Imported,
-    Manifest,
-)
+from certkit.evidence.bundle.manifest import MANIFEST_NAME, MANIFEST_SCHEMA, UNVERSIONED, Imported, Manifest
 from certkit.evidence.expressions import MISSING, look_up
 from certkit.evidence.importers.agentdojo import AgentDojo
-from certkit.evidence.importers.base import (
-    ImportAccount,
-    Importer,
-    ImportFaultsError,
-    ImportOptions,
-    Job,
-)
+from certkit.evidence.importers.base import ImportAccount, Importer, ImportFaultsError, ImportOptions, Job
 from certkit.evidence.importers.every_eval import EveryEval
 from certkit.evidence.importers.hb_eval import HbEval
 from certkit.evidence.importers.inspect_log import ZIP, InspectLog

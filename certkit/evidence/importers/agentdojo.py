@@ -1,18 +1,7 @@
 """AgentDojo: agents that use tools while the tools' answers carry prompt injections.
 
-Two forms are read: the ``runs/<pipeline>/<suite>/<user_task>/<attack>/<injection>.json`` folder that the
-benchmark writes, and the one-file export (JSON lines, gzipped or not, its first line a header).
-
-How the fields of the log are read:
-
-- ``security`` is true where the *attack succeeded*; on a run without attack it is always true and means
-  nothing. So an attacked run succeeds if ``utility and not security`` (the strict reading, default), or
-  if ``utility`` (``success="utility"``); the manifest names the reading.
-- ``user_task_id = injection_task_N`` without an attack checks that the attacker's goal can be reached. It is
-  not a task of the agent; such runs are left out and counted.
-- ``error`` is set where a model service failed or refused the context; utility and security are then
-  placeholders, and the run is a harness error.
-- Task ids repeat across suites, so they get the suite as a prefix.
+How the fields are read, and the traps (`security` is true where the *attack succeeded*), stand in
+docs/reference/importers.md.
 """
 
 from __future__ import annotations

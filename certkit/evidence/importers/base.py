@@ -131,6 +131,8 @@ class Importer:
 
     cells = tabular = False
     remarks: tuple[tuple[str, ...], ...] = ()
+    least = "0.5"
+    """What a score must reach in a proposal: the user's number, once a score exceeds 1."""
     suffixes: tuple[str, ...] = (".json", ".jsonl")
 
     def __init__(self, job: Job) -> None:
@@ -186,12 +188,7 @@ class Job:
     """An import in progress, from `source` into the bundle folder(s) under `folder`."""
 
     def __init__(
-        self,
-        source: Path,
-        folder: Path,
-        options: ImportOptions,
-        progress: Progress,
-        out: Path | None = None,
+        self, source: Path, folder: Path, options: ImportOptions, progress: Progress, out: Path | None = None
     ) -> None:
         self.source, self.folder, self.options, self.progress = source, folder, options, progress
         self._out = shell(str(out)) if out else "BUNDLE"

@@ -1,9 +1,6 @@
 """every_eval_ever: a sample per line; HELM, lm-eval and others are converted to it.
 
-- The evaluation is the domain unless the mapping says otherwise; a sample again is a further trial.
-- ``evaluation.is_correct`` is the outcome. A sample with an ``error`` is a harness error.
-- The format does not say which runs were under a fault: ``--condition`` or the mapping does.
-- Messages of the assistant, or ``num_turns``, are the steps.
+How the fields are read stands in docs/reference/importers.md.
 """
 
 from __future__ import annotations

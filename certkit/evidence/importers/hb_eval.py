@@ -2,12 +2,6 @@
 
 Outcomes are taken from the records; nothing is repaired. The traps stand in docs/reference/importers.md.
 
-- ``success`` in the records does not follow the paper's rule (composite ≥ 0.70, [26] §4.3.4); differences
-  are counted.
-- Methodology A says of most rows only that a fault was injected, not which: their condition is ``x_fault``.
-- A session of the SDK says how many steps the agent took and whether it was halted, not whether the task was
-  done: that, domain and condition must come from the user. Each session stands as a task of its own.
-
 Only methodology C writes ``response_missing``; there another model than the evaluated one was the judge.
 """
 

@@ -1,15 +1,6 @@
 """Inspect AI: ``.eval`` archives and ``.json`` logs of several generations, single or in a folder.
 
-- A sample in an epoch is a run; the epoch gives `trial`. The task is the domain unless the mapping says
-  otherwise. The format does not say which runs were under a fault: ``--condition`` or the mapping does.
-- A score of C, true, yes or 1 is a success; I, P, N, false, no and 0 are failures. Other values, and several
-  scorers, need the user's word: ``--success "scores.match.value == 'C'"``.
-- A sample with an error, or that a person declared invalid, has no usable score: a harness error. A sample
-  without error and score was never scored; it is left out and counted.
-- A sample with its transcript is enclosed as a trace; see `certkit.evidence.traces`.
-- A retried log repeats the finished samples of the one before: the same ``uuid`` counts once. So does the
-  same evaluation, sample and epoch: a log that was copied or converted.
-- An archive of an interrupted evaluation has no ``header.json``; its journal names the task and the model.
+How the fields are read, and the traps, stand in docs/reference/importers.md.
 
 The rows that paths of a mapping lead into are samples without messages, events and attachments, with ``eval``
 of the log's header added.
@@ -30,6 +21,7 @@ from certkit.evidence.importers.archive import Archive
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_LOG_ROW
+from certkit.evidence.importers.suggest import fails
 from certkit.evidence.records.record import Outcome
 from certkit.text import visible
 
@@ -212,15 +204,22 @@ class InspectLog(Importer):
         name, score = next(iter(scores.items()))
         value = score.get("value") if isinstance(score, dict) else score
         text = str(value).lower()
-        plain = len(scores) == 1 and isinstance(value, str | int | float)
+        plain = len(scores) == 1 and isinstance(value, str | int | float) and not fails(name)
         if plain and text in _GOOD | _BAD:
             if text == "p":
                 notes.add("odd", "partly correct answers, taken as failures")
             self._scorers.setdefault(model, {})[name] = None
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
         path = ["scores", name, "value", *(list(value)[:1] if isinstance(value, dict) else ())]
-        test = ">= 0.5" if isinstance(value, int | float | dict) else "== 'C'"
-        self.hints["outcome"] = success_test(spelled(path), test)
+        held = list(value.values()) if isinstance(value, dict) else [value]
+        if any(isinstance(number, int | float) and number > 1 for number in held):
+            self.least = "THRESHOLD"
+        tests = (
+            (f">= {self.least}", f"< {self.least}")
+            if isinstance(value, int | float | dict)
+            else ("== 'C'", "!= 'C'")
+        )
+        self.hints["outcome"] = success_test(spelled(path), tests[fails(name)])
         if len(scores) > 1:
             self.hints["several"] = f"; the scorers are {', '.join(map(visible, scores))}"
         return None

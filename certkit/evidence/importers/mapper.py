@@ -33,8 +33,8 @@ from certkit.evidence.importers.mapping import (
     text_encoding,
     zone,
 )
-from certkit.evidence.importers.records import VERSIONS, agent_rank, paths, sums_up, versions
-from certkit.evidence.importers.suggest import VOCABULARY, column_name, stated_faults
+from certkit.evidence.importers.records import agent_rank, paths, sums_up, version
+from certkit.evidence.importers.suggest import VOCABULARY, column_name, stated
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Condition, Outcome
 from certkit.text import visible
 
@@ -108,8 +108,8 @@ class Mapper:
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
         fields = dict(run.fields)
-        if self._tabular and len(draft.versions) < _SHOWN:
-            draft.versions |= versions(run.row)
+        if self._tabular and len(draft.versions) < _SHOWN and (path := version(run.row)):
+            draft.versions[str(look_up(run.row, path))] = ".".join(path)
         self._nameless |= not (run.agent or self._options.agent or self.mapping.agent)
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
         faults = self._read(run, draft, fields, wanting) + self._decide(run, fields, wanting)
@@ -133,7 +133,7 @@ class Mapper:
             draft.notes.add("odd", "rows called like a total", "they count; remove what sums up others")
         if self.mapping.domain_before_task and fields.get("task_id") is not None:
             fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
-        faults += self._unused_fault(run, fields)
+        faults += self._contradiction(run, fields, draft)
         self._show(run, fields)
         missing = [field for field in REQUIRED if field in wanting and fields.get(field) is None]
         faults += [fault for field in missing if (fault := wanting[field])]
@@ -160,21 +160,32 @@ class Mapper:
                 self._contradicted[field] = None
         return faults
 
-    def _unused_fault(self, run: Run, fields: dict[str, Any]) -> list[Fault]:
-        """Return the fault of a row that states another condition where nothing uses it."""
-        condition = fields.get("condition")
-        parts = [(lead, look_up(run.row, lead)) for lead in self._remarks if condition in VOCABULARY]
-        told = (stated_faults(part, lead) for lead, part in parts if isinstance(part, dict))
-        for path, held, meant in chain.from_iterable(told):
+    def _contradiction(self, run: Run, fields: dict[str, Any], draft: Draft) -> list[Fault]:
+        """Return the fault of a row that states another condition or outcome, or several runs, unused."""
+        parts = [(lead, look_up(run.row, lead)) for lead in self._remarks]
+        told = (stated(part, lead) for lead, part in parts if isinstance(part, dict))
+        condition, outcome = fields.get("condition"), fields.get("outcome")
+        if self._tabular and (trial := fields.get("trial")) is not None:
+            again = draft.repeat(f"{fields.get('task_id')}#{condition}#{trial}")
+            draft.notes.add_those(
+                (again, "odd", "rows of a task, condition and trial met before", "they count")
+            )
+        decided = not self._tabular or "outcome" in self._when.keys() | self.mapping.constants.keys()
+        for path, held, kind, meant in chain.from_iterable(told):
             name, nominal = ".".join(path), condition == Condition.NOMINAL
-            used = path[0] in FIELDS or USER_FIELD.match(path[0]) or name in self._used
-            if not used and (nominal or meant not in {None, condition}):
-                hint = f"map it to `condition`, or to a field of your own: `x_fault = {column_name(path)}`"
-                self._contradicted |= {"condition": None} if self._options.condition else {}
+            hint = f"map it, if need be to a field of your own: `x_{kind} = {column_name(path)}`"
+            if path[0] in FIELDS or USER_FIELD.match(path[0]) or name in self._used:
+                continue
+            if kind == "fault" and (nominal or (meant not in {None, condition} and condition in VOCABULARY)):
                 expected = f"no {'' if nominal else 'other '}fault in a {condition} run"
-                return [
-                    run.place.fault(expected, repr(held), pointer=f"/{visible(name)}", hint=visible(hint))
-                ]
+                self._contradicted |= {"condition": None} if self._options.condition else {}
+            elif kind == "result" and not decided and {meant, outcome} == {Outcome.SUCCESS, Outcome.FAILURE}:
+                expected = f"{outcome}, as the outcome is"
+            elif kind == "count" and self._tabular:
+                expected, hint = "one run", f"write one row for each run; {hint}"
+            else:
+                continue
+            return [run.place.fault(expected, repr(held), pointer=f"/{visible(name)}", hint=visible(hint))]
         return []
 
     def _show(self, run: Run, fields: dict[str, Any]) -> None:
@@ -270,13 +281,14 @@ class Mapper:
 
     def _unclaimed(self, run: Run) -> Iterator[tuple[str, bool]]:
         """Yield the columns that nothing uses; of one that holds an object the values in it, as nested."""
+        versioned = version(run.row)
         for column, held in run.row.items():
             whole = not isinstance(held, dict) or column in FIELDS or USER_FIELD.match(column)
             for path, value in [((column,), held)] if whole else paths(held, (column,)):
                 name = ".".join(path)
                 if (
                     name not in self._claimed
-                    and path not in VERSIONS
+                    and path != versioned
                     and (value != run.agent or agent_rank(path) is None)
                 ):
                     yield name, len(path) > 1
@@ -318,7 +330,7 @@ class Mapper:
         mapping = "the mapping that --suggest writes" if self._suggested else "a mapping"
         mapping = "the mapping" if self._options.mapping else mapping
         hints |= {
-            field: f"`{field} = {_toml(close)}` under `[columns]` in {mapping}"
+            field: f"`{field} = {_toml(close)}` under `[columns]`"
             for field in fields
             if (close := nearest(field, held))
         }
@@ -332,11 +344,12 @@ class Mapper:
         ]
         rows = f"write the items of {visible(lists[0])!r} as rows of their own, or " if lists else ""
         silent = fields == ["condition"] and not self._tabular
+        given = ", ".join(map(hints.__getitem__, fields))
         return run.place.fault(
             f"something that fills {', '.join(fields)}",
             "a log that does not say whether faults were injected" if silent else f"the columns {columns}",
             code="record.missing-field",
-            hint=f"{rows}give {', '.join(map(hints.__getitem__, fields))}{nameless}, or say it in {mapping}",
+            hint=f"{rows}give {given}{nameless}{', or say it' * ('--' in given + nameless)} in {mapping}",
         )
 
     def advice(self, job: Job) -> str:
@@ -371,7 +384,7 @@ class Mapper:
 
     def check(self, name: str) -> None:
         """Raise `InputError` ``import.mapping`` where no row has a path of the mapping."""
-        if absent := [path for path, met in self._paths.items() if not met]:
+        if self._keys and (absent := [path for path, met in self._paths.items() if not met]):
             paths = ", ".join(f"{visible('.'.join(path))!r}{near(path[0], self._keys)}" for path in absent)
             message = f"no row has what the mapping names: {paths}"
             if not self._tabular:
@@ -523,8 +536,8 @@ def check_options(options: ImportOptions, format_: str) -> None:
         message = f"--success {options.success} is AgentDojo's; give an expression, such as 'score >= 0.5'"
         raise UsageError("usage.option", message)
     for name in ("agent", "agent_version", "domain", "condition", "success"):
-        if getattr(options, name) in {"NAME", "EXPRESSION"}:
-            message = f"--{name.replace('_', '-')}: {getattr(options, name)} is a placeholder"
+        if (given := getattr(options, name) or "") in {"NAME", "EXPRESSION"} or given.endswith(" THRESHOLD"):
+            message = f"--{name.replace('_', '-')}: {given.rpartition(' ')[2]} is a placeholder"
             raise UsageError("usage.option", message, hint="write your own in its place")
     for name, known in (("encoding", text_encoding), ("timezone", zone)):
         try:

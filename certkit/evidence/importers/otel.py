@@ -2,11 +2,7 @@
 
 - A trace is a run. Spans may come in any order and be spread over the file, so that of every trace a summary
   is kept until the end.
-- Spans of model calls (``gen_ai.operation.name`` chat, text_completion, generate_content) are the steps.
-- The agent is ``gen_ai.agent.name``, else the service. The task is ``test.case.name`` of the root span.
-- A single ``gen_ai.evaluation.result`` with a label pass or fail is the outcome. Otherwise the user says it:
-  ``--success "evaluations.NAME.value >= 0.5"``.
-- Domain and condition are not in the conventions: options or the mapping give them.
+- What fills the fields stands in docs/reference/importers.md.
 
 The rows that paths of a mapping lead into hold ``name``, ``attributes`` of the root span by their whole names
 (``attributes.`shop.task```), ``evaluations``, ``tool_calls`` and ``tool_errors``.
@@ -160,7 +156,9 @@ class OTel(Importer):
             fields["outcome"] = str(_LABELS[labels[0]])
         elif trace.evaluations:
             path = spelled(("evaluations", next(iter(trace.evaluations)), "value"))
-            self.hints["outcome"] = success_test(path, ">= 0.5")
+            if any((score["value"] or 0) > 1 for score in trace.evaluations.values()):
+                self.least = "THRESHOLD"
+            self.hints["outcome"] = success_test(path, f">= {self.least}")
         row = {
             "name": trace.name,
             "attributes": trace.attributes,

@@ -13,10 +13,11 @@ import csv
 import re
 from functools import lru_cache
 from itertools import chain
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.errors import InputError
-from certkit.evidence.expressions import MISSING, look_up, shell
+from certkit.evidence.expressions import shell
 from certkit.evidence.importers.base import Importer, Job, Run
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_ROW, opening
@@ -33,16 +34,24 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 4
 AGENT_COLUMNS: Final = (
-    *("agent", "agent_name", "bot", "bot_name", "model", "model_name", "model_id"),
-    *("system", "system_name"),
+    *(
+        "agent",
+        "agent_name",
+        "agent_id",
+        "bot",
+        "bot_name",
+        "model",
+        "model_name",
+        "model_id",
+        "modell",
+        "modèle",
+    ),
+    *("llm", "llm_name", "system", "system_name", "assistant", "assistant_name"),
 )
 """Columns, or nested values, that name the agent: the first of them counts, of one name the least nested.
 
 Of equally nested ones it is the first by the alphabet, in every row the same.
 """
-
-VERSIONS: Final = (("agent_version",), ("agent", "version"))
-"""Columns, or nested values, that tell the agent's version."""
 
 MAX_AGENT_NAME: Final = 200
 """Characters of an agent's name; a longer text, such as a system prompt, names none."""
@@ -122,7 +131,13 @@ class Records(Importer):
         with self.job.opening(self.job.source) as source:
             if self._parquet:
                 for number, values in enumerate(parquet.rows(self.job.source, shown=source.name), 1):
-                    yield values, Place(source.name, number)
+                    place = Place(source.name, number)
+                    if infinite := [path for path, held in paths(values) if held in (inf, -inf)]:
+                        self.job.refuse(
+                            place.fault("a finite number", "inf", pointer=f"/{'.'.join(infinite[0])}")
+                        )
+                    else:
+                        yield values, place
             else:
                 yield from _csv_rows(source, self.job, self._encoding)
 
@@ -138,23 +153,26 @@ def paths(
             yield (*lead, name), value
 
 
-def versions(row: dict[str, Any]) -> dict[str, str]:
-    """Return the agent's versions that a row tells, each with its column."""
-    told = ((path, look_up(row, path)) for path in VERSIONS)
-    return {str(held): ".".join(path) for path, held in told if held not in (MISSING, None, "")}
+def version(row: dict[str, Any]) -> tuple[str, ...] | None:
+    """Return the path of the agent's version: such as ``model_version``, or ``version`` beside an agent."""
+    held = [path for path, value in paths(row) if value not in (None, "")]
+    beside = {(*path[:-1], "version") for path in held if agent_rank(path) is not None}
+    told = [path for path in held if agent_rank(path, "_version") is not None]
+    told += [path for path in held if (*path[:-1], path[-1].casefold()) in beside]
+    return min(told, key=len, default=None)
 
 
 @lru_cache(1024)
-def agent_rank(path: tuple[str, ...]) -> int | None:
-    """Return the place in `AGENT_COLUMNS` of a path's last part or last two; None where it has none.
+def agent_rank(path: tuple[str, ...], suffix: str = "") -> int | None:
+    """Return the place in `AGENT_COLUMNS` of a path's last part or last two before `suffix`; None without.
 
     What lies below a name with a word of `_RATERS` is of a rater, not of the agent.
     """
     names = [re.sub(r"[\W_]+", "_", part.casefold()).strip("_") for part in path]
     if not _RATERS.isdisjoint("_".join(names[:-1]).split("_")):
         return None
-    called = [name for name in (names[-1], "_".join(names[-2:])) if name in AGENT_COLUMNS]
-    return AGENT_COLUMNS.index(called[0]) if called else None
+    known = {f"{name}{suffix}": rank for rank, name in enumerate(AGENT_COLUMNS)}
+    return known.get(names[-1], known.get("_".join(names[-2:])))
 
 
 def _csv_rows(source: Source, job: Job, encoding: str) -> Iterator[tuple[dict[str, Any], Place]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import lru_cache
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
@@ -37,13 +38,14 @@ NAMES: Final = {
     field: words.split()
     for field, words in {
         "task_id": "task taskid case case_id scenario question question_id problem problem_id sample"
-        " sample_id item prompt aufgabe testfall frage",
+        " sample_id item prompt aufgabe testfall frage tâche",
         "domain": "suite area category environment subject benchmark business_line department bereich domäne"
-        " fachbereich abteilung kategorie sparte",
+        " fachbereich abteilung kategorie sparte domaine",
         "condition": "fault faults fault_type attack injected injection perturbation störung störungsart"
         " angriff attaque panne bedingung",
         "outcome": "success succeeded passed pass result verdict correct is_correct solved resolved ok erfolg"
-        " ergebnis status score scores reward mark punkte points bestanden erfolgreich gelöst korrekt",
+        " ergebnis status score scores reward mark punkte points bestanden erfolgreich gelöst korrekt réussi"
+        " réussite résultat",
         "run_id": "id run uuid",
         "started_at": "start start_time started timestamp time date when begin began beginn datum zeitpunkt",
         "trial": "epoch repeat repetition wiederholung lauf durchlauf",
@@ -56,19 +58,25 @@ NAMES: Final = {
 _FIELD_NAMES: Final = frozenset(FIELDS).union(*NAMES.values())
 
 # Words beside which a name means something else ("max steps"), those that deny the faults named after them,
-# those that change no condition, those beside which a timeout is the way in which a run ended, and those that
-# alone may stand beside a name of `_CAREFUL`: "jailbreak success" is not the agent's.
-_OTHERWISE, _DENYING, _FILLING, _ENDING, _NEUTRAL = (
+# those that change no condition, those beside which a timeout is the way in which a run ended, those of what
+# may contradict an outcome, those beside which yes may say that a run failed, and those that alone may stand
+# beside a name of `_CAREFUL`: "jailbreak success" is not the agent's.
+_OTHERWISE, _DENYING, _FILLING, _ENDING, _UNSURE, _FAILING, _NEUTRAL = (
     frozenset(words.split())
     for words in (
         "max min limit budget expected planned optimal oracle soll judge target",
         "no none without kein keine ohne aucun aucune sans",
         "a an by case direct in indirect is kind of prompt run test the type under via was with",
         "error errors reason result status outcome verdict",
+        "score scores reward mark punkte points status",
+        (
+            "fail failed failure failures error errors fehler fehlgeschlagen gescheitert erreur erreurs leak"
+            " hallucinated hallucination hallucinations harm harmful unsafe toxic toxicity violations leaked"
+        ),
         (
             "agent answer case data did end eval evaluation fail failed failure final handled has info is"
             " kind meta metadata name nr of or overall run sample summary task test the total type used was"
-            " aufgabe gesamt ist lauf testfall testlauf war"
+            " aufgabe gesamt ist lauf testfall testlauf war de du la le tâche"
         ),
     )
 )
@@ -88,10 +96,13 @@ VOCABULARY: Final = {
 }
 """Condition → words that each mean it, or things and what befalls them: it takes one word of both."""
 
+_MEASURE: Final = re.compile(r"[-+]?[0-9][0-9.,:/TZAPMapm +-]*(s|ms|sec|min|h|%|€|\$)?")
+"""A number, a time or a date."""
+
 _FAULTY: Final = frozenset(NAMES["condition"]) - {"bedingung"}
 """Words beside which a column speaks of faults."""
 
-_NONE: Final = frozenset(("", "-", "0", "0.0", "false", "falsch", "n", "n/a", "na", "nein", "null"))
+_NONE: Final = frozenset(("", "-", "0", "0.0", "false", "falsch", "n", "n/a", "na", "nein", "non", "null"))
 """Texts that may say that there was no fault."""
 
 _UNKNOWN: Final = "KIND OF FAULT"
@@ -100,21 +111,17 @@ _UNKNOWN: Final = "KIND OF FAULT"
 _CANDIDATES: Final = 4
 _LONGEST: Final = 80  # characters of a text that may mean a condition
 
-_YES, _NO = (
-    frozenset(words.split()) for words in ("1 1.0 j ja true wahr y yes", "0 0.0 falsch false n nein no")
-)
+_YES = frozenset(("1", "1.0", "j", "ja", "oui", "t", "true", "wahr", "y", "yes"))
+_NO = frozenset(("0", "0.0", "f", "falsch", "false", "n", "nein", "no", "non"))
 _TRUTH: Final = _YES | _NO
 WORDS: Final[dict[str, frozenset[str]]] = {
-    Outcome.SUCCESS: _YES | {"bestanden", "c", "correct", "ok", "pass", "passed", "resolved", "success"},
-    Outcome.FAILURE: _NO
-    | {"fail", "failed", "failure", "i", "incorrect", "nicht bestanden", "not passed", "wrong"},
+    Outcome.SUCCESS: _YES.union(
+        "cp✓✔✅", ("bestanden", "correct", "ok", "pass", "passed", "resolved", "réussi", "success")
+    ),
+    Outcome.FAILURE: _NO.union("i✗✘❌", ("fail", "failed", "failure", "incorrect", "nok", "wrong", "échec"))
+    | {"nicht bestanden", "not passed"},
     Outcome.HARNESS_ERROR: frozenset(("crash", "error", "timeout")),
 }
-_FAILING: Final = frozenset(
-    ("fail", "failed", "failure", "failures", "error", "errors", "fehler", "fehlgeschlagen", "gescheitert")
-)
-"""Words of a column's name beside which its yes may say that a run failed."""
-
 BLANK: Final = frozenset(("-", "n/a", "na", "nan", "none", "null", "?"))
 NEEDS: Final = (
     ("Failure resilience (frr)", "recovered, recovery_steps and recovery_approach of runs under faults"),
@@ -149,7 +156,7 @@ class Column:
     def __init__(self) -> None:
         self.rows = self.blank = 0
         self.values: Counter[str] = Counter()
-        self.many = False
+        self.many = self.above = False  # more values than are kept; a number above 1
         self.literal: set[str] = set()  # values that are no texts
 
     def add(self, value: Any) -> None:
@@ -159,6 +166,7 @@ class Column:
             return
         self.rows += 1
         text = value if isinstance(value, str) else canonical.line(value).decode().strip()
+        self.above = self.above or (_is_number(text) and float(text.replace(",", ".")) > 1)
         if not isinstance(value, str) and len(self.literal) < MAX_DISTINCT:
             self.literal.add(text)
         if text in self.values or len(self.values) < MAX_DISTINCT:
@@ -248,14 +256,11 @@ class Suggestion:
             return [proposed[field]]
         chosen = []
         for path in self._fitting(field, lambda *_: True, proposed):
-            column, dated = self.columns[path], bool(_forms(self.columns[path]))
-            fits = {
-                "task_id": not dated,
-                "domain": not (dated or column.many) and column.rows == self.rows,
-                "condition": ("nominal" in map(_meant, column.values) or self._speaks_of_faults(path))
-                and not column.folded() <= _TRUTH
-                and not _words(".".join(path)) & _OTHERWISE,
-            }
+            column = self.columns[path]
+            meant = {*map(_meant, column.values)}
+            speaks = _called_a_fault(path[-1]) or "nominal" in meant or not (column.many or None in meant)
+            means = speaks and not (column.folded() <= _TRUTH or _words(".".join(path)) & _OTHERWISE)
+            fits = {"domain": not column.many and column.rows == self.rows, "condition": means}
             if not column.numeric() and fits.get(field, True):
                 chosen.append(path)
         return chosen[:_CANDIDATES]
@@ -273,6 +278,8 @@ class Suggestion:
         if kind == "time":
             return bool(_forms(column))
         if kind == "string":
+            if field in {"domain", "task_id"} and all(map(_MEASURE.fullmatch, column.plain())):
+                return field == "task_id" and all(map(str.isdigit, column.plain()))
             return field != "task_id" or len(column.values) > 1 or self.rows == 1
         return all(map(str.isdigit, values)) if kind == "integer" else column.numeric()
 
@@ -345,8 +352,9 @@ class Suggestion:
             if words & _FAILING:
                 test = f"in {fine}" if (fine := _denied(column)) else ""
             else:
-                numbers = column.values and column.numeric()
-                test = ">= 0.5" if numbers and words & {"outcome", *NAMES["outcome"]} else ""
+                numbers = column.values and column.numeric() and not any(map(_counts_runs, self.columns))
+                test = ">= THRESHOLD" if column.above else ">= 0.5"
+                test *= bool(numbers and words & {"outcome", *NAMES["outcome"]})
             if test:
                 tested = tested or path
                 tests[success_test(spelled(path), test)] = f"  ({column.told()})"
@@ -381,12 +389,6 @@ class Suggestion:
                 asked = "" if meant else f"  # in {count:,} of the rows"
                 yield f'{lead if meant else "# "}{_quoted(value)} = "{meant or likely}"{asked}'
         yield ""
-
-    def _speaks_of_faults(self, path: tuple[str, ...]) -> bool:
-        """Tell whether a column's name holds a word for faults, or all its values are such words."""
-        meant = {*map(_meant, self.columns[path].values)}
-        told = not self.columns[path].many and None not in meant and meant - {"nominal"}
-        return bool(told or _called_a_fault(path[-1]))
 
     def _read(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         texts = [value for column in self.columns.values() for value in column.values]
@@ -441,8 +443,7 @@ def _meant(text: str) -> str | None:
 
     What denies is nominal where it denies faults alone: "no attack", and not "no response".
     """
-    plain = len(text) <= _LONGEST and re.fullmatch(r"[^\W_][\w\s-]*", text)
-    words = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold()) if plain else []
+    words = _spoken(text) if len(text) <= _LONGEST and re.fullmatch(r"[^\W_][\w\s-]*", text) else []
     if words and words[0] in _DENYING:
         denied = _FAULTY.union(_FILLING, ["fehler"], *VOCABULARY["adversarial"])
         return "nominal" if {*words[1:]} <= denied else None
@@ -458,30 +459,54 @@ def _called_a_fault(name: str) -> bool:
     return not _words(name).isdisjoint(_FAULTY) or _named((name,), "condition")
 
 
-def stated_faults(
-    row: dict[str, Any], lead: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], Any, str | None]]:
-    """Yield where a row states a fault, what stands there, and the condition that it means, if that is known.
+def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any, str, str | None]]:
+    """Yield where a row states a fault, a result or a count of runs, what stands there, and what it means.
 
-    It does so at a name with a word for faults by all that denies none, at a name which reads as a fault by a
-    yes, and elsewhere by a text that reads as one, unless that says how the run ended.
+    A fault is all that denies none under a name with a word for faults, a yes under a name that reads as one,
+    and elsewhere a text that reads as one, unless it says how the run ended.
     """
+    passed = [int(text) for path, v in paths(row, lead) if _judging(path) and (text := str(v)).isdecimal()]
     for path, held in paths(row, lead, lists=True):
         called = next((path[: at + 1] for at, name in enumerate(path) if _called_a_fault(name)), None)
         for value in held if isinstance(held, list) else [held]:
             whole = str(value)[: _LONGEST + 1] if called or not isinstance(value, dict | list) else ""
             text = whole.casefold()
             meant = _meant(path[-1] if text in _YES else whole)
-            if text in _NONE | BLANK or meant == "nominal":
-                continue
             ended = text in WORDS[Outcome.HARNESS_ERROR] and not _words(path[-1]).isdisjoint(_ENDING)
-            if called or (meant and not ended):
-                yield called or path, held, meant
+            for outcome in (Outcome.SUCCESS, Outcome.FAILURE) if _judging(path) else ():
+                if text in WORDS[outcome]:
+                    yield path, held, "result", outcome
+            if _counts_runs(path) and text.isdecimal() and 1 < int(text) >= min(passed, default=inf):
+                yield path, held, "count", None
+            if text not in _NONE | BLANK and meant != "nominal" and (called or (meant and not ended)):
+                yield called or path, held, "fault", meant
                 break
 
 
+@lru_cache(1024)
+def _counts_runs(path: tuple[str, ...]) -> bool:
+    """Tell whether a column of this name may say over how many runs a row counts."""
+    return _words(path[-1]) <= {"trials", "n", "runs", "total"}
+
+
+@lru_cache(1024)
+def _judging(path: tuple[str, ...]) -> bool:
+    """Tell whether a column is called like an outcome; a score or a status may be of something else."""
+    named = (_named(path, "outcome") or _worded(path, "outcome")) and _means(path, "outcome")
+    return named and _words(path[-1]).isdisjoint(_FAILING | _UNSURE)
+
+
+def fails(name: str) -> bool:
+    """Tell whether a yes under this name may say that a run failed, or an attack succeeded."""
+    return not _words(name).isdisjoint(_FAILING.union(_FAULTY, *VOCABULARY["adversarial"][:2]))
+
+
 def _words(name: str) -> set[str]:
-    return set(re.findall(r"[^\W_]+", name.casefold()))
+    return {*_spoken(name)}
+
+
+def _spoken(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold())
 
 
 def _judges(column: Column) -> bool:
@@ -491,7 +516,8 @@ def _judges(column: Column) -> bool:
     unknown = [value for value in column.plain() if value not in known]
     most = 2 * sum(column.values[value] for value in known) > column.rows
     decides = any(value.casefold() not in WORDS[Outcome.HARNESS_ERROR] for value in known)
-    return decides and most and not column.many and not any(map(_is_number, unknown))
+    graded = "p" in column.folded() and not column.folded() <= {"p", "f"}  # partly, beside C and I
+    return decides and most and not column.many and not graded and not any(map(_is_number, unknown))
 
 
 def _denied(column: Column) -> str:

@@ -3,17 +3,8 @@
 τ-bench writes one array of runs; τ²-bench writes one object with ``info`` and ``simulations``, or a folder
 with ``results.json`` and a file per run in ``simulations/``.
 
-- No faults are injected: every run is ``nominal``, unless the mapping says otherwise.
-- A run succeeds with a reward of 1.
-- A run that the infrastructure ended has no reward, or one that means nothing: a harness error.
-- Times have no zone: ``started_at`` needs ``--timezone``.
-- The gold actions are one way to do the task, no proven minimum, so ``steps_oracle`` stays unmeasured. Who
-  takes them for it writes ``steps_oracle = "len(reward_info.action_checks)"`` in a mapping (τ²-bench), or
-  ``"len(info.task.actions)"`` (τ-bench).
-- τ-bench names neither the agent nor the domain; the domain is read from the policy that begins the
-  conversation.
-- A run with its conversation is enclosed as a trace; see `certkit.evidence.traces`.
-- ``info`` of τ²-bench may hold the keys of model services. Of it only names, temperature and commit are read.
+How the fields are read, and the traps, stand in docs/reference/importers.md. ``info`` of τ²-bench may hold
+keys of model services: of it only names, temperature and commit are read.
 """
 
 from __future__ import annotations
@@ -51,7 +42,7 @@ class OldRun(Struct, frozen=True, kw_only=True):
     """A run of τ-bench."""
 
     task_id: int | Name
-    reward: float
+    reward: Annotated[float, Meta(ge=0, le=1)]
     trial: Annotated[int, Meta(ge=0)] = 0
     info: dict[str, Any] = {}
     traj: list[traces.Message]
@@ -98,6 +89,7 @@ class Tau(Importer):
         super().__init__(job)
         self._info: Info | None = None
         self._domain: str | None = None
+        self._met: set[str] = set()
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs of one results file, or of a folder of τ²-bench."""
@@ -152,6 +144,13 @@ class Tau(Importer):
         agent = self._info.agent_info.llm or self._info.agent_info.implementation or ""
         draft = self.job.draft(agent)
         reward = (run.reward_info or {}).get("reward")
+        if run.id in self._met:
+            draft.notes.add("refused", "simulations that the log repeats", "the same id counts once")
+            return
+        self._met.add(run.id)
+        if reward is not None and not (isinstance(reward, int | float) and 0 <= reward <= 1):
+            self.job.refuse(place.fault("a reward from 0 to 1", str(reward), pointer="/reward_info/reward"))
+            return
         failed = run.termination_reason in _INFRASTRUCTURE or reward is None
         if failed:
             detail = f"first ended by {run.termination_reason}"
@@ -197,5 +196,4 @@ class Tau(Importer):
 def _outcome(reward: Any, *, failed: bool) -> str:
     if failed:
         return str(Outcome.HARNESS_ERROR)
-    done = isinstance(reward, int | float) and reward >= _DONE
-    return str(Outcome.SUCCESS if done else Outcome.FAILURE)
+    return str(Outcome.SUCCESS if reward >= _DONE else Outcome.FAILURE)

@@ -59,11 +59,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "ternary": -1,
     "time": "",
 }
-DTYPES: Final[dict[str, type[np.generic]]] = {
-    "integer": np.int64,
-    "floating": np.float64,
-    "ternary": np.int8,
-}
+DTYPES: Final[dict[str, type[np.generic]]] = {"integer": np.int64, "floating": np.float64, "ternary": np.int8}
 _FORMATS: Final = {"integer": "q", "floating": "d", "ternary": "b"}
 
 

@@ -255,9 +255,9 @@ def _numbers(name: str, data: NDArray[Any], absent: NDArray[np.bool_]) -> NDArra
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of DuckDB as JSON has it."""
+    """Return a value of DuckDB as JSON has it; NaN is pandas' blank."""
     if value is None or isinstance(value, str | bool | int | float):
-        return value
+        return value if value == value else None  # noqa: PLR0124 - NaN alone differs from itself
     if isinstance(value, dict):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

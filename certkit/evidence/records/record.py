@@ -120,8 +120,7 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Annotated[datetime, Meta(tz=True)] | None, Meta(description="RFC 3339 time with offset")
     ] = None
     cluster_id: Annotated[
-        Name | None,
-        Meta(description="family of tasks that stand or fall together; default: task_id"),
+        Name | None, Meta(description="family of tasks that stand or fall together; default: task_id")
     ] = None
     trial: Annotated[Count | None, Meta(description="repeat number of the same task and condition")] = None
     steps_actual: Annotated[Steps | None, Meta(description="decision steps taken")] = None

@@ -27,12 +27,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "floating": (int, float),
     "ternary": (bool,),
 }
-_WORDS: Final = {
-    "string": "text",
-    "integer": "an integer",
-    "number": "a number",
-    "boolean": "true or false",
-}
+_WORDS: Final = {"string": "text", "integer": "an integer", "number": "a number", "boolean": "true or false"}
 
 
 @cache

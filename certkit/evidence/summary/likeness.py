@@ -108,9 +108,7 @@ def stems(names: Collection[str]) -> Hashes:
 
 
 def likeness(
-    runs: dict[str, NDArray[Any]],
-    groups: NDArray[np.void],
-    part: NDArray[np.int64] | None = None,
+    runs: dict[str, NDArray[Any]], groups: NDArray[np.void], part: NDArray[np.int64] | None = None
 ) -> Likeness:
     """Return how many runs are alike; `runs` holds columns of `reduce.RUN`, `groups` is of `reduce.GROUP`.
 
@@ -130,9 +128,7 @@ def likeness(
 
 
 def _alike(
-    runs: dict[str, NDArray[Any]],
-    groups: NDArray[np.void],
-    part: NDArray[np.int64] | None,
+    runs: dict[str, NDArray[Any]], groups: NDArray[np.void], part: NDArray[np.int64] | None
 ) -> tuple[int, int, int]:
     """Return runs alike across tasks or parts, within one task of one part, and across tasks of one stem.
 

@@ -173,6 +173,14 @@ def test_what_a_score_says(tmp_path: Path) -> None:
     assert record["outcome"] == "failure"
 
 
+@pytest.mark.parametrize("name", ["attack_success", "hallucinated", "errors_found", "jailbreakRate"])
+def test_a_scorer_whose_name_means_harm_needs_the_users_word(tmp_path: Path, name: str) -> None:
+    path = log(tmp_path / "a.json", [sample(1, scores={name: {"value": 1}})])
+    assert f'give --success "scores.{name}.value < 0.5"' in str(refused(path))
+    path = log(tmp_path / "a.json", [sample(1, scores={"quality": {"value": 7}})])
+    assert '--success "scores.quality.value >= THRESHOLD"' in str(refused(path))
+
+
 def test_a_score_that_a_person_changed_and_a_sample_declared_invalid(tmp_path: Path) -> None:
     changed = {"s": {"value": "C", "history": [{"value": "I"}, {"value": "C"}]}}
     samples = [sample(1, scores=changed), sample(2, invalidation={"author": "p"}), sample(3)]

@@ -779,6 +779,17 @@ def test_a_fault_that_is_null_or_an_object_is_told_with_the_test_to_write(tmp_pa
         ("Task;Erfolg\nt;WAHR\nu;FALSCH\nSumme;50%\n", ('success = ["WAHR"]', 'failure = ["FALSCH"]')),
         ("Task,Ergebnis\nt,bestanden\nu,nicht bestanden\n", ('failure = ["nicht bestanden"]',)),
         ("Aufgabe;Lauf\nt;1\nt;2\n", ('trial = "Lauf"',)),
+        ("Task,Score\nt,7\nu,0.4\n", ('#   --success "Score >= THRESHOLD"',)),
+        ("Task,passed,trials\nt,3,5\nu,1,5\n", ('#   --success "COLUMN >= 0.5"',)),
+        ("Task,Hallucinated\nt,yes\nu,no\n", ("#   --success \"Hallucinated in ['no']\"",)),
+        ("Task,Result\nt,P\nu,C\n", ("# What is a success must be decided",)),
+        ("Task,Result\nt,P\nu,F\n", ('success = ["P"]', 'failure = ["F"]')),
+        ("Task,Result\nt,✓\nu,✗\n", ('success = ["✓"]', 'failure = ["✗"]')),
+        ("Task,Result\nt,T\nu,nok\n", ('success = ["T"]', 'failure = ["nok"]')),
+        (
+            "Tâche;Domaine;Attaque;Réussi\nt;d;aucune;oui\nu;d;jailbreak;non\n",
+            ('domain = "Domaine"', 'task_id = "Tâche"', '"aucune" = "nominal"', 'success = ["oui"]'),
+        ),
         ("task,begin\nt,11/23/2026 2:18 PM\n", ('date = "%m/%d/%Y %I:%M %p"',)),
     ],
 )
@@ -789,6 +800,15 @@ def test_a_suggestion_asks_where_a_value_may_mean_something_else(
     text = suggest(tmp_path / "runs.csv", ImportOptions())
     assert all(f"\n{line}" in text for line in lines)
     assert 'success = ["yes"]' not in text.split("[values.condition]")[0] or "Success" in sheet
+
+
+@pytest.mark.parametrize("values", ["12 min", "3/4/2026", "7", "0:45", "2,5", "2026-03-01T10:00:00Z"])
+def test_a_number_or_a_time_is_no_domain_or_task(tmp_path: Path, values: str) -> None:
+    (tmp_path / "runs.csv").write_text(f"Durée;Category;Test case\n{values};{values};{values}\n")
+    text = suggest(tmp_path / "runs.csv", ImportOptions())
+    assert 'domain = "Durée' not in text
+    assert 'domain = "Cat' not in text
+    assert ('task_id = "Test' in text) is values.isdigit()
 
 
 def test_a_word_that_is_no_outcome_is_named_with_its_row_and_times_propose_their_form(tmp_path: Path) -> None:
@@ -1018,6 +1038,35 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         {},
         "agent '' has several versions: 1.0, 2.0",
     ),
+    **{
+        f"two versions called {name}": (
+            f"task,Modell,{name},condition,success\nt,m,1.0,nominal,1\nu,m,2.0,nominal,0\n",
+            {},
+            "agent 'm' has several versions: 1.0, 2.0",
+        )
+        for name in ("Version", "model_version", "Model Version")
+    },
+    **{
+        f"two outcomes, one called {name}": (
+            f"task,condition,passed,{name}\nt,nominal,yes,fail\nu,nominal,no,fail\n",
+            {},
+            f"runs.csv:2 /{name}: expected success, as the outcome is, found 'fail'",
+        )
+        for name in ("final_result", "verdict of the task", "Résultat du test")
+    },
+    **{
+        f"counts over {name}": (
+            f"task,condition,{name},passed\nt,nominal,5,1\n",
+            {"success": "passed >= 1"},
+            "expected one run, found '5' [import.row]; write one row for each run; map it, if need be to",
+        )
+        for name in ("trials", "n", "Runs", "total")
+    },
+    "a threshold that is none": (
+        "task,condition,Score\nt,nominal,7\n",
+        {"success": "Score >= THRESHOLD"},
+        "THRESHOLD is a placeholder",
+    ),
 }
 
 
@@ -1033,10 +1082,28 @@ def test_what_may_mean_something_else_is_refused(tmp_path: Path, name: str) -> N
 
 TAKEN: dict[str, tuple[str, dict[str, str], str, str]] = {
     "the field's own name": (
-        "task,condition,outcome,passed\nt,nominal,success,no\nu,nominal,success,no\n",
+        "task,condition,outcome,passed\nt,nominal,success,yes\nu,nominal,harness_error,no\n",
         {},
         "outcome",
-        "2 success",
+        "1 success",
+    ),
+    "what the user says of the outcome": (
+        "task,passed,final_result\nt,yes,fail\n",
+        {"condition": "nominal", "success": "passed == 'yes'"},
+        "outcome",
+        "1 success",
+    ),
+    "rows of one trial": (
+        "task,trial,condition,passed\nt,1,nominal,yes\nt,1,nominal,no\nt,1,tool_failure,no\nu,1,nominal,no\n",
+        {},
+        "rows of a task, condition and trial met before",
+        "they count",
+    ),
+    "a count that a mapping need not know": (
+        "task,passed,trials\nt,1,1\nu,0,1\n",
+        {"condition": "nominal"},
+        "outcome",
+        "1 success, 1 failure",
     ),
     "runs beside each other": (
         "task,fault,success,success_2\nt,none,1,0\nu,timeout,1,0\n",

@@ -294,6 +294,28 @@ def test_instants_of_parquet_need_no_further_package(tmp_path: Path, monkeypatch
     assert record["started_at"] == "2026-01-31T08:05:00+00:00"
 
 
+def test_nan_is_a_blank_of_a_table_and_infinity_is_refused(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.parquet", tmp_path / "map.toml"
+    file.write_text('[when.outcome]\nfailure = "score < 0.5"\nsuccess = "otherwise"\n')
+    given: dict[str, Any] = {"agent": "a", "domain": "d", "condition": "nominal"}
+
+    def wrote(score: str, cost: str) -> None:
+        row = f"'t' AS task_id, '{score}'::DOUBLE AS score, '{cost}'::DOUBLE AS cost"
+        with duckdb.connect() as connection:
+            connection.execute(f"COPY (SELECT {row}) TO '{path}' (FORMAT parquet)")
+
+    wrote("0.5", "nan")
+    assert "#   cost: 0 distinct: ; blank (1)" in suggest(path, ImportOptions())
+    _, [record] = imported(None, path, tmp_path / "out", mapping=file, **given)
+    assert record["outcome"] == "success"
+    wrote("nan", "1")
+    with pytest.raises(ImportFaultsError, match="found nothing in score"):
+        imported(None, path, tmp_path / "none", mapping=file, **given)
+    wrote("1", "-inf")
+    with pytest.raises(ImportFaultsError, match="/cost: expected a finite number"):
+        imported(None, path, tmp_path / "none", mapping=file, **given)
+
+
 GOOD: dict[str, Any] = {
     "run_id": "r1",
     "domain": "d",
@@ -387,7 +409,9 @@ def test_an_empty_condition_is_a_fault_and_a_blank_row_is_counted(tmp_path: Path
     assert counts(account, "refused") == {"blank rows": 1}
 
 
-@pytest.mark.parametrize("column", ["agent", "Agent", "MODEL"])
+@pytest.mark.parametrize(
+    "column", ["agent", "Agent", "MODEL", "agent_id", "llm", "assistant", "Modell", "Modèle"]
+)
 def test_a_column_in_any_case_names_the_agent(tmp_path: Path, column: str) -> None:
     source = tmp_path / "runs.csv"
     rows = [f"r{i},d,t,nominal,success,{agent}\n" for i, agent in enumerate("ab")]
@@ -439,12 +463,12 @@ def test_the_account_names_what_is_left_out_and_the_column_of_the_agent(tmp_path
     (tmp_path / "map.toml").write_text('[columns]\nrun_id = "run.id"\n[when.x_kind]\nnamed = "score == 1"\n')
     account, _ = imported(None, source, tmp_path / "out", mapping=tmp_path / "map.toml")
     assert counts(account, "refused") == {
-        "column 'model.version'": 1,
         "columns 'run.seed', 'run.started'": 1,
         "column 'usage'": 1,
     }
     [agent] = [note for note in account.imported.notes if note.what == "agent"]
     assert (agent.detail, account.agent.name) == ("from 'model.name'", "bot")
+    assert account.agent.version == "0.9 b"
 
 
 def test_a_date_that_fits_two_forms_is_left_out_and_the_suggestion_named(tmp_path: Path) -> None:
@@ -465,6 +489,9 @@ def test_a_hint_names_a_value_and_not_the_object_around_it(tmp_path: Path) -> No
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, source, tmp_path / "out", agent="a")
     assert '`task_id = "task.ident"` under `[columns]`' in str(caught.value)
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, source, tmp_path / "out", agent="a", condition="nominal", success="domain == 'd'")
+    assert str(caught.value).endswith('give `task_id = "task.ident"` under `[columns]` in a mapping')
 
 
 def test_an_id_is_one_of_what_it_lies_in(tmp_path: Path) -> None:

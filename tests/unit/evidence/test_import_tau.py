@@ -148,3 +148,17 @@ def test_a_mapping_is_told_what_a_row_of_this_format_gives(tmp_path: Path) -> No
     (tmp_path / "m.toml").write_text('[columns]\nsequence = "seq"\n')
     with pytest.raises(CertkitError, match=r"can read id, task_id, trial, .* and not 'seq'"):
         imported(None, tmp_path / "one.json", tmp_path / "a", mapping=tmp_path / "m.toml")
+
+
+def test_a_simulation_that_a_log_repeats_counts_once_and_a_reward_is_a_share(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_bytes(canonical.line(results([*RUNS, RUNS[0]])))
+    account, records = imported(None, tmp_path / "one.json", tmp_path / "a")
+    assert (len(records), counts(account, "refused")) == (3, {"simulations that the log repeats": 1})
+    for reward in (1.5, -1, "1"):
+        (tmp_path / "one.json").write_bytes(canonical.line(results([simulation(1, reward)])))  # type: ignore[arg-type]
+        with pytest.raises(CertkitError, match="expected a reward from 0 to 1"):
+            imported(None, tmp_path / "one.json", tmp_path / "b")
+    old = {"task_id": 1, "reward": 2.0, "info": {}, "traj": [{"role": "user", "content": "Hi"}], "trial": 0}
+    (tmp_path / "old.json").write_bytes(canonical.line([old]))
+    with pytest.raises(CertkitError, match=r"<= 1\.0"):
+        imported(None, tmp_path / "old.json", tmp_path / "b", agent="a", domain="d")
