@@ -6,6 +6,7 @@ No metric's id stands on this page; everything is built by rule from the assessm
 from __future__ import annotations
 
 from collections import Counter
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from certkit import wording
@@ -185,8 +186,9 @@ def _first_reason(case: Case, argument: Argument) -> str:
     if case.specimen or case.stale:
         return argument.claim.because[0]
     for state in (State.REFUTED, State.UNDEVELOPED):
-        if points := len(argument.graph.lowest(state)):
-            return f"{many(points, 'point')} {state.value}: see section 8"
+        if points := argument.graph.lowest(state):
+            first = shorten(words.plain(argument.graph.by_id[points[0]].text), 80, placeholder=" …")
+            return f"{many(len(points), 'point')} {state.value}, such as “{first}”: see section 8"
     if argument.opened:
         return f"{many(len(argument.opened), 'challenge')} open or sustained: see section 9"
     return words.plain(argument.claim.because[0])
@@ -242,9 +244,8 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
         lines.append(f"{many(len(argument.challenges), 'challenge')} answered or accepted: section 9.")
     lines = lines or list(argument.claim.because)
     if len(lines) > MOST_AGAINST:
-        lines[MOST_AGAINST - 1 :] = [
-            f"{len(lines) - MOST_AGAINST + 1} more goals and challenges: sections 8, 9."
-        ]
+        more = len(lines) - MOST_AGAINST + 1
+        lines[MOST_AGAINST - 1 :] = [f"{more} more goals and challenges: sections 8 and 9."]
     return tuple(words.cut(words.plain(line), _LINE) for line in lines)
 
 
