@@ -143,30 +143,33 @@ class TaskMean(Struct, frozen=True):
         return sums.on(*self.line(sums, lower=lower))
 
     def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:
-        """Return the limit of the task posterior, or of the e-process."""
+        """Return the limit of the task posterior; at any time, at best the e-process's or the value."""
         sums, delta = self.sums(sample), float(confidence)
-        if sample.anytime:
-            limit = posterior.anytime_limit(*self._values(sample, lower=lower), delta)
-            return self.back(limit, sums, lower=lower)
         shares = self.shares(sums, lower=lower)
         if sample.labelled is not None and lower and self.series in GRADED | SHARES:
             limit_of = rater_error.least if self.series in GRADED else rater_error.lower
-            return limit_of(*sample.labelled.both(sample, shares, self.series, self.domain), delta)
-        return self.back(posterior.lower(shares, delta), sums, lower=lower)
+            limit = limit_of(*sample.labelled.both(sample, shares, self.series, self.domain), delta)
+        else:
+            limit = self.back(posterior.lower(shares, delta), sums, lower=lower)
+        if not sample.anytime:
+            return limit
+        always = posterior.anytime_limit(*self._values(sample, lower=lower), delta)
+        worst = min if lower else max
+        return worst(float(limit), self.back(always, sums, lower=lower), float(self.value(sample)))
 
     def chance(self, sample: Sample, threshold: Fraction, prior: Fraction | None = None) -> Number:
-        """Return P(value > threshold) over tasks; at any time, and without a `prior`, 1 - 1/E."""
+        """Return P(value > threshold) over tasks; at any time, and without a `prior`, at most 1 - 1/E."""
         sums = self.sums(sample)
         start, slope = self.line(sums, lower=True)
-        limit = float(start + slope * threshold)
-        if sample.anytime and prior is None:
-            evidence = posterior.anytime_evidence(*self._values(sample, lower=True), limit)
-            return max(0.0, -float(np.expm1(-evidence)))
-        prior = PRIORS["uniform"] if prior is None else prior
+        limit, weight = float(start + slope * threshold), PRIORS["uniform"] if prior is None else prior
         if sample.labelled is not None and self.series in SHARES:
             seen = sample.labelled.both(sample, sums.on(start, slope), self.series, self.domain)
-            return rater_error.chance(*seen, limit, prior)
-        return posterior.above(sums.on(start, slope), limit, prior)
+            return rater_error.chance(*seen, limit, weight)
+        found = posterior.above(sums.on(start, slope), limit, weight)
+        if not sample.anytime or prior is not None:
+            return found
+        evidence = posterior.anytime_evidence(*self._values(sample, lower=True), limit)
+        return min(float(found), max(0.0, -float(np.expm1(-evidence))))
 
     def _values(self, sample: Sample, *, lower: bool) -> tuple[posterior.Floats, posterior.Floats]:
         tasks = sample.tasks(self.series, self.domain)
@@ -229,11 +232,12 @@ class Difference(Struct, frozen=True):
         if lower:
             return -Difference(self.second, self.first).bound(sample, confidence, lower=False)
         a, b = self.parts(sample)
+        both = sample.shared(self.first, self.second)
+        limit = posterior.worst_difference(a.sums(sample), b.sums(sample), both, float(confidence))
         if sample.anytime:
             half = (1 + confidence) / 2
-            return _PP * (a.bound(sample, half, lower=False) - b.bound(sample, half, lower=True))
-        both = sample.shared(self.first, self.second)
-        return _PP * posterior.worst_difference(a.sums(sample), b.sums(sample), both, float(confidence))
+            limit = max(float(limit), a.bound(sample, half, lower=False) - b.bound(sample, half, lower=True))
+        return _PP * limit
 
     def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:
         """Return what either side takes."""

@@ -30,7 +30,7 @@ from certkit import files
 from certkit._version import __version__
 from certkit.assessment.words import fragile, of_judge
 from certkit.errors import UnavailableError
-from certkit.report import answer, results, sections
+from certkit.report import answer, results, sections, words
 from certkit.report.argument.challenges import CLOSED_BY
 from certkit.report.argument.figures import figures
 from certkit.report.svg import mark
@@ -64,8 +64,7 @@ _LONGEST: Final = 1_200
 
 def printable(text: str) -> str:
     """Return text with what a reader cannot see made visible, cut at `_LONGEST` characters."""
-    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… (cut; whole in the attached files)"
-    return "\n".join(map(visible, shown.split("\n")))
+    return "\n".join(map(visible, words.cut(text, _LONGEST).split("\n")))
 
 
 def _finalize(value: Any) -> Any:
@@ -81,11 +80,12 @@ def _finalize(value: Any) -> Any:
 _HYPHENATED: Final = re.compile(r"-*[\w.:]+-[\w.:-]+,?")
 
 
-def _kept(cell: Any) -> Any:
+def _kept(cell: Any, most: int = _LONGEST) -> Any:
     """Return the text of a cell with every id, code and date kept on one line where the column has room."""
     if isinstance(cell, Markup) or not cell or not isinstance(cell, str):
         return cell
-    return Markup(_HYPHENATED.sub(r'<span class="kept">\g<0></span>', str(escape(printable(cell)))))  # noqa: S704 - escaped
+    shown = str(escape(printable(words.cut(cell, most))))
+    return Markup(_HYPHENATED.sub(r'<span class="kept">\g<0></span>', shown))  # noqa: S704 - escaped
 
 
 def html(view: View) -> str:

@@ -145,12 +145,13 @@ def log_evidence(x: Mapping[str, Fraction], tau: float) -> float:
 
 
 def at_any_time(groups: Groups, level: float, *, lower: bool) -> float:
-    """Return the bound at any time in the metric's unit."""
+    """Return the bound at any time in the metric's unit, at best the ordinary one and the mean over runs."""
     x = groups.best(lower=lower)
     mean = float(sum(x.values()) / len(x))
 
     def lacking(tau: float) -> float:
         return float(np.clip(-log(1 - level) - log_evidence(x, tau), -1e3, 1e3))
 
-    limit = optimize.brentq(lacking, 0.0, mean, xtol=1e-14) if mean else 0.0
-    return groups.unscaled(limit, lower=lower)
+    found = groups.unscaled(optimize.brentq(lacking, 0.0, mean, xtol=1e-14) if mean else 0.0, lower=lower)
+    worst = min if lower else max
+    return worst(found, limit(groups, level, lower=lower), float(sum(groups.sums) / sum(groups.runs)))

@@ -367,17 +367,18 @@ class _Row:
         if self.metric == "posterior":
             s, n = int(sum(first.sums)), sum(first.runs)
             tau = float(self._tau())
+            chance = above(first, tau)
             if self.anytime:
-                chance = max(0.0, -expm1(-log_evidence(first.best(lower=True), tau)))
-            else:
-                chance = above(first, tau)
+                chance = min(chance, max(0.0, -expm1(-log_evidence(first.best(lower=True), tau))))
             return min(chance, float(stats.beta(1 + s, 1 + n - s).sf(tau)))
         if self.metric == "irs_2025":
             return rule(first, half, lower=True) * rule(second, half, lower=True)
         if self.metric in {"cascade_penalty", "gap"}:
+            highest = 100 * upper_difference(first, second, self.level)
             if self.anytime:
-                return 100 * (rule(first, half, lower=False) - rule(second, half, lower=True))
-            return 100 * upper_difference(first, second, self.level)
+                apart = rule(first, half, lower=False) - rule(second, half, lower=True)
+                return max(highest, 100 * apart)
+            return highest
         return min(rule(part, self.level, lower=self.metric != "violations") for part in parts)
 
     def _attested(self) -> tuple[float | None, int | None]:

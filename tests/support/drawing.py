@@ -85,8 +85,8 @@ def page(assessment: Assessment, passport: bytes | None = None) -> Page:
     return Page(report.html(report.view(assessment, passport=passport)))
 
 
-def hostile(owner: str = "o") -> report.View:
-    """A report whose context has 200 hazards with markup, controls, right-to-left marks and long words."""
+def hostile(owner: str = "o", hazards: int = 200, harm: str = "w" * 200) -> report.View:
+    """A report whose context has many hazards with markup, controls, right-to-left marks and long words."""
     assessment = judged(strong(), tier=2, tasks_independent=True)
     said = {
         "schema": "urn:certkit:context:v1",
@@ -99,11 +99,11 @@ def hostile(owner: str = "o") -> report.View:
             {
                 "id": f"H-{number}",
                 "title": f"{number} {EVIL[:150]}",
-                "harm": "w" * 200,
+                "harm": harm,
                 "severity": "catastrophic",
                 "criteria": ["r_op"],
             }
-            for number in range(200)
+            for number in range(hazards)
         ],
     }
     context = read(canonical.line(said), where="context.json")

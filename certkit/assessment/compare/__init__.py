@@ -3,11 +3,10 @@
     comparison = compare((summary_a, facts_a), (summary_b, facts_b))
     comparison.answer.words, comparison.main.better, comparison.metrics["r_op"].matched.interval
 
-One rule for every metric. Both means weigh a cell (domain × condition) that both bundles have by its share
-of all runs, w_c = (n_Ac + n_Bc)/Σ, so that another mix is no difference: d = Σ_c w_c(ȳ_Ac − ȳ_Bc). A task u
-adds Σ_c w_c(y_uc − n_uc·ȳ_c)/n_c for A, less the same for B, so that tasks of both are pairs; from there on
-it is the t test over tasks of drift (`certkit.assessment.drift.contrast`). A better agent is named where p,
-adjusted for the number of rows, is below `ALPHA` and each side has `LEAST` tasks.
+One rule for every metric: the contrast of drift (`certkit.assessment.drift.contrast`), a t test over tasks,
+paired where both have a task. Every task counts once, as the mean of its runs; cells (domain × condition) of
+both weigh by their share of the tasks of both, so that another mix is no difference. A better agent is named
+where p, adjusted for the number of rows, is below `ALPHA` and each side has `LEAST` tasks.
 
 It does not judge tiers, read files, ask the clock or print. Tests that take runs for independent are in
 `paper`, and made on demand only.
@@ -18,7 +17,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 from msgspec import Struct, structs
 
 from certkit.assessment.compare import paper, words
@@ -32,7 +30,7 @@ from certkit.assessment.compare.document import (
     Side,
 )
 from certkit.assessment.compare.words import ALPHA
-from certkit.assessment.drift.contrast import adjusted, observed, tested
+from certkit.assessment.drift.contrast import adjusted, contrast, observed
 from certkit.assessment.drift.rows import LEAST
 from certkit.assessment.metrics import metrics_2026
 from certkit.assessment.metrics.catalogue import CATALOGUE
@@ -159,26 +157,11 @@ def _difference(panel: Panel, domain: str | None = None) -> Difference | None:
     """
     from scipy.special import stdtrit  # noqa: PLC0415 - heavy
 
-    rows = slice(None) if domain is None else panel.domain == panel.domains.index(domain)
-    at, unit, n = panel.domain[rows], panel.unit[rows], panel.n[:, rows]
-    y = panel.y[:, rows] / next(iter(panel.scale.values()))
-    totals = np.zeros((2, 2, len(panel.domains), len(panel.columns)))
-    for side in (0, 1):
-        np.add.at(totals[0, side], at, y[side])
-        np.add.at(totals[1, side], at, n[side])
-    both = (totals[1] > 0).all(axis=0)
-    weight = np.where(both, totals[1].sum(axis=0), 0.0) / max(1.0, totals[1][:, both].sum())
-    mean, part = (
-        np.divide(top, totals[1], out=np.zeros_like(totals[1]), where=both) for top in (totals[0], weight)
-    )
-    u = ((y - n * mean[:, at]) * part[:, at]).sum(axis=2)
-    runs = np.where(both[at], n, 0).sum(axis=2)
-    tasks = [set(unit[runs[side] > 0].tolist()) for side in (0, 1)]
-    if min(map(len, tasks)) < 2:  # noqa: PLR2004 - one task shows no variance
+    sides = panel.chosen(domain=domain, pooled=True)
+    if min(sides.k) < 2:  # noqa: PLR2004 - one task shows no variance
         return None
-    a, b = (weight * mean).sum(axis=(1, 2)).tolist()
-    k, parts = (len(tasks[0]), len(tasks[1])), [np.bincount(unit, side) for side in u]
-    change = tested(round(a - b, 12), (1, -1), parts, units=len(tasks[0] | tasks[1]), k=k)
+    change = contrast(sides, (1, -1))
+    a, b = sides.means.tolist()
     half = float(stdtrit(change.freedom, (1 + LEVEL) / 2)) * change.se
     interval = Interval(low=change.loss - half, high=change.loss + half, method="t over tasks")
     return Difference(
@@ -189,9 +172,9 @@ def _difference(panel: Panel, domain: str | None = None) -> Difference | None:
         standard_error=change.se,
         degrees_of_freedom=change.freedom,
         p=min(1.0, 2 * min(change.p_loss, change.p_gain)),
-        runs=(int(runs[0].sum()), int(runs[1].sum())),
-        tasks=k,
-        shared=len(tasks[0] & tasks[1]),
+        runs=(int(sides.n[0].sum()), int(sides.n[1].sum())),
+        tasks=(sides.k[0], sides.k[1]),
+        shared=sides.shared,
     )
 
 

@@ -17,7 +17,8 @@ is the variance within all sides: a standard error is at least the pooled one (S
 
 A task's value takes the conditions that all sides ran on it, in the proportions of its oldest side. Tasks
 that not all sides have are weighted so that every domain under every condition has the share that it had on
-the oldest side: a changed mix is no loss. What a side did not run at all is left out on all.
+the oldest side: a changed mix is no loss. What a side did not run at all is left out on all. Where sides
+are pooled, none being older, a task's value takes all its runs, and shares are those of all sides together.
 """
 
 from __future__ import annotations
@@ -67,12 +68,18 @@ class Panel(Struct, frozen=True, kw_only=True, eq=False):
     y: Integers
     n: Integers
 
-    def chosen(self, columns: Sequence[int] | slice = slice(None), domain: str | None = None) -> Sides:
+    def chosen(
+        self,
+        columns: Sequence[int] | slice = slice(None),
+        domain: str | None = None,
+        *,
+        pooled: bool = False,
+    ) -> Sides:
         """Return some columns of one metric, in one domain or in all."""
         rows = slice(None) if domain is None else self.domain == self.domains.index(domain)
         y, n = self.y[:, rows][:, :, columns], self.n[:, rows][:, :, columns]
         scale = self.scale[np.array(self.columns)[columns][0][0]]
-        return weighed(y / scale, n, unit=self.unit[rows], domain=self.domain[rows])
+        return weighed(y / scale, n, unit=self.unit[rows], domain=self.domain[rows], pooled=pooled)
 
 
 class Sides(Struct, frozen=True, kw_only=True, eq=False):
@@ -92,6 +99,12 @@ class Sides(Struct, frozen=True, kw_only=True, eq=False):
         """The weighted mean of every side."""
         means: Floats = (self.v * self.x).sum(axis=1) / self.v.sum(axis=1)
         return means
+
+    @property
+    def shared(self) -> int:
+        """The number of tasks that every side has."""
+        has = [self.unit[v > 0] for v in self.v]
+        return len(set(has[0].tolist()).intersection(*(side.tolist() for side in has)))
 
     @property
     def swapped(self) -> Sides:
@@ -181,16 +194,18 @@ def observed(metric: str, summaries: Sequence[Summary], sides: Sequence[Tasks]) 
     )
 
 
-def weighed(y: Floats, n: Integers, *, unit: Integers, domain: Integers) -> Sides:
+def weighed(y: Floats, n: Integers, *, unit: Integers, domain: Integers, pooled: bool = False) -> Sides:
     """Return the value and the weight of every row on every side.
 
     `y` and `n` are by side, row and condition; `unit` and `domain` number the task and the domain of a row.
+    `pooled` takes a row's own proportions, and the shares of all sides together, not those of the oldest.
     """
     sides, rows, _ = n.shape
     ran: Flags = n > 0
     has: Flags = np.any(ran, axis=2)
     common: Flags = np.all(ran | ~has[:, :, None], axis=0) & np.any(has, axis=0)[:, None]
-    apart: Flags = ~np.any(common, axis=1)  # sides that ran it under no common condition: each keeps its own
+    # Sides that ran it under no common condition: each keeps its own.
+    apart: Flags = ~np.any(common, axis=1) | pooled
     oldest = n[has.argmax(axis=0), np.arange(rows)]
     share = np.where(apart[None, :, None], n, oldest[None]).astype(np.float64)
     share *= np.where(apart[None, :, None], ran, common[None] & has[:, :, None])
@@ -199,7 +214,8 @@ def weighed(y: Floats, n: Integers, *, unit: Integers, domain: Integers) -> Side
     for side in range(sides):
         np.add.at(mix[side], domain, share[side])
     if mix.any(axis=(1, 2)).all():
-        ratio = np.divide(mix[0], mix, out=np.zeros_like(mix), where=np.all(mix > 0, axis=0))
+        whole = mix.sum(axis=0) if pooled else mix[0]
+        ratio = np.divide(whole, mix, out=np.zeros_like(mix), where=np.all(mix > 0, axis=0))
         share *= ratio[:, domain]
     v = share.sum(axis=2)
     values = np.divide(y, n, out=np.zeros(n.shape), where=ran)
@@ -210,26 +226,20 @@ def weighed(y: Floats, n: Integers, *, unit: Integers, domain: Integers) -> Side
 
 def contrast(sides: Sides, weights: Sequence[float]) -> Contrast:
     """Return the contrast with one weight per side; a higher value on a side of positive weight is a loss."""
+    from scipy.special import stdtr  # noqa: PLC0415 - heavy
+
     means = sides.means
     loss = float(np.round(np.array(weights) @ means, 12))
     parts = sides.v * (sides.x - means[:, None]) / sides.v.sum(axis=1, keepdims=True)
-    count = len(np.unique(sides.unit[(sides.v > 0).any(axis=0)]))
-    return tested(loss, weights, [np.bincount(sides.unit, part) for part in parts], units=count, k=sides.k)
-
-
-def tested(
-    loss: float, weights: Sequence[float], parts: Sequence[NDArray[Any]], *, units: int, k: Sequence[int]
-) -> Contrast:
-    """Return the test of a loss of `units` tasks, `k` of them on each side.
-
-    `parts` hold by side what every task adds to the mean beyond its share of it; they sum to 0.
-    """
-    from scipy.special import stdtr  # noqa: PLC0415 - heavy
-
-    each, a, fewest = np.array(parts), np.array(weights), min(k)
+    units = len(np.unique(sides.unit[(sides.v > 0).any(axis=0)]))
+    each, a, fewest = (
+        np.array([np.bincount(sides.unit, part) for part in parts]),
+        np.array(weights),
+        min(sides.k),
+    )
     squares = float(((a @ each) ** 2).sum())
-    if fewest < max(k):
-        alone, size = (each * each).sum(axis=1), np.array(k)
+    if fewest < max(sides.k):
+        alone, size = (each * each).sum(axis=1), np.array(sides.k)
         squares += max(0.0, float(a * a @ (size * size @ alone / size.sum() / size - alone)))
     se = sqrt(units / (units - 1) * squares) if units > 1 else 0.0
     if se <= _ROUNDING:

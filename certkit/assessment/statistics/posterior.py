@@ -27,7 +27,10 @@ time with a probability of at most α (Ville). For task means x_c in 0…1 it is
 
 which for single runs is the ratio of the mixed likelihood to that at τ (Waudby-Smith & Ramdas 2024). Each
 factor has an expectation of at most 1 where the mean of a task is at most τ, whatever its runs have in
-common: a task counts once, whatever its size. The lower limit is the largest τ with E(τ) ≥ 1/α.
+common: a task counts once, whatever its size. The lower limit is the largest τ with E(τ) ≥ 1/α. That
+holds only where how often a task runs does not depend on its results: retrying failures until one succeeds
+raises the mean itself. So rows take a limit that is never better than the ordinary one at the same
+confidence, nor than the value (`certkit.assessment.kinds`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 from scipy.special import betaln
 
+from certkit.assessment.kinds import Difference, Kind, Minimum, Posterior, TaskMean
+from certkit.assessment.metrics.series import View
 from certkit.assessment.statistics import estimators, posterior
+from tests.support.build import facts
+from tests.support.rows import evidence, tasks
 
 Floats = NDArray[np.float64]
 TAUS = (0.05, 0.5, 0.8, 0.95)
@@ -144,6 +148,36 @@ def test_who_looks_all_the_time_is_rarely_fooled() -> None:
         naive += any(naive_posterior(5 * s, 5 * k) > 0.95 for k, s in seen)
     assert 0 < fooled <= 0.05 * 2000
     assert naive > 0.5 * 2000
+
+
+GAP = Difference("c_nom", "r_op")
+AGAINST: list[tuple[Kind, bool]] = [
+    (TaskMean("r_op"), True),
+    (Minimum("r_op"), True),
+    (Posterior(Fraction("0.6")), True),
+    (TaskMean("r_op"), False),
+    (GAP, False),
+    (GAP, True),
+]
+
+
+@pytest.mark.parametrize("level", [Fraction("0.95"), Fraction("0.99")])
+@pytest.mark.parametrize(("kind", "lower"), AGAINST)
+@pytest.mark.parametrize(("failed", "runs_of_failed"), [(1, 50), (60, 5), (200, 1)])
+def test_the_bound_at_any_time_is_never_better_than_the_ordinary_one_or_the_value(
+    kind: Kind, level: Fraction, failed: int, runs_of_failed: int, *, lower: bool
+) -> None:
+    # Every failure was retried until it succeeded, so that most tasks have a mean of 1 and few have all runs.
+    rows = [
+        *tasks([1] * 100, 1),
+        *tasks([1] * failed, 1 + runs_of_failed, first=100),
+        *tasks([0, *[1] * 100], 1, condition="nominal"),
+    ]
+    settled, always = (View(evidence(rows), facts().manifest, {}, anytime=given) for given in (False, True))
+    worst = min if lower else max
+    ordinary, value = float(kind.bound(settled, level, lower=lower)), float(kind.value(settled))
+    found = float(kind.bound(always, level, lower=lower))
+    assert found == worst(found, ordinary, value)
 
 
 @cache

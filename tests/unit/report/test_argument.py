@@ -180,7 +180,7 @@ def test_open_challenges_of_hazards_come_first_on_page_one_and_the_rest_is_count
     lines = answer_page.against(argued(said), argument)
     assert lines[0] == "Lost parcel: nobody stated its harm."
     assert len(lines) == answer_page.MOST_AGAINST
-    assert lines[-1].endswith(" more goals and challenges: sections 8, 9.")
+    assert lines[-1].endswith(" more goals and challenges: sections 8 and 9.")
 
 
 def test_page_one_names_the_gravest_hazard_first_wherever_it_stands_in_the_file() -> None:
@@ -751,8 +751,13 @@ def test_what_a_challenge_says_is_not_undeveloped_beside_it_and_can_be_accepted(
     said = canonical.loads(canonical.line(CLOSED))
     change(said)
     said["answers"] = [answer(item) for item in build(argued(said)).challenges]
-    argument = build(argued(said))
+    about = argued(said)
+    argument = build(about)
     assert argument.claim.supported, argument.claim.because
+    accepted = [item | {"state": "accepted", "until": "2026-12-31"} for item in said["answers"]]
+    about = argued(said | {"answers": [item | {"agreed_by": None} for item in accepted]})
+    lines = answer_page.against(about, build(about))
+    assert any("ccepted by the owner: " in line and " without a run" in line for line in lines)
 
 
 def test_runs_without_dates_or_a_seal_can_be_accepted() -> None:
@@ -790,7 +795,7 @@ def test_page_one_counts_answers_that_nobody_independent_agreed_to_and_names_acc
     line = answer_page.boxes(about, argument)[2].line
     assert f"{answered} answered, {answered} of them agreed by nobody independent" in line
     [rate, counted] = answer_page.against(about, argument)
-    assert rate.startswith("Lost parcel, accepted by the owner: of its runs (every condition; every domain")
+    assert rate.startswith("Lost parcel: accepted by the owner: of its runs (every condition; every domain")
     assert f"at most 0.1\u00a0% may fail; {seen.failures:,} of {seen.runs:,} failed" in rate
     assert counted == f"{len(argument.challenges)} challenges answered or accepted: section 9."
 
@@ -872,6 +877,20 @@ def test_the_box_of_the_claim_counts_open_challenges_and_names_no_code() -> None
     about = argued(CLOSED)
     box = answer_page.boxes(about, argument)[1]
     assert box.line == "1 challenge open or sustained: see section 9"
+
+
+def test_the_box_of_the_claim_says_in_words_what_is_refuted_or_undeveloped() -> None:
+    argument = otherwise(strong(adversarial=500))
+    box = answer_page.boxes(argued(CLOSED), argument)[1]
+    assert box.line.startswith("1 point refuted, such as “Adversarial resistance: ")
+
+
+def test_no_assumption_interrupts_the_line_from_a_goal_to_its_support() -> None:
+    view = report.View(case=argued(CLOSED), argument=build(argued(CLOSED)), generated_at=None, attachments=())
+    drawn = report.html(view)
+    drawn = drawn[drawn.index('id="figure-G4"') :]
+    column = drawn[drawn.index("<b>G4.4 ") : drawn.index("</figure>")]
+    assert column.index("<b>Sn-G4.4 ") < column.index("assumes")
 
 
 def test_the_confidence_that_is_asked_for_names_its_threshold() -> None:

@@ -213,3 +213,9 @@ def test_weasyprint_is_loaded_for_a_pdf_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout.decode().strip() == "[]"
+
+
+def test_rows_of_long_prose_leave_no_page_half_empty(tmp_path: Path) -> None:
+    view = hostile(hazards=6, harm="Somebody is hurt, and nobody notices it in time. " * 24)
+    shares = filled(written(tmp_path / "case.pdf", render.pdf(view)))
+    assert shares[2] > 0.7

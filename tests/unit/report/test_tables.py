@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import files, report
+from certkit import canonical, files, report
+from certkit.evidence.context import read
 from tests.support.build import cell, outcomes, summary
 from tests.support.drawing import Page, judged, page, passport, strong
 
@@ -59,6 +60,20 @@ def test_every_column_of_every_table_has_a_width_and_they_add_up(name: str) -> N
         assert sum(widths) == 100
         assert min(widths) > 0
         assert cells == {len(widths)}
+
+
+def test_prose_in_a_cell_is_cut() -> None:
+    made = judged(strong(), evaluator=None)
+    said = canonical.line(
+        {
+            "schema": "urn:certkit:context:v1",
+            "monitoring": [{"id": "I-1", "measure": "x" * 400, "limit": "y" * 300}],
+        }
+    )
+    context = read(said, where="context.json")
+    text = Page(report.html(report.view(made, context=context, summary=strong()))).text
+    assert "x" * 300 + "… (cut; whole in the attached files)" in text
+    assert "y" * 300 + " " in text
 
 
 def test_the_style_lays_out_every_table_by_its_widths() -> None:

@@ -11,9 +11,11 @@ from msgspec import structs
 from scipy import stats
 
 from certkit import canonical
+from certkit.assessment import compare as compare_module
 from certkit.assessment.compare import METRICS, compare
 from certkit.assessment.compare.document import Unlike
 from certkit.assessment.compare.paper import PaperTests
+from certkit.assessment.drift.contrast import Panel
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Tally, add
 from tests.support.build import facts
@@ -333,13 +335,61 @@ def test_a_different_mix_is_no_difference() -> None:
     assert (found.a, found.b, found.p) == pytest.approx((0.5, 0.5, 1.0))
 
 
-def test_both_weigh_a_cell_by_its_share_of_all_runs() -> None:
+def test_both_weigh_a_cell_by_its_share_of_all_tasks() -> None:
     a = [*tasks([4, 3], 5, domain="x"), *tasks([2, 2], 3, domain="y", first=10)]
-    b = [*tasks([2, 1], 4, domain="x"), *tasks([5, 1], 6, domain="y", first=10)]
+    b = [*tasks([2, 1], 4, domain="x", first=20), *tasks([5, 1, 3, 6], 6, domain="y", first=30)]
     found = difference(a, b)
-    w_x, w_y = Fraction(18, 36), Fraction(18, 36)
+    w_x, w_y = Fraction(4, 10), Fraction(6, 10)
     assert found.a == pytest.approx(float(w_x * Fraction(7, 10) + w_y * Fraction(4, 6)), abs=1e-15)
-    assert found.b == pytest.approx(float(w_x * Fraction(3, 8) + w_y * Fraction(6, 12)), abs=1e-15)
+    assert found.b == pytest.approx(float(w_x * Fraction(3, 8) + w_y * Fraction(15, 24)), abs=1e-15)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_with_all_tasks_shared_it_is_the_paired_t_test_in_however_many_domains(width: int) -> None:
+    def laid(successes: list[int], n: int) -> list[Rows]:
+        places = range(0, 8, width)
+        return [
+            row
+            for at in places
+            for row in tasks(successes[at : at + width], n + at, first=at, domain=f"domain {at}")
+        ]
+
+    def means(successes: list[int], n: int) -> np.ndarray[Any, Any]:
+        return np.array([s / (n + at - at % width) for at, s in enumerate(successes)])
+
+    found = difference(laid(A, 4), laid(B, 5))
+    done = stats.ttest_rel(means(A, 4), means(B, 5))
+    assert found.degrees_of_freedom == 7
+    assert found.p == pytest.approx(float(done.pvalue), abs=1e-9)
+
+
+@pytest.mark.parametrize(("domains", "each", "conditions"), [(40, 1, 1), (20, 2, 1), (5, 8, 5), (1, 40, 1)])
+@pytest.mark.parametrize("shared", [True, False])
+def test_agents_that_are_alike_seldom_differ(
+    *, domains: int, each: int, conditions: int, shared: bool
+) -> None:
+    rng, k, draws, runs = np.random.default_rng(5), domains * each, 400, 4
+    domain, unit = np.arange(k) % domains, np.arange(2 * k) if not shared else np.tile(np.arange(k), 2)
+    hits = 0
+    for _ in range(draws):
+        chance = rng.beta(0.8 / 0.3 * 0.7, 0.2 / 0.3 * 0.7, (2, k))
+        n, y = np.zeros((2, 2, 2 * k, conditions), np.int64)
+        for side in (0, 1):
+            at = np.arange(k) + (0 if shared else side * k), np.arange(k) // domains % conditions
+            n[side][at], y[side][at] = runs, rng.binomial(runs, chance[0 if shared else side])
+        names = tuple(f"{number:02}" for number in range(domains))
+        panel = Panel(
+            columns=tuple(("r_op", str(number)) for number in range(conditions)),
+            scale={"r_op": 1},
+            domains=names,
+            unit=unit,
+            domain=np.tile(domain, 2),
+            y=y,
+            n=n,
+        )
+        found = compare_module._difference(panel)
+        hits += found is not None and found.p < 0.05
+    assert hits / draws <= 0.075  # 5 %, and 2.3 standard errors of 400 draws
 
 
 def test_only_what_both_have_is_compared() -> None:
