@@ -149,12 +149,10 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
     decided, line = "No decision", "by the owner yet"
     if decision is not None and decision.outcome:
         decided = capital(decision.outcome.replace("_", " "))
-        line = (
-            f"by {words.called(case.context.called(decision.by))}, until {decision.until or 'no day stated'}"
-        )
+        owner = words.called(case.context.called(decision.by))
+        line = f"by {owner}, until {decision.until or 'no day stated'}"
         approving = decision.outcome.startswith("approved") and case.unapproved
         line += f"; not in force: {case.unapproved}" if approving else ""
-    supported = argument.claim.supported
     closed = (Standing.SUSTAINED, Standing.ACCEPTED, Standing.ANSWERED)
     kinds = Counter(item.kind for item in argument.challenges if item.state is Standing.OPEN)
     classes = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
@@ -164,16 +162,11 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
     told += f", {alone} of them agreed by nobody independent" if alone else ""
     told += f", {stale} STALE" if stale else ""
     told = f"{classes}; {told}" if classes else told
-    claim_word = "Supported" if supported else "Not supported"
+    claimed = (Status.MET, "Supported") if argument.claim.supported else (Status.NOT_MET, "Not supported")
     unanswered = Status.INSUFFICIENT if argument.opened else Status.MET
     return (
         Box("Evidence", status, word(status), named(case)),
-        Box(
-            "Claim about use",
-            Status.MET if supported else Status.NOT_MET,
-            claim_word,
-            _first_reason(case, argument),
-        ),
+        Box("Claim about use", *claimed, _first_reason(case, argument)),
         Box("Challenges", unanswered, f"{counts[Standing.OPEN]} open", told),
         Box("Decision", Status.NOT_TESTED if case.unapproved else Status.MET, decided, line),
     )
@@ -216,30 +209,34 @@ _UNSHOWN: Final = {
 }
 
 
+_ACCEPTED: Final = {"rate-not-shown", "hazard-unseen", "domain-unseen"}
+"""What was not shown of the use itself: page 1 says so where it was accepted."""
+
+
 def against(case: Case, argument: Argument) -> tuple[str, ...]:
     """Return what speaks against the claim in at most `MOST_AGAINST` lines: hazards, then the gravest."""
-    opened = argument.opened
-    accepted = [
-        item
+    owner = words.called(case.context.called(case.context.owner))
+    told = [(item.target, item.text) for item in argument.opened]
+    told += [
+        (item.target, f"accepted by {owner}: {item.text[:1].lower()}{item.text[1:]}")
         for item in argument.challenges
-        if item.state is Standing.ACCEPTED and item.code.startswith("rate-not-shown:")
+        if item.state is Standing.ACCEPTED and item.code.partition(":")[0] in _ACCEPTED
     ]
-    by = f", accepted by {words.called(case.context.called(case.context.owner))}"
     failed = results.by_status(case.document, case.tier, (Status.NOT_MET,)).get(Status.NOT_MET)
     titles = {
         f"G2.{hazard.id}": words.called(hazard.title or hazard.id) for hazard in gravest(case, argument)
     }
     lines = [
-        f"{capital(called)}{by if item in accepted else ''}: {item.text[:1].lower()}{item.text[1:]}"
+        f"{capital(called)}: {text[:1].lower()}{text[1:]}"
         for goal, called in titles.items()
-        for item in (*opened, *accepted)
-        if item.target == goal
+        for target, text in told
+        if target == goal
     ]
     lines += [f"Tier {case.tier} fails on {words.listed(failed)}."] if failed else []
     if argument.states["G2"] is State.REFUTED:
         lines.append("At least one hazard is not kept within its limit.")
     lines += [said for name, said in _UNSHOWN.items() if argument.states[name] is State.UNDEVELOPED]
-    lines += [item.text for item in opened if item.target not in titles]
+    lines += [capital(text) for target, text in told if target not in titles]
     if argument.claim.supported:
         lines.append(f"{many(len(argument.challenges), 'challenge')} answered or accepted: section 9.")
     lines = lines or list(argument.claim.because)

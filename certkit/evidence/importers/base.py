@@ -131,8 +131,7 @@ class Importer:
 
     cells = tabular = False
     remarks: tuple[tuple[str, ...], ...] = ()
-    least = "0.5"
-    """What a score must reach in a proposal: the user's number, once a score exceeds 1."""
+    least = "0.5"  # that a score must reach in a proposal; once a score exceeds 1, the user says it
     suffixes: tuple[str, ...] = (".json", ".jsonl")
 
     def __init__(self, job: Job) -> None:

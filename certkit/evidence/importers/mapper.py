@@ -97,6 +97,7 @@ class Mapper:
         self._looked_at = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
         self._used = {".".join(path[:end]) for path in self._paths for end in range(1, len(path) + 1)}
         self._remarks = importer.remarks
+        self._versioned: tuple[str, ...] = ()
         self._keys: dict[str, None] = {}
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
@@ -108,8 +109,10 @@ class Mapper:
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
         fields = dict(run.fields)
-        if self._tabular and len(draft.versions) < _SHOWN and (path := version(run.row)):
-            draft.versions[str(look_up(run.row, path))] = ".".join(path)
+        if self._tabular and (path := version(tuple(held for held, _ in paths(run.row)))):
+            self._versioned = path
+            if len(draft.versions) < _SHOWN and (told := look_up(run.row, path)) not in (None, ""):
+                draft.versions[str(told)] = ".".join(path)
         self._nameless |= not (run.agent or self._options.agent or self.mapping.agent)
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
         faults = self._read(run, draft, fields, wanting) + self._decide(run, fields, wanting)
@@ -170,7 +173,7 @@ class Mapper:
             draft.notes.add_those(
                 (again, "odd", "rows of a task, condition and trial met before", "they count")
             )
-        decided = not self._tabular or "outcome" in self._when.keys() | self.mapping.constants.keys()
+        decided = not self._tabular or "outcome" in self._when or "outcome" in self.mapping.constants
         for path, held, kind, meant in chain.from_iterable(told):
             name, nominal = ".".join(path), condition == Condition.NOMINAL
             hint = f"map it, if need be to a field of your own: `x_{kind} = {column_name(path)}`"
@@ -182,7 +185,7 @@ class Mapper:
             elif kind == "result" and not decided and {meant, outcome} == {Outcome.SUCCESS, Outcome.FAILURE}:
                 expected = f"{outcome}, as the outcome is"
             elif kind == "count" and self._tabular:
-                expected, hint = "one run", f"write one row for each run; {hint}"
+                expected, hint = "one run", f"write one row for each run; if it counts none, {hint}"
             else:
                 continue
             return [run.place.fault(expected, repr(held), pointer=f"/{visible(name)}", hint=visible(hint))]
@@ -281,14 +284,13 @@ class Mapper:
 
     def _unclaimed(self, run: Run) -> Iterator[tuple[str, bool]]:
         """Yield the columns that nothing uses; of one that holds an object the values in it, as nested."""
-        versioned = version(run.row)
         for column, held in run.row.items():
             whole = not isinstance(held, dict) or column in FIELDS or USER_FIELD.match(column)
             for path, value in [((column,), held)] if whole else paths(held, (column,)):
                 name = ".".join(path)
                 if (
                     name not in self._claimed
-                    and path != versioned
+                    and path != self._versioned
                     and (value != run.agent or agent_rank(path) is None)
                 ):
                     yield name, len(path) > 1

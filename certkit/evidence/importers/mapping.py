@@ -4,20 +4,8 @@
     task_id = "metadata.task"
     [when.outcome]                # our value = when it holds; the first that holds, "otherwise" last
     success = "score >= 0.5"
-    failure = "otherwise"
-    [values.condition]            # their value, as text = our value; or our value = a list of theirs
-    "none" = "nominal"
-    adversarial = ["inj", "attack"]
-    [constants]                   # our field = the same value on every record
-    domain = "healthcare"
-    [agent]                       # as in bundle.json; so is [protocol]
-    name = "triage-agent"
-    [read]
-    decimal_comma = true
-    [trace]                       # see `certkit.evidence.traces`
-    memory_tools = ["recall"]
-    checks = {"load" = "load_kg <= 12000"}
 
+The tables stand in docs/reference/importers.md; templates/mappings/example.toml is an example.
 A text becomes a number or a truth value only in the form that JSON has for it, or that `[read]` states.
 Expressions are described in `certkit.evidence.expressions`. This module reads no rows and writes no records.
 """
@@ -318,7 +306,12 @@ class Values:
         if word in WORDS[field] or (field == "condition" and word.startswith("x_")):
             return word
         named = ", ".join(WORDS[field][:-1]) + f" or {WORDS[field][-1]}"
-        raise CellError(f"{named} for {field}", code="record.value", hint=f"add it to `[values.{field}]`")
+        kinds = ", or rename the column, or leave it out: `split` tells faults of a new kind" * (
+            field == "split"
+        )
+        raise CellError(
+            f"{named} for {field}", code="record.value", hint=f"add it to `[values.{field}]`{kinds}"
+        )
 
     def _plain(self, text: str) -> str:
         if not self._read.decimal_comma:

@@ -1,8 +1,7 @@
 """OpenTelemetry spans of generative AI agents, as OTLP writes them in JSON: one document, or one a line.
 
-- A trace is a run. Spans may come in any order and be spread over the file, so that of every trace a summary
-  is kept until the end.
-- What fills the fields stands in docs/reference/importers.md.
+A trace is a run. Spans may come in any order and be spread over the file, so that of every trace a summary
+is kept until the end. What fills the fields stands in docs/reference/importers.md.
 
 The rows that paths of a mapping lead into hold ``name``, ``attributes`` of the root span by their whole names
 (``attributes.`shop.task```), ``evaluations``, ``tool_calls`` and ``tool_errors``.

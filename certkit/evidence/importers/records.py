@@ -68,6 +68,7 @@ _TOTALS: Final = (
     *("total", "totals", "grand total", "subtotal", "sum", "average", "mean", "median", "overall"),
     *("summary", "ø", "pass rate", "success rate"),
     *("summe", "gesamt", "gesamtsumme", "zwischensumme", "durchschnitt", "mittelwert", "erfolgsquote"),
+    *("ergebnis", "moyenne"),
 )
 """Texts by which spreadsheets call rows that sum up others."""
 
@@ -153,13 +154,13 @@ def paths(
             yield (*lead, name), value
 
 
-def version(row: dict[str, Any]) -> tuple[str, ...] | None:
-    """Return the path of the agent's version: such as ``model_version``, or ``version`` beside an agent."""
-    held = [path for path, value in paths(row) if value not in (None, "")]
+@lru_cache(1024)
+def version(held: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    """Return which path of a row is the agent's version: such as ``model_version``, or ``version`` of it."""
     beside = {(*path[:-1], "version") for path in held if agent_rank(path) is not None}
     told = [path for path in held if agent_rank(path, "_version") is not None]
     told += [path for path in held if (*path[:-1], path[-1].casefold()) in beside]
-    return min(told, key=len, default=None)
+    return min(told, key=len, default=())
 
 
 @lru_cache(1024)
@@ -223,7 +224,7 @@ def separator(header: str) -> str:
 
 def sums_up(text: str) -> bool:
     """Tell whether a text is a name of rows that sum up others."""
-    return re.sub(r"[\W\d_]+\Z", "", text.casefold()) in _TOTALS
+    return re.sub(r"[\W\d_]+\Z", "", re.sub(r"\An ?=", "total", text.casefold())) in _TOTALS
 
 
 def _no_run(cells: list[str], header: list[str], width: int, place: Place, top: int) -> Fault | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import lru_cache
-from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
@@ -352,7 +351,7 @@ class Suggestion:
             if words & _FAILING:
                 test = f"in {fine}" if (fine := _denied(column)) else ""
             else:
-                numbers = column.values and column.numeric() and not any(map(_counts_runs, self.columns))
+                numbers = column.values and column.numeric() and not any(_says(at)[2] for at in self.columns)
                 test = ">= THRESHOLD" if column.above else ">= 0.5"
                 test *= bool(numbers and words & {"outcome", *NAMES["outcome"]})
             if test:
@@ -465,35 +464,35 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
     A fault is all that denies none under a name with a word for faults, a yes under a name that reads as one,
     and elsewhere a text that reads as one, unless it says how the run ended.
     """
-    passed = [int(text) for path, v in paths(row, lead) if _judging(path) and (text := str(v)).isdecimal()]
     for path, held in paths(row, lead, lists=True):
-        called = next((path[: at + 1] for at, name in enumerate(path) if _called_a_fault(name)), None)
+        called, judging, counting = _says(path)
         for value in held if isinstance(held, list) else [held]:
             whole = str(value)[: _LONGEST + 1] if called or not isinstance(value, dict | list) else ""
             text = whole.casefold()
-            meant = _meant(path[-1] if text in _YES else whole)
-            ended = text in WORDS[Outcome.HARNESS_ERROR] and not _words(path[-1]).isdisjoint(_ENDING)
-            for outcome in (Outcome.SUCCESS, Outcome.FAILURE) if _judging(path) else ():
-                if text in WORDS[outcome]:
-                    yield path, held, "result", outcome
-            if _counts_runs(path) and text.isdecimal() and 1 < int(text) >= min(passed, default=inf):
-                yield path, held, "count", None
-            if text not in _NONE | BLANK and meant != "nominal" and (called or (meant and not ended)):
+            if judging and (outcome := next((key for key in WORDS if text in WORDS[key]), None)):
+                yield path, held, "result", outcome
+            if counting and text.isdecimal() and int(text) > 1:
+                numbers = [str(number) for beside, number in paths(row, lead) if _says(beside)[1]]
+                if any(number.isdecimal() and int(number) <= int(text) for number in numbers):
+                    yield path, held, "count", None
+            if text in BLANK or text in _NONE:
+                continue
+            if (meant := _meant(path[-1] if text in _YES else whole)) == "nominal":
+                continue
+            if called or (
+                meant and not (text in WORDS[Outcome.HARNESS_ERROR] and _words(path[-1]) & _ENDING)
+            ):
                 yield called or path, held, "fault", meant
                 break
 
 
 @lru_cache(1024)
-def _counts_runs(path: tuple[str, ...]) -> bool:
-    """Tell whether a column of this name may say over how many runs a row counts."""
-    return _words(path[-1]) <= {"trials", "n", "runs", "total"}
-
-
-@lru_cache(1024)
-def _judging(path: tuple[str, ...]) -> bool:
-    """Tell whether a column is called like an outcome; a score or a status may be of something else."""
+def _says(path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, bool, bool]:
+    """Return the part of a path that speaks of faults, and whether it is of an outcome, or counts runs."""
+    called = next((path[: at + 1] for at, name in enumerate(path) if _called_a_fault(name)), None)
     named = (_named(path, "outcome") or _worded(path, "outcome")) and _means(path, "outcome")
-    return named and _words(path[-1]).isdisjoint(_FAILING | _UNSURE)
+    words = _words(path[-1])
+    return called, named and not words & (_FAILING | _UNSURE), words <= {"trials", "n", "runs", "total"}
 
 
 def fails(name: str) -> bool:

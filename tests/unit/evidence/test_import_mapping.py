@@ -1058,7 +1058,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         f"counts over {name}": (
             f"task,condition,{name},passed\nt,nominal,5,1\n",
             {"success": "passed >= 1"},
-            "expected one run, found '5' [import.row]; write one row for each run; map it, if need be to",
+            "expected one run, found '5' [import.row]; write one row for each run; if it counts none, map it",
         )
         for name in ("trials", "n", "Runs", "total")
     },

@@ -514,6 +514,15 @@ SHEET = "Task,Domain,Fault,Result,Agent"
             "correct these rows, then: ",
         ),
         (f"Report\n{SHEET}\nt,d,none,ok,b\n", "4 of 5 have no name here", "remove a title"),
+        *(
+            (f"{SHEET}\nt,d,none,ok,b\n{total},,,,\n", f"a total: {total}", "correct these rows, then: ")
+            for total in ("Moyenne", "Ergebnis", "n = 3", "N=12")
+        ),
+        (
+            f"{SHEET},split\nt,d,none,ok,b,test\n",
+            "or rename the column, or leave it out: `split` tells faults of a new kind",
+            "",
+        ),
         (f"{SHEET},,\nt,d,none,ok,b,,\nt,d,none,ok,b,,x\n", "2 of 7 have no name here", "give each column"),
         ("Task,,Domain,\nt,,d,\n", "1 of 3 have no name here", "give each column"),
         (

@@ -751,8 +751,13 @@ def test_what_a_challenge_says_is_not_undeveloped_beside_it_and_can_be_accepted(
     said = canonical.loads(canonical.line(CLOSED))
     change(said)
     said["answers"] = [answer(item) for item in build(argued(said)).challenges]
-    argument = build(argued(said))
+    about = argued(said)
+    argument = build(about)
     assert argument.claim.supported, argument.claim.because
+    accepted = [item | {"state": "accepted", "until": "2026-12-31"} for item in said["answers"]]
+    about = argued(said | {"answers": [item | {"agreed_by": None} for item in accepted]})
+    lines = answer_page.against(about, build(about))
+    assert any("ccepted by the owner: " in line and " without a run" in line for line in lines)
 
 
 def test_runs_without_dates_or_a_seal_can_be_accepted() -> None:
@@ -790,7 +795,7 @@ def test_page_one_counts_answers_that_nobody_independent_agreed_to_and_names_acc
     line = answer_page.boxes(about, argument)[2].line
     assert f"{answered} answered, {answered} of them agreed by nobody independent" in line
     [rate, counted] = answer_page.against(about, argument)
-    assert rate.startswith("Lost parcel, accepted by the owner: of its runs (every condition; every domain")
+    assert rate.startswith("Lost parcel: accepted by the owner: of its runs (every condition; every domain")
     assert f"at most 0.1\u00a0% may fail; {seen.failures:,} of {seen.runs:,} failed" in rate
     assert counted == f"{len(argument.challenges)} challenges answered or accepted: section 9."
 
