@@ -5,9 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from certkit.assessment.findings.findings import FAULT_RUNS, HARNESS_SHARE, finding
 from certkit.assessment.metrics.metric import names
-from certkit.evidence.records.record import Condition
+from certkit.evidence.records.record import Condition, Split
+from certkit.evidence.summary.tasks import merged, per_cell
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 NOMINAL_SHARE: Final = (Fraction(19, 100), Fraction(21, 100))
 """Nominal runs of a domain under the stratified schedule, [26] §4.1."""
 MIX_TOLERANCE: Final = Fraction(5, 100)
+UNEVEN: Final = 0.001
+"""Chance below which the numbers of runs of tasks are no matter of chance."""
 HUMAN_SHARE: Final = Fraction(20, 100)
 
 
@@ -124,6 +129,11 @@ def _times(view: View) -> Iterator[Finding]:
 
 
 def _repeats(view: View) -> Iterator[Finding]:
+    if uneven := list(_uneven(view)):
+        yield finding(
+            "repeats-uneven",
+            f"tasks ran {' and '.join(uneven)}: who chooses how often after seeing results can lift the rate",
+        )
     if view.manifest.protocol.temperature != 0:
         return
     tasks, repeated = identical_repeats(view.summary.clusters)
@@ -133,6 +143,24 @@ def _repeats(view: View) -> Iterator[Finding]:
             f"{many(repeated)} at temperature 0 repeat {many(tasks, 'task')} under one condition with the"
             " same outcome every time: repeats add no information",
         )
+
+
+def _uneven(view: View) -> Iterator[str]:
+    """Yield between which numbers of runs tasks differ, where that is more than chance leaves (Fisher 1925).
+
+    All faults count together: rates weigh tasks so, and conditions may be drawn anew for every run.
+    """
+    from scipy.special import chdtrc  # noqa: PLC0415 - heavy
+
+    table = view.summary.clusters
+    by_task, runs = structs.replace(table, cluster=table.task), table.sums["runs"]
+    for name, fault in (("under faults", True), ("without faults", False)):
+        cells = [cell.split == Split.STANDARD and cell.is_fault == fault for cell in view.summary.cells]
+        n = merged(per_cell(by_task, cells, runs, runs)).n
+        if len(n) and n.max() > 2 * n.min():
+            chance = chdtrc(len(n) - 1, float(((n - n.mean()) ** 2).sum() / n.mean()))
+            if chance < UNEVEN:
+                yield f"{n.min():,} to {n.max():,} times {name}"
 
 
 def identical_repeats(clusters: Clusters) -> tuple[int, int]:

@@ -67,7 +67,7 @@ _AGAINST: Final = {
     "G3.4": "no-attack-landed attack-landed-unknown attacks-left-out success-with-attack cascade-definition",
     "G4.1": "unsealed",
     "G4.2": (
-        "no-records repeated-attempt undeclared-attempt undeclared-runs declared-runs-differ "
+        "no-records repeated-attempt undeclared-attempt undeclared-runs declared-runs-differ repeats-uneven "
         "harness-errors outside-period one-start-time constant-interval times-backwards domains-in-blocks "
         "implausible-pace runs-alike names-alike names-accents tasks-not-distinct import-odd import-refused "
         "periods-differ periods-not-compared integrity-partial integrity-rated "

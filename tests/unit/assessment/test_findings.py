@@ -58,6 +58,11 @@ def repeated(*rows: tuple[int, int, int, dict[str, int]], **facts: Any) -> Asses
     return build.judged(build.summary(schedule(), rows=build.clusters(rows)), **facts)
 
 
+def uneven(runs: list[int]) -> list[tuple[int, int, int, dict[str, int]]]:
+    """Tasks under faults with so many runs, one failure each."""
+    return [(1, task, task, {"runs": n, "failure": 1, "success": n - 1}) for task, n in enumerate(runs)]
+
+
 def apart(
     nominal: tuple[int, int], *rows: tuple[int, int], novel: tuple[tuple[int, int], ...] = (), **facts: Any
 ) -> Assessment:
@@ -157,6 +162,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "times-backwards": lambda: timed(timed=100, first=late(1), last=late(2), distinct=100, backwards=3),
     "domains-in-blocks": in_blocks,
     "undeclared-independence": lambda: build.judged(structs.replace(build.strong(), unclustered=1)),
+    "repeats-uneven": lambda: repeated(*uneven([1] * 10 + [20] * 10)),
     "repeated-identical-runs": lambda: repeated((0, 1, 1, {"runs": 4, "failure": 4})),
     "no-attack-landed": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, not_landed=9))]),
     "fault-effect-unknown": lambda: found(schedule(effect_unknown=1)),
@@ -217,6 +223,23 @@ def test_clean_evidence_has_only_the_standing_remarks() -> None:
     assert build.codes(clean) == {"sil-guidance", "judge-uncalibrated", "narrow-fault-mix"}
 
 
+def test_tasks_and_not_families_are_counted_over_all_faults() -> None:
+    cells = [build.cell("a", name, build.outcomes(200, 200)) for name in ("cascade", "nominal", "stochastic")]
+
+    def of(rows: list[tuple[tuple[int, int, int], int]]) -> set[str]:
+        table = build.clusters(
+            (at, family, task, {"runs": n, "success": n}) for (at, family, task), n in rows
+        )
+        return build.codes(build.judged(build.summary(cells, rows=table)))
+
+    families = [((0, 1 + (task > 0), task), 4) for task in range(50)]
+    drawn = [((2 * (i % 2), task, task), 1 + 6 * (i % 2 == task % 2)) for task in range(50) for i in range(2)]
+    lifted = [((2 * i, task, task), 4) for task in range(50) for i in range(1 + task % 2)]
+    nominal = [((1, task, task), 1 + 19 * (task % 2)) for task in range(50)]
+    assert "repeats-uneven" not in of(families) | of(drawn) | of(lifted)
+    assert "repeats-uneven" in of(nominal)
+
+
 def test_findings_stand_by_severity() -> None:
     severities = [list(Severity).index(item.severity) for item in found([], origin="simulated").findings]
     assert severities == sorted(severities)
@@ -248,6 +271,8 @@ def test_findings_stand_by_severity() -> None:
             "outcome-against-rule-a",
         ),
         (lambda: repeated((0, 1, 1, {"runs": 4, "success": 4}), temperature=0.5), "repeated-identical-runs"),
+        (lambda: repeated(*uneven([10] * 50 + [20] * 50)), "repeats-uneven"),
+        (lambda: repeated(*uneven([1, 2, 3, 4, 5] * 20)), "repeats-uneven"),  # as chance deals 300 runs
         (lambda: mixed(stochastic=90, cascade=5, adversarial=5), "narrow-fault-mix"),
         (lambda: found(schedule(oracle_success=40, oracle_equal=37)), "oracle-equals-actual"),
         (lambda: found(schedule(onset_success=10, onset_last=5)), "faults-at-the-end"),
