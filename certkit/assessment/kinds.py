@@ -165,11 +165,11 @@ class TaskMean(Struct, frozen=True):
         if sample.labelled is not None and self.series in SHARES:
             seen = sample.labelled.both(sample, sums.on(start, slope), self.series, self.domain)
             return rater_error.chance(*seen, limit, weight)
-        found = posterior.above(sums.on(start, slope), limit, weight)
+        chance = posterior.above(sums.on(start, slope), limit, weight)
         if not sample.anytime or prior is not None:
-            return found
+            return chance
         evidence = posterior.anytime_evidence(*self._values(sample, lower=True), limit)
-        return min(float(found), max(0.0, -float(np.expm1(-evidence))))
+        return min(float(chance), max(0.0, -float(np.expm1(-evidence))))
 
     def _values(self, sample: Sample, *, lower: bool) -> tuple[posterior.Floats, posterior.Floats]:
         tasks = sample.tasks(self.series, self.domain)

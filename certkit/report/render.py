@@ -172,16 +172,12 @@ def _drawable(text: str) -> str:
     return text.translate({code: f"\\u{code:04x}" for code in lacking})
 
 
-def _nowhere(name: str) -> str | None:  # noqa: ARG001 - as ctypes calls it
-    return None
-
-
 @contextmanager
 def _by_file_name() -> Iterator[None]:
     """Load libraries on Linux by the names of their files: a search starts whatever compiler is installed."""
     search = ctypes.util.find_library
     if sys.platform == "linux":
-        ctypes.util.find_library = _nowhere
+        ctypes.util.find_library = lambda name: None  # noqa: ARG005 - the name that ctypes gives it
     try:
         yield
     finally:

@@ -43,8 +43,12 @@ def leaf_hash(entry: bytes) -> Hash:
 
 def leaf_hashes(entries: Iterable[bytes]) -> list[Hash]:
     """Return `leaf_hash` of each entry, without what a call for each would cost."""
-    sha256 = hashlib.sha256
-    return cast("list[Hash]", [sha256(b"\x00" + entry).digest() for entry in entries])
+    hashes, copy = [], _LEAF.copy
+    for entry in entries:
+        leaf = copy()
+        leaf.update(entry)
+        hashes.append(leaf.digest())
+    return cast("list[Hash]", hashes)
 
 
 def node_hash(left: Hash, right: Hash) -> Hash:

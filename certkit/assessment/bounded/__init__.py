@@ -162,7 +162,7 @@ class Judged:
             told.append((k, n, words))
             fewest = k if fewest is None else min(fewest, k)
             if sums is not None and CATALOGUE.get(part.series, CATALOGUE["r_op"]).high is None:
-                told[-1] = (k, n, words + _beyond(float(sums.most / sums.scale)))
+                told[-1] = (k, n, words + _supposed(float(sums.most / sums.scale)))
         if len(told) > 2:  # noqa: PLR2004 - both sides of a difference are told
             smallest = min(told)[2]
             return fewest or 0, f"{len(told)} domains; fewest: {smallest}"
@@ -259,11 +259,10 @@ def spread(sums: TaskSums, slope: float) -> float:
 _PLACE = {"single": "single faults", "cascade": "cascade", "c_nom": "nominal", "r_op": "under faults"}
 
 
-def _beyond(most: float) -> str:
-    """Say where counts leave the scale that the bound was tried on: few tasks then carry most of them."""
-    if most <= FIVE:
-        return ""
-    return f"; a task averages {most:.3g}, and above {FIVE} the bound errs more often where tasks are few"
+def _supposed(most: float) -> str:
+    """Say which end of a count's scale its bound supposes, since tasks that were not seen may have more."""
+    seen = ", the most seen" if most > FIVE else ""
+    return f"; supposes that no task averages more than {max(most, FIVE):.3g}{seen}"
 
 
 def lower(row: Row) -> bool:
