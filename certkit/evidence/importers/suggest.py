@@ -471,9 +471,10 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
             text = whole.casefold()
             if judging and (outcome := next((key for key in WORDS if text in WORDS[key]), None)):
                 yield path, held, "result", outcome
-            if counting and text.isdecimal() and int(text) > 1:
-                numbers = [str(number) for beside, number in paths(row, lead) if _says(beside)[1]]
-                if any(number.isdecimal() and int(number) <= int(text) for number in numbers):
+            if counting and (count := text.removesuffix(".0")).isdecimal() and int(count) > 1:
+                numbers = [str(number)[:_LONGEST] for beside, number in paths(row, lead) if _says(beside)[1]]
+                numbers = [number.removesuffix(".0") for number in numbers]
+                if any(number.isdecimal() and int(number) <= int(count) for number in numbers):
                     yield path, held, "count", None
             if text in BLANK or text in _NONE:
                 continue

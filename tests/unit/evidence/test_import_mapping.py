@@ -1067,6 +1067,11 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         )
         for name in ("trials", "n", "Runs", "total")
     },
+    "counts that pandas wrote, beside an endless number": (
+        f"task,condition,trials,passed,success\nt,nominal,5.0,4.0,{'9' * 5000}\n",
+        {"success": "passed >= 1"},
+        "expected one run, found '5.0'",
+    ),
     "a threshold that is none": (
         "task,condition,Score\nt,nominal,7\n",
         {"success": "Score >= THRESHOLD"},
