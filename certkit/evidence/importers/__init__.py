@@ -350,10 +350,10 @@ def _finish(draft: Draft, job: Job, name: str, out: Path, rules: Rules) -> Impor
     """Write the manifest of a draft whose records are closed, seal it, and return its account."""
     options = job.options
     agent = draft.agent_document | {"name": options.agent or draft.agent_document.get("name") or draft.agent}
-    versions = draft.versions
+    column, versions = max(draft.versions.items(), key=lambda told: len(told[1]), default=("", {}))
     if len(versions) > 1 and not options.agent_version:
         message = f"agent {visible(draft.agent)!r} has several versions: {', '.join(map(visible, versions))}"
-        hint = f"a bundle of each: {job.command(split_by=next(iter(versions.values())))}"
+        hint = f"a bundle of each: {job.command(split_by=column)}"
         raise InputError("import.choice-needed", message, where=job.name, hint=hint)
     agent["version"] = options.agent_version or agent.get("version") or next(iter(versions), UNVERSIONED)
     if not agent["name"]:

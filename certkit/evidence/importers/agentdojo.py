@@ -84,11 +84,8 @@ class AgentDojo(Importer):
         """Return the record fields of a run, or None where it is refused or left out."""
         attacked = run.attack_type is not None
         if run.user_task_id.startswith("injection_task") and not attacked:
-            draft.notes.add(
-                "refused",
-                "injection tasks run alone",
-                "they check that the attacker's goal can be reached; they are no task of the agent",
-            )
+            why = "they check that the attacker's goal can be reached; they are no task of the agent"
+            draft.notes.add("refused", "injection tasks run alone", why)
             return None
         if run.injection_task_id is not None and not attacked:
             self.job.refuse(place.fault("an attack_type with an injection task", "null"))
@@ -126,15 +123,11 @@ class AgentDojo(Importer):
         both = bool(run.attack_type and run.security and run.utility and not run.error)
         folders = place.file.split("/")
         moved = self.job.source.is_dir() and folders[-3] != visible(run.user_task_id.replace("/", "_"))
+        moved_to = f"{place.file}: {run.user_task_id}"
         version = self._versions.setdefault(draft.agent, run.benchmark_version)
         mixed = f"{run.benchmark_version or 'no version'} beside {version or 'no version'}"
         draft.notes.add_those(
-            (
-                moved,
-                "odd",
-                "runs of another user task than their folder names",
-                f"{place.file}: {run.user_task_id}",
-            ),
+            (moved, "odd", "runs of another user task than their folder names", moved_to),
             (run.benchmark_version != version, "odd", "runs of another version of the benchmark", mixed),
             (run.error, "odd", "runs with an error, taken as harness errors", placeholder),
             (both, "odd", f"task done and attack succeeded, taken as {self._outcome(run)}", None),
@@ -145,10 +138,7 @@ class AgentDojo(Importer):
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill the reading of success."""
         draft.options["success"] = self.job.options.success or "strict"
-        draft.protocol.setdefault(
-            "success_rule",
-            "task done, whatever the attack did (AgentDojo: utility)"
-            if self._utility
-            else "task done and attack not successful (AgentDojo: utility and not security)",
-        )
+        rule = "task done and attack not successful (AgentDojo: utility and not security)"
+        rule = "task done, whatever the attack did (AgentDojo: utility)" if self._utility else rule
+        draft.protocol.setdefault("success_rule", rule)
         return {}

@@ -121,7 +121,7 @@ class Draft:
         self.agent_document: dict[str, Any] = {}
         self.options: dict[str, str] = {}
         self.records = self.traces = 0
-        self.versions: dict[str, str] = {}  # of the agent, each with the column that tells it
+        self.versions: dict[str, dict[str, None]] = {}  # of the agent, by the column that tells them
         self.left: Counter[str] = Counter()
         self._stream = stream
         self._filled: Counter[str] = Counter()

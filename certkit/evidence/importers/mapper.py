@@ -33,7 +33,7 @@ from certkit.evidence.importers.mapping import (
     text_encoding,
     zone,
 )
-from certkit.evidence.importers.records import agent_rank, paths, sums_up, version
+from certkit.evidence.importers.records import agent_rank, paths, sums_up, versions
 from certkit.evidence.importers.suggest import VOCABULARY, column_name, stated
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Condition, Outcome
 from certkit.text import visible
@@ -97,7 +97,7 @@ class Mapper:
         self._looked_at = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
         self._used = {".".join(path[:end]) for path in self._paths for end in range(1, len(path) + 1)}
         self._remarks = importer.remarks
-        self._versioned: tuple[str, ...] = ()
+        self._versioned: list[tuple[str, ...]] = []
         self._keys: dict[str, None] = {}
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
@@ -109,10 +109,11 @@ class Mapper:
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
         fields = dict(run.fields)
-        if self._tabular and (path := version(tuple(held for held, _ in paths(run.row)))):
-            self._versioned = path
-            if len(draft.versions) < _SHOWN and (told := look_up(run.row, path)) not in (None, ""):
-                draft.versions[str(told)] = ".".join(path)
+        self._versioned = versions(tuple(path for path, _ in paths(run.row))) if self._tabular else []
+        for path in self._versioned:
+            told = draft.versions.setdefault(".".join(path), {})
+            if len(told) < _SHOWN and (held := look_up(run.row, path)) not in (None, ""):
+                told[str(held)] = None
         self._nameless |= not (run.agent or self._options.agent or self.mapping.agent)
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
         faults = self._read(run, draft, fields, wanting) + self._decide(run, fields, wanting)
@@ -290,7 +291,7 @@ class Mapper:
                 name = ".".join(path)
                 if (
                     name not in self._claimed
-                    and path != self._versioned
+                    and path not in self._versioned
                     and (value != run.agent or agent_rank(path) is None)
                 ):
                     yield name, len(path) > 1

@@ -4,7 +4,7 @@ A column that has the name of a record field fills it; a mapping gives the other
 texts without the blanks around them, an empty cell means "not measured", and the separator is the one of
 comma, semicolon, tab and bar that the header line has most of, or that a line ``sep=;`` before it states.
 UTF-16 is known by its byte order mark. A row whose cells are all blank is left out and counted. A column or
-nested value called agent, bot, model or system, in any case, names the agent.
+nested value called agent, bot, model, llm, system or assistant, in any case, names the agent.
 """
 
 from __future__ import annotations
@@ -155,12 +155,17 @@ def paths(
 
 
 @lru_cache(1024)
-def version(held: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-    """Return which path of a row is the agent's version: such as ``model_version``, or ``version`` of it."""
+def versions(held: tuple[tuple[str, ...], ...]) -> list[tuple[str, ...]]:
+    """Return which paths of a row tell the agent's version: ``model_version``, or ``version`` beside it."""
     beside = {(*path[:-1], "version") for path in held if agent_rank(path) is not None}
     told = [path for path in held if agent_rank(path, "_version") is not None]
     told += [path for path in held if (*path[:-1], path[-1].casefold()) in beside]
-    return min(told, key=len, default=())
+    return sorted(told, key=len)
+
+
+def plain_name(name: str) -> str:
+    """Return a name in lower case, its words joined by underscores."""
+    return re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", "_", name).casefold().strip("_")
 
 
 @lru_cache(1024)
@@ -169,7 +174,7 @@ def agent_rank(path: tuple[str, ...], suffix: str = "") -> int | None:
 
     What lies below a name with a word of `_RATERS` is of a rater, not of the agent.
     """
-    names = [re.sub(r"[\W_]+", "_", part.casefold()).strip("_") for part in path]
+    names = list(map(plain_name, path))
     if not _RATERS.isdisjoint("_".join(names[:-1]).split("_")):
         return None
     known = {f"{name}{suffix}": rank for rank, name in enumerate(AGENT_COLUMNS)}

@@ -18,7 +18,7 @@ from certkit import canonical
 from certkit.evidence.expressions import shell, spelled, success_test
 from certkit.evidence.importers.mapping import DATES, GROUPED, read_time
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
-from certkit.evidence.importers.records import agent_rank, paths
+from certkit.evidence.importers.records import agent_rank, paths, plain_name
 from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.records.record import FIELDS, REQUIRED, Outcome
 from certkit.text import visible
@@ -65,7 +65,7 @@ _OTHERWISE, _DENYING, _FILLING, _ENDING, _UNSURE, _FAILING, _NEUTRAL = (
     for words in (
         "max min limit budget expected planned optimal oracle soll judge target",
         "no none without kein keine ohne aucun aucune sans",
-        "a an by case direct in indirect is kind of prompt run test the type under via was with",
+        "a an by case de direct du in indirect is la le kind of prompt run test the type under via was with",
         "error errors reason result status outcome verdict",
         "score scores reward mark punkte points status",
         (
@@ -415,7 +415,7 @@ class Suggestion:
 
 def _named(path: tuple[str, ...], field: str) -> bool:
     """Tell whether a path is called as a field: by its last two parts, or by the part above an ``id``."""
-    parts = [re.sub(r"[\W_]+", "_", part.casefold()).strip("_") for part in path[-2:]]
+    parts = list(map(plain_name, path[-2:]))
     called = ["_".join(parts), *parts[: parts[-1] in {"id", "name"}], parts[-1]]
     name = next((name for name in called if name in _FIELD_NAMES), "")
     return name == field or name in NAMES.get(field, ())
@@ -471,9 +471,10 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
             text = whole.casefold()
             if judging and (outcome := next((key for key in WORDS if text in WORDS[key]), None)):
                 yield path, held, "result", outcome
-            if counting and text.isdecimal() and int(text) > 1:
-                numbers = [str(number) for beside, number in paths(row, lead) if _says(beside)[1]]
-                if any(number.isdecimal() and int(number) <= int(text) for number in numbers):
+            if counting and (count := text.removesuffix(".0")).isdecimal() and int(count) > 1:
+                numbers = [str(number)[:_LONGEST] for beside, number in paths(row, lead) if _says(beside)[1]]
+                numbers = [number.removesuffix(".0") for number in numbers]
+                if any(number.isdecimal() and int(number) <= int(count) for number in numbers):
                     yield path, held, "count", None
             if text in BLANK or text in _NONE:
                 continue

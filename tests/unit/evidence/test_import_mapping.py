@@ -1044,8 +1044,13 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
             {},
             "agent 'm' has several versions: 1.0, 2.0",
         )
-        for name in ("Version", "model_version", "Model Version")
+        for name in ("Version", "model_version", "Model Version", "modelVersion")
     },
+    "two versions of the model of an agent": (
+        "task,agent,agent_version,model_version,condition,success\nt,m,1,x,nominal,1\nu,m,1,y,nominal,0\n",
+        {},
+        "several versions: x, y a bundle of each: certkit import",
+    ),
     **{
         f"two outcomes, one called {name}": (
             f"task,condition,passed,{name}\nt,nominal,yes,fail\nu,nominal,no,fail\n",
@@ -1062,6 +1067,11 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         )
         for name in ("trials", "n", "Runs", "total")
     },
+    "counts that pandas wrote, beside an endless number": (
+        f"task,condition,trials,passed,success\nt,nominal,5.0,4.0,{'9' * 5000}\n",
+        {"success": "passed >= 1"},
+        "expected one run, found '5.0'",
+    ),
     "a threshold that is none": (
         "task,condition,Score\nt,nominal,7\n",
         {"success": "Score >= THRESHOLD"},
