@@ -162,6 +162,7 @@ def _difference(panel: Panel, domain: str | None = None) -> Difference | None:
         return None
     change = contrast(sides, (1, -1))
     a, b = sides.means.tolist()
+    first, second = (set(sides.unit[v > 0].tolist()) for v in sides.v)
     half = float(stdtrit(change.freedom, (1 + LEVEL) / 2)) * change.se
     interval = Interval(low=change.loss - half, high=change.loss + half, method="t over tasks")
     return Difference(
@@ -174,7 +175,7 @@ def _difference(panel: Panel, domain: str | None = None) -> Difference | None:
         p=min(1.0, 2 * min(change.p_loss, change.p_gain)),
         runs=(int(sides.n[0].sum()), int(sides.n[1].sum())),
         tasks=(sides.k[0], sides.k[1]),
-        shared=sides.shared,
+        shared=len(first & second),
     )
 
 

@@ -69,11 +69,7 @@ class Panel(Struct, frozen=True, kw_only=True, eq=False):
     n: Integers
 
     def chosen(
-        self,
-        columns: Sequence[int] | slice = slice(None),
-        domain: str | None = None,
-        *,
-        pooled: bool = False,
+        self, columns: Sequence[int] | slice = slice(None), domain: str | None = None, *, pooled: bool = False
     ) -> Sides:
         """Return some columns of one metric, in one domain or in all."""
         rows = slice(None) if domain is None else self.domain == self.domains.index(domain)
@@ -99,12 +95,6 @@ class Sides(Struct, frozen=True, kw_only=True, eq=False):
         """The weighted mean of every side."""
         means: Floats = (self.v * self.x).sum(axis=1) / self.v.sum(axis=1)
         return means
-
-    @property
-    def shared(self) -> int:
-        """The number of tasks that every side has."""
-        has = [self.unit[v > 0] for v in self.v]
-        return len(set(has[0].tolist()).intersection(*(side.tolist() for side in has)))
 
     @property
     def swapped(self) -> Sides:

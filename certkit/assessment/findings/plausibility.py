@@ -130,10 +130,8 @@ def _times(view: View) -> Iterator[Finding]:
 
 def _repeats(view: View) -> Iterator[Finding]:
     if uneven := list(_uneven(view)):
-        yield finding(
-            "repeats-uneven",
-            f"tasks ran {' and '.join(uneven)}: who chooses how often after seeing results can lift the rate",
-        )
+        risk = "who chooses how often after seeing results can lift the rate"
+        yield finding("repeats-uneven", f"tasks ran {' and '.join(uneven)}: {risk}")
     if view.manifest.protocol.temperature != 0:
         return
     tasks, repeated = identical_repeats(view.summary.clusters)
@@ -157,10 +155,9 @@ def _uneven(view: View) -> Iterator[str]:
     for name, fault in (("under faults", True), ("without faults", False)):
         cells = [cell.split == Split.STANDARD and cell.is_fault == fault for cell in view.summary.cells]
         n = merged(per_cell(by_task, cells, runs, runs)).n
-        if len(n) and n.max() > 2 * n.min():
-            chance = chdtrc(len(n) - 1, float(((n - n.mean()) ** 2).sum() / n.mean()))
-            if chance < UNEVEN:
-                yield f"{n.min():,} to {n.max():,} times {name}"
+        apart = len(n) > 0 and n.max() > 2 * n.min()
+        if apart and chdtrc(len(n) - 1, float(((n - n.mean()) ** 2).sum() / n.mean())) < UNEVEN:
+            yield f"{n.min():,} to {n.max():,} times {name}"
 
 
 def identical_repeats(clusters: Clusters) -> tuple[int, int]:
