@@ -318,8 +318,8 @@ class Given(Struct, frozen=True, kw_only=True):
         near = [item for relation in ("same", "affiliated") for item in told if item[0] == relation]
         people, nearer = [], dict[str, str]()
         for person in said:
-            own, stated = spelled[person.id], person.relation
-            relation, _, through = next((item for item in near if item[1] & own), (stated, own, ""))
+            words, stated = spelled[person.id], person.relation
+            relation, _, through = next((item for item in near if item[1] & words), (stated, words, ""))
             people.append(person.model_copy(update={"relation": relation}))
             if relation != stated:
                 nearer[person.id] = f"{relation} through {through}, stated: {stated or 'nothing'}"

@@ -34,19 +34,8 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 4
 AGENT_COLUMNS: Final = (
-    *(
-        "agent",
-        "agent_name",
-        "agent_id",
-        "bot",
-        "bot_name",
-        "model",
-        "model_name",
-        "model_id",
-        "modell",
-        "modèle",
-    ),
-    *("llm", "llm_name", "system", "system_name", "assistant", "assistant_name"),
+    *("agent", "agent_name", "agent_id", "bot", "bot_name", "model", "model_name", "model_id", "modell"),
+    *("modèle", "llm", "llm_name", "system", "system_name", "assistant", "assistant_name"),
 )
 """Columns, or nested values, that name the agent: the first of them counts, of one name the least nested.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from certkit import canonical
+from certkit import canonical, files, toml
 from certkit.evidence.expressions import shell, spelled, success_test
 from certkit.evidence.importers.mapping import DATES, GROUPED, read_time
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
@@ -33,65 +33,25 @@ MAX_PATHS: Final = 200
 MAX_DISTINCT: Final = 40
 _SHOWN: Final = 6
 
-NAMES: Final = {
-    field: words.split()
-    for field, words in {
-        "task_id": "task taskid case case_id scenario question question_id problem problem_id sample"
-        " sample_id item prompt aufgabe testfall frage tâche",
-        "domain": "suite area category environment subject benchmark business_line department bereich domäne"
-        " fachbereich abteilung kategorie sparte domaine",
-        "condition": "fault faults fault_type attack injected injection perturbation störung störungsart"
-        " angriff attaque panne bedingung",
-        "outcome": "success succeeded passed pass result verdict correct is_correct solved resolved ok erfolg"
-        " ergebnis status score scores reward mark punkte points bestanden erfolgreich gelöst korrekt réussi"
-        " réussite résultat",
-        "run_id": "id run uuid",
-        "started_at": "start start_time started timestamp time date when begin began beginn datum zeitpunkt",
-        "trial": "epoch repeat repetition wiederholung lauf durchlauf",
-        "steps_actual": "steps turns num_turns n_steps schritte",
-        "violations": "violation_count rule_breaks",
-    }.items()
-}
-"""Names that columns often have, besides the field's own; a longer name may hold one of them as a word."""
+_LISTS: Final = toml.loads(
+    files.packaged("templates", "import-words.toml").read_text(encoding="utf-8"),
+    code="internal.bug",
+    where="import-words.toml",
+)
+"""Words by which a column and its texts are known; the file says what each list is for."""
 
+NAMES: Final = {field: words.split() for field, words in _LISTS["names"].items()}
 _FIELD_NAMES: Final = frozenset(FIELDS).union(*NAMES.values())
 
-# Words beside which a name means something else ("max steps"), those that deny the faults named after them,
-# those that change no condition, those beside which a timeout is the way in which a run ended, those of what
-# may contradict an outcome, those beside which yes may say that a run failed, and those that alone may stand
-# beside a name of `_CAREFUL`: "jailbreak success" is not the agent's.
 _OTHERWISE, _DENYING, _FILLING, _ENDING, _UNSURE, _FAILING, _NEUTRAL = (
-    frozenset(words.split())
-    for words in (
-        "max min limit budget expected planned optimal oracle soll judge target",
-        "no none without kein keine ohne aucun aucune sans",
-        "a an by case de direct du in indirect is la le kind of prompt run test the type under via was with",
-        "error errors reason result status outcome verdict",
-        "score scores reward mark punkte points status",
-        (
-            "fail failed failure failures error errors fehler fehlgeschlagen gescheitert erreur erreurs leak"
-            " hallucinated hallucination hallucinations harm harmful unsafe toxic toxicity violations leaked"
-        ),
-        (
-            "agent answer case data did end eval evaluation fail failed failure final handled has info is"
-            " kind meta metadata name nr of or overall run sample summary task test the total type used was"
-            " aufgabe gesamt ist lauf testfall testlauf war de du la le tâche"
-        ),
-    )
+    frozenset(words.split()) for words in _LISTS["beside"].values()
 )
 _CAREFUL: Final = frozenset(("condition", "outcome"))
 """Fields that decide who succeeded at what: of these a name is proposed only beside neutral words."""
 
 VOCABULARY: Final = {
-    condition: [frozenset(part.split()) for part in words.split("|")]
-    for condition, words in {
-        "nominal": "nominal baseline clean normal||",
-        "adversarial": "adversarial attack attacks attacked jailbreak jailbreaks angriff attaque"
-        "|injection injections|prompt",
-        "tool_failure": "timeout timeouts outage ausfall panne werkzeugausfall werkzeugfehler"
-        "|tool tools werkzeug outil|failure failed error fault broken down unavailable crash fehler",
-        "context_corruption": "|context kontext contexte|corruption corrupted fault error failure",
-    }.items()
+    condition: [frozenset(words.split()) for words in parts]
+    for condition, parts in _LISTS["conditions"].items()
 }
 """Condition → words that each mean it, or things and what befalls them: it takes one word of both."""
 
@@ -101,7 +61,11 @@ _MEASURE: Final = re.compile(r"[-+]?[0-9][0-9.,:/TZAPMapm +-]*(s|ms|sec|min|h|%|
 _FAULTY: Final = frozenset(NAMES["condition"]) - {"bedingung"}
 """Words beside which a column speaks of faults."""
 
-_NONE: Final = frozenset(("", "-", "0", "0.0", "false", "falsch", "n", "n/a", "na", "nein", "non", "null"))
+_TEXTS: Final = {
+    meaning: frozenset(words.split() if isinstance(words, str) else words)
+    for meaning, words in _LISTS["texts"].items()
+}
+_NONE: Final = _TEXTS["no_fault"] | {""}
 """Texts that may say that there was no fault."""
 
 _UNKNOWN: Final = "KIND OF FAULT"
@@ -110,18 +74,15 @@ _UNKNOWN: Final = "KIND OF FAULT"
 _CANDIDATES: Final = 4
 _LONGEST: Final = 80  # characters of a text that may mean a condition
 
-_YES = frozenset(("1", "1.0", "j", "ja", "oui", "t", "true", "wahr", "y", "yes"))
-_NO = frozenset(("0", "0.0", "f", "falsch", "false", "n", "nein", "no", "non"))
+_YES: Final = _TEXTS["yes"]
+_NO: Final = _TEXTS["no"]
 _TRUTH: Final = _YES | _NO
 WORDS: Final[dict[str, frozenset[str]]] = {
-    Outcome.SUCCESS: _YES.union(
-        "cp✓✔✅", ("bestanden", "correct", "ok", "pass", "passed", "resolved", "réussi", "success")
-    ),
-    Outcome.FAILURE: _NO.union("i✗✘❌", ("fail", "failed", "failure", "incorrect", "nok", "wrong", "échec"))
-    | {"nicht bestanden", "not passed"},
-    Outcome.HARNESS_ERROR: frozenset(("crash", "error", "timeout")),
+    Outcome.SUCCESS: _YES | _TEXTS["success"],
+    Outcome.FAILURE: _NO | _TEXTS["failure"],
+    Outcome.HARNESS_ERROR: _TEXTS["harness_error"],
 }
-BLANK: Final = frozenset(("-", "n/a", "na", "nan", "none", "null", "?"))
+BLANK: Final = _TEXTS["blank"]
 NEEDS: Final = (
     ("Failure resilience (frr)", "recovered, recovery_steps and recovery_approach of runs under faults"),
     ("Planning efficiency (pei)", "steps_actual and steps_oracle"),

@@ -158,11 +158,11 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def runs_on(self) -> str:
-        """When the runs were made and how many say so, or that only a period was declared."""
+        """When the runs were made and how many say so if not all do, or that only a period was declared."""
         days = " to ".join(dict.fromkeys(str(day) for day in (self.first_run, self.last_run) if day))
         timed, every = self.assessment.times.timed, self.assessment.counts.records
         if timed:
-            return f"runs of {days} ({timed:,} of {every:,} dated)"
+            return f"runs of {days}" + (f" ({timed:,} of {every:,} dated)" if timed < every else "")
         return f"runs not dated, declared {days}" if days else "runs not dated"
 
     @property
