@@ -220,7 +220,7 @@ class Log:
             for leaf in hashes:
                 state.frontier.add(leaf)
         else:
-            state.frontier = _frontier(size + len(entries), state.edge)  # the tiles have summed it up already
+            _extended(state.frontier, size + len(entries), changed)
         state.head = Checkpoint(signer.name, state.frontier.size, state.frontier.root)
         state.note = sign_checkpoint(state.head, signer, *others)
         many = self._connection.executemany
@@ -267,6 +267,18 @@ class Log:
 
 def _frontier(size: int, edge: dict[tuple[int, int], bytes]) -> Frontier:
     return Frontier.of(size, tiles.node_reader(lambda level, n: edge.get((level, n), b"")))
+
+
+def _extended(frontier: Frontier, size: int, changed: dict[tuple[int, int], bytes]) -> None:
+    """Extend a frontier by the tiles that changed, which have summed up nearly all of it already."""
+    node = tiles.node_reader(lambda level, n: changed[level, n])
+    first = frontier.size >> tiles.HEIGHT
+    frontier.cut(tiles.HEIGHT)
+    for n in range(first, size >> tiles.HEIGHT):
+        frontier.add(node(tiles.HEIGHT, n), tiles.HEIGHT)
+    for level in reversed(range(tiles.HEIGHT)):
+        if size >> level & 1:
+            frontier.add(node(level, (size >> level) - 1), level)
 
 
 def _edge(size: int) -> list[tuple[int, int]]:

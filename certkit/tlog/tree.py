@@ -237,14 +237,20 @@ class Frontier:
         levels = [level for level in reversed(range(size.bit_length())) if size >> level & 1]
         return cls(size, [node(level, (size >> level) - 1) for level in levels])
 
-    def add(self, leaf: Hash) -> None:
-        """Add a leaf."""
-        subtree, carry = leaf, self.size
+    def add(self, subtree: Hash, level: int = 0) -> None:
+        """Add a leaf, or a complete subtree of ``1 << level`` leaves to a size that is a multiple of that."""
+        carry = self.size >> level
         while carry & 1:
             subtree = node_hash(self._hashes.pop(), subtree)
             carry >>= 1
         self._hashes.append(subtree)
-        self.size += 1
+        self.size += 1 << level
+
+    def cut(self, level: int) -> None:
+        """Take away the leaves behind the last complete subtree of ``1 << level``."""
+        rest = self.size & ((1 << level) - 1)
+        del self._hashes[len(self._hashes) - rest.bit_count() :]
+        self.size -= rest
 
     @property
     def root(self) -> Hash:

@@ -13,6 +13,8 @@ from certkit.registry import log, store
 from certkit.registry.entry import Note
 from certkit.registry.heads import remembered
 from certkit.registry.registry import Registry
+from certkit.tlog.note import Signer
+from tests.support import merkle
 from tests.support.registries import (
     AT,
     LOG_KEY,
@@ -23,6 +25,7 @@ from tests.support.registries import (
     filled,
     heads,
     held,
+    new,
     opened,
     passport,
 )
@@ -222,3 +225,28 @@ def test_the_cause_is_told_where_sqlite_has_rolled_back_by_itself() -> None:
         with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"), store.Writing(connection):
             connection.execute("INSERT OR ROLLBACK INTO a VALUES (1)")
         assert not connection.in_transaction
+
+
+def test_batches_of_every_size_give_the_tree_of_their_entries(tmp_path: Path) -> None:
+    folder, entries = tmp_path / "r", list[bytes]()
+    signer = Signer(new(folder).name, LOG_KEY)
+    with closing(store.connect(folder, writable=True)) as connection:
+        appended = log.Log(connection)
+        for count in (
+            256,
+            1,
+            255,
+            300,
+            256,
+            700,
+            2,
+            257,
+            63_700,
+            1000,
+        ):  # beyond 65,536 a second tile is full
+            added = [b"%d" % number for number in range(len(entries), len(entries) + count)]
+            entries += added
+            with store.Writing(connection):
+                head = appended.extend(added, signer)
+            assert (head.size, head.root) == (len(entries), merkle.mth(entries)), count
+        assert appended.verified_head(signer.vkey) == head
