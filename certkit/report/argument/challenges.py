@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from msgspec import Meta, structs
 
-from certkit import wording
+from certkit import files, toml, wording
 from certkit.assessment.findings.findings import GRADED, SEVERITY, Severity, lacking
 from certkit.document import Part, Text
 from certkit.evidence.context import Answer, refuse
@@ -104,65 +104,12 @@ class Rule(NamedTuple):
 
 HAZARD: Final = "G2.{}"
 STANDING: Final[dict[str, Rule]] = {
-    "no-use": Rule(Class.BLANK, "G1", "Nobody stated what the agent is to be used for.", "/use/purpose"),
-    "no-owner": Rule(Class.BLANK, "G1", "Nobody with a name owns the risk of this use.", "/owner"),
-    "no-reviewer": Rule(
-        Class.BLANK,
-        "G1",
-        "Nobody with a name has reviewed this since the last run: only the program has looked at it.",
-        "/reviewers",
-    ),
-    "reviewer-not-independent": Rule(
-        Class.BLANK, "G1", "No reviewer is independent of the developer and not the owner: {}.", "/reviewers"
-    ),
-    "comment-unresolved": Rule(Class.BLANK, "G1", "{} of reviewers not resolved.", "/reviewers"),
-    "no-hazards": Rule(
-        Class.BLANK, "G2", "No hazard is named: no criterion is tied to a harm of this use.", "/hazards"
-    ),
-    "hazard-blank": Rule(Class.BLANK, HAZARD, "Nobody stated its {}.", "/hazards"),
-    "domain-without-hazard": Rule(Class.BLANK, "G2", "Domains of the use without a hazard: {}.", "/hazards"),
-    "hazard-elsewhere": Rule(Class.BLANK, HAZARD, "Domains outside of the use count too: {}.", "/hazards"),
-    "rate-not-shown": Rule(Class.EVIDENCE, HAZARD, "Of its runs ({}) at most {} may fail; {} failed, {}."),
-    "hazard-unseen": Rule(Class.EVIDENCE, HAZARD, "Its conditions and domains without a run: {}."),
-    "no-oversight": Rule(
-        Class.BLANK, HAZARD, "The harm is {}, and nobody oversees the agent.", "/use/oversight"
-    ),
-    "provisional-criterion": Rule(
-        Class.JUDGEMENT, HAZARD, "It rests on {}, whose thresholds the source calls provisional."
-    ),
-    "point-estimates": Rule(
-        Class.EVIDENCE, "G3", "The verdict rests on point estimates; by bounds the evidence shows {}."
-    ),
-    "fragile": Rule(Class.JUDGEMENT, "G3", "{} would lose Tier {}."),
-    "assumption-unowned": Rule(Class.BLANK, "{}", "Nobody owns {} with a rationale.", "/assumptions"),
-    "domain-unseen": Rule(Class.EVIDENCE, "G5.1", "Domains of the use without a run under faults: {}."),
-    "condition-unseen": Rule(Class.EVIDENCE, "G5.2", "Kinds of faults without a run: {}."),
-    "static-attacks": Rule(
-        Class.JUDGEMENT,
-        "G5.2",
-        "The attacks are the recorded ones: an opponent who adapts to this agent was not shown.",
-    ),
-    "single-time-point": Rule(
-        Class.JUDGEMENT,
-        "G6",
-        "The evidence shows one stretch of time: the agent, its model or its surroundings may have changed.",
-    ),
-    "no-monitoring": Rule(
-        Class.BLANK,
-        "G6",
-        "Nobody says what is watched in operation: no indicator with a measure, a limit, an owner and an"
-        " action is about {}.",
-        "/monitoring",
-    ),
-    "evidence-undated": Rule(Class.EVIDENCE, "G6", "{:,} of {} do not say when they were made."),
-    "evidence-old": Rule(
-        Class.EVIDENCE,
-        "G6",
-        "The source asks for an evaluation every quarter: counted from the first run, it was due on {}.",
-    ),
-    "runs-to-come": Rule(
-        Class.EVIDENCE, "G4", "The last run is said to be of {}, and this was drawn on {}: it is to come."
-    ),
+    code: Rule(**{**told, "kind": Class(told["kind"])})
+    for code, told in toml.loads(
+        files.packaged("templates", "challenges.toml").read_text(encoding="utf-8"),
+        code="internal.bug",
+        where="challenges.toml",
+    ).items()
 }
 """Code → rule; ``{}`` stands for what a case puts there."""
 
