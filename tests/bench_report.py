@@ -1,10 +1,10 @@
 """What a report costs: `python -m tests.bench_report [LOG]`, seconds, pages and memory of ``certkit report``.
 
-Every command runs alone, three times: its processor time is that of the fastest turn, since whatever else the
-machine does only adds to it, and its memory the largest that the system counts. Beyond five examples (LOG is a
-log of AgentDojo, left out where none is given) the demonstration's pages are laid out four and seven times
-over in one document, some 50 and 100 pages: a report prints at most forty rows of a table, so that none has so
-many. Prints the least filled page of each too. Nothing here is asserted.
+Every command runs alone, three times: its processor time is that of the fastest turn, since whatever else
+the machine does only adds to it, and its memory the largest that the system counts. Beyond five examples
+(LOG is a log of AgentDojo, left out where none is given) the demonstration's pages are laid out four and
+seven times over in one document, some 50 and 100 pages: a report prints at most forty rows of a table, so
+that none has so many. Prints the least filled page of each too. Nothing here is asserted.
 """
 
 from __future__ import annotations
