@@ -9,6 +9,7 @@ from __future__ import annotations
 import tomllib  # noqa: TID251 - this module is the door
 from typing import TYPE_CHECKING, Any, Final
 
+from certkit import files
 from certkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ def loads(text: str, *, code: str, where: str, parse_float: Callable[[str], Any]
         raise InputError(code, "nested too deeply", where=where) from None
     except ValueError:
         raise InputError(code, "holds a number with too many digits", where=where) from None
+
+
+def packaged(*parts: str) -> dict[str, Any]:
+    """Return the table of a packaged file, such as ``packaged("templates", "words.toml")``."""
+    path = files.packaged(*parts)
+    return loads(path.read_text(encoding="utf-8"), code="internal.bug", where=path.name)
 
 
 def _lower(message: str) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import msgspec
 from msgspec import structs
 
-from certkit import files, toml
+from certkit import toml
 from certkit.document import fill
 from certkit.probes import records
 from certkit.probes.lint import solve
@@ -81,9 +81,7 @@ class Sentence(NamedTuple):
 @cache
 def stock() -> dict[str, Any]:
     """Return the texts of all families, and the numbers that their columns are drawn from."""
-    path = files.packaged("templates", "probes", "families.toml")
-    texts = toml.loads(path.read_text(encoding="utf-8"), code="internal.bug", where=path.name)
-    return {"numbers": range(100, 10_000), **texts}
+    return {"numbers": range(100, 10_000), **toml.packaged("templates", "probes", "families.toml")}
 
 
 class Story:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from certkit import files, toml
+from certkit import toml
 from certkit.document import Part
 from certkit.errors import InputError
 
@@ -54,11 +54,7 @@ GRADED: Final = {
 }
 """Findings whose severity follows how much there is of them; every other code has one severity."""
 
-_TOLD: Final = toml.loads(
-    files.packaged("templates", "findings.toml").read_text(encoding="utf-8"),
-    code="internal.bug",
-    where="findings.toml",
-)
+_TOLD: Final = toml.packaged("templates", "findings.toml")
 SEVERITY: Final = {code: severity for severity in Severity for code in _TOLD[severity]}
 """Every code with the gravest severity that it may have, serious ones first."""
 MEANING: Final[dict[str, str]] = {code: text for codes in _TOLD.values() for code, text in codes.items()}

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct, convert
 
-from certkit import files, toml
+from certkit import toml
 
 
 class Unit(StrEnum):
@@ -64,12 +64,7 @@ def _spec(name: str, told: dict[str, Any]) -> Spec:
 
 
 CATALOGUE: Final = {
-    name: _spec(name, told)
-    for name, told in toml.loads(
-        files.packaged("templates", "metrics.toml").read_text(encoding="utf-8"),
-        code="internal.bug",
-        where="metrics.toml",
-    ).items()
+    name: _spec(name, told) for name, told in toml.packaged("templates", "metrics.toml").items()
 }
 ATTESTED: Final = tuple(name for name, spec in CATALOGUE.items() if spec.attested)
 """Metrics that no record can carry: the manifest states them, with the file that shows it."""

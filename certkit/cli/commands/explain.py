@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import typer
 from msgspec import structs
 
-from certkit import files, toml, workflow
+from certkit import toml, workflow
 from certkit.assessment.findings.findings import GRADED, MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
@@ -26,11 +26,7 @@ from certkit.report.argument.challenges import CLOSED_BY, STANDING
 from certkit.wording import many
 
 _SHOWN: Final = 40
-_WORDS: Final[dict[str, str]] = toml.loads(
-    files.packaged("templates", "words.toml").read_text(encoding="utf-8"),
-    code="internal.bug",
-    where="words.toml",
-)
+_WORDS: Final[dict[str, str]] = toml.packaged("templates", "words.toml")
 """The words of the screens, with what each means."""
 
 

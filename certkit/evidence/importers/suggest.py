@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from certkit import canonical, files, toml
+from certkit import canonical, toml
 from certkit.evidence.expressions import shell, spelled, success_test
 from certkit.evidence.importers.mapping import DATES, GROUPED, read_time
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
@@ -33,11 +33,7 @@ MAX_PATHS: Final = 200
 MAX_DISTINCT: Final = 40
 _SHOWN: Final = 6
 
-_LISTS: Final = toml.loads(
-    files.packaged("templates", "import-words.toml").read_text(encoding="utf-8"),
-    code="internal.bug",
-    where="import-words.toml",
-)
+_LISTS: Final = toml.packaged("templates", "import-words.toml")
 """Words by which a column and its texts are known; the file says what each list is for."""
 
 NAMES: Final = {field: words.split() for field, words in _LISTS["names"].items()}

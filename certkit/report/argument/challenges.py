@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from msgspec import Meta, structs
 
-from certkit import files, toml, wording
+from certkit import toml, wording
 from certkit.assessment.findings.findings import GRADED, SEVERITY, Severity, lacking
 from certkit.document import Part, Text
 from certkit.evidence.context import Answer, refuse
@@ -105,11 +105,7 @@ class Rule(NamedTuple):
 HAZARD: Final = "G2.{}"
 STANDING: Final[dict[str, Rule]] = {
     code: Rule(**{**told, "kind": Class(told["kind"])})
-    for code, told in toml.loads(
-        files.packaged("templates", "challenges.toml").read_text(encoding="utf-8"),
-        code="internal.bug",
-        where="challenges.toml",
-    ).items()
+    for code, told in toml.packaged("templates", "challenges.toml").items()
 }
 """Code → rule; ``{}`` stands for what a case puts there."""
 
