@@ -58,9 +58,8 @@ def contrast(x: Passports, weights: Sequence[float], shared: int) -> tuple[Float
     if k.min() < k.max():
         own = np.array([(part**2).sum(axis=1) for part in u])
         squares += np.maximum(0, (a**2 / k).sum() * (k**2 @ own) / k.sum() - a**2 @ own)
-    count = k.sum() - (len(k) - 1) * shared
     loss = a @ means
-    error = np.sqrt(count / (count - 1) * squares)
+    error = np.sqrt(k.min() / (k.min() - 1) * squares)
     p = stdtr(k.min() - 1, -np.divide(loss, error, out=np.zeros_like(loss), where=error > 0))
     return loss, np.where(error > 0, p, np.where(np.round(loss, 12) > 0, 2.0 ** -k.min(), 1.0))
 

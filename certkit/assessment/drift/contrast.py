@@ -2,13 +2,14 @@
 
 Passport t has k_t tasks with values x_ct and mean x̄_t. The loss is L = Σ_t a_t·x̄_t, with a = (1, −1) for an
 older and a newer passport. What a task contributes is u_c = Σ_t a_t(x_ct − x̄_t)/k_t over the passports that
-have it, so that a task counts once however often it was rerun, and over all K tasks
+have it, so that a task counts once however often it was rerun, and with k = min k_t
 
-    V = K/(K − 1) · Σ u_c²        p = 1 − T(L/√V) with min k_t − 1 degrees of freedom.
+    V = k/(k − 1) · Σ u_c²        p = 1 − T(L/√V) with k − 1 degrees of freedom.
 
 Where all tasks are shared this is the paired t test (R `t.test(paired = TRUE)`); where none is, tasks are
-clusters of their own (Miller 2024). Where V is 0 every task lost the same, and p is 2^−min k_t, that of a
-sign test.
+clusters of their own (Miller 2024), and with equal k_t L/√V is the t of R `t.test`, k − 1 being the fewest
+degrees of freedom that two unequal variances can leave it. Where V is 0 every task lost the same, and p is
+2^−k, that of a sign test.
 
 Few tasks that all succeed have no variance, and would be taken for exact beside many. So where k_t differ,
 with S_t = Σ(x_ct − x̄_t)², Σu_c² grows by Σ a_t²(s²/k_t − S_t/k_t²), if that is above 0, where s² = ΣS_t/Σk_t
@@ -221,7 +222,6 @@ def contrast(sides: Sides, weights: Sequence[float]) -> Contrast:
     means = sides.means
     loss = float(np.round(np.array(weights) @ means, 12))
     parts = sides.v * (sides.x - means[:, None]) / sides.v.sum(axis=1, keepdims=True)
-    units = len(np.unique(sides.unit[(sides.v > 0).any(axis=0)]))
     each, a, fewest = (
         np.array([np.bincount(sides.unit, part) for part in parts]),
         np.array(weights),
@@ -231,7 +231,7 @@ def contrast(sides: Sides, weights: Sequence[float]) -> Contrast:
     if fewest < max(sides.k):
         alone, size = (each * each).sum(axis=1), np.array(sides.k)
         squares += max(0.0, float(a * a @ (size * size @ alone / size.sum() / size - alone)))
-    se = sqrt(units / (units - 1) * squares) if units > 1 else 0.0
+    se = sqrt(fewest / (fewest - 1) * squares) if fewest > 1 else 0.0
     if se <= _ROUNDING:
         least = 2.0**-fewest
         p_loss, p_gain = (least if loss > 0 else 1.0), (least if loss < 0 else 1.0)

@@ -302,7 +302,7 @@ def test_other_tasks_are_not_paired() -> None:
     found = difference(tasks(A), tasks([*B, 2, 1], first=100))
     a, b = np.array(A) / 4, np.array([*B, 2, 1]) / 4
     squares = np.sum((a - a.mean()) ** 2), np.sum((b - b.mean()) ** 2)
-    error = np.sqrt(18 / 17 * max(squares[0] / 64 + squares[1] / 100, sum(squares) / 18 * (1 / 8 + 1 / 10)))
+    error = np.sqrt(8 / 7 * max(squares[0] / 64 + squares[1] / 100, sum(squares) / 18 * (1 / 8 + 1 / 10)))
     assert (found.tasks, found.shared, found.degrees_of_freedom) == ((8, 10), 0, 7)
     assert found.standard_error == pytest.approx(error)
     assert found.p == pytest.approx(2 * stats.t.sf((a.mean() - b.mean()) / error, 7))
