@@ -77,7 +77,7 @@ def one_by_one(lines: list[bytes]) -> Columns | list[Fault]:
         if isinstance(result, list):
             faults += result
         else:
-            records.append(result[0])
+            records.append(result)
     if faults:
         return faults
     return Columns.of_records(records)

@@ -26,7 +26,7 @@ def check_lines(lines: bytes, *, limit: int = LIMIT) -> list[Fault]:
         if isinstance(result, list):
             faults += result
         else:
-            records.append((number, result[0]))
+            records.append((number, result))
     faults += _repetitions(records)
     return sorted(faults, key=lambda fault: (fault.line, fault.pointer))[:limit]
 

@@ -74,10 +74,6 @@ class Layout:
         line = msgspec.defstruct("Line", fields, forbid_unknown_fields=True, gc=False)
         self._decoder = msgspec.json.Decoder(line)
 
-    def covers(self, names: frozenset[str]) -> bool:
-        """Tell whether every field in `names` is in the layout already."""
-        return names <= frozenset(self.known + self.user)
-
     def decode(self, block: bytes, indices: defaultdict[str, Index]) -> Columns | None:
         """Return the columns of a block of whole lines, or None where the lines need a closer look.
 

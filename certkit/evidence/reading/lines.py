@@ -17,7 +17,7 @@ import msgspec
 from certkit import canonical
 from certkit.errors import InputError
 from certkit.evidence.reading.columns import FIELDS, KINDS, Columns, Index
-from certkit.evidence.reading.layout import Layout
+from certkit.evidence.reading.layout import MAX_USER_FIELDS, Layout
 from certkit.evidence.records import schema
 from certkit.evidence.records.faults import MOST, Fault, Faults
 from certkit.evidence.records.record import MAX_LINE, USER_FIELD, Record
@@ -34,26 +34,26 @@ BLOCK: Final = 16 * 1024 * 1024
 """Bytes read and reduced at once."""
 
 _SHOWN: Final = 60
+_KEYS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _fields = cache(msgspec.structs.fields)  # it resolves every annotation anew, a millisecond a line
 
 
-def check_line(line: bytes, number: int = 1) -> tuple[Record, frozenset[str]] | list[Fault]:
-    """Return the record on a line with the names of its user fields, or all faults of the line."""
+def check_line(line: bytes, number: int = 1) -> Record | list[Fault]:
+    """Return the record on a line, or all its faults."""
     result = typed_line(line, number)
     if isinstance(result, list):
         return result
-    return contradictions(Columns.of_records([result[0]]), [number]) or result
+    return contradictions(Columns.of_records([result]), [number]) or result
 
 
-def typed_line(line: bytes, number: int) -> tuple[Record, frozenset[str]] | list[Fault]:
+def typed_line(line: bytes, number: int) -> Record | list[Fault]:
     """Return the record on a line, which may still contradict itself, or the faults of its fields."""
     value = object_on(line, number, most=MAX_LINE, code="record.json")
     if isinstance(value, list):
         return value
-    user = frozenset(name for name in value if USER_FIELD.match(name))
-    known = {name: _as_integer(name, item) for name, item in value.items() if name not in user}
+    known = {name: _as_integer(name, item) for name, item in value.items() if not USER_FIELD.match(name)}
     try:
-        return msgspec.convert(known, Record, strict=True), user
+        return msgspec.convert(known, Record, strict=True)
     except msgspec.ValidationError:
         faults = [_wrong_field(name, known, number) for name in wrong_fields(Record, known)]
         return sorted(faults, key=lambda fault: (fault.pointer, fault.code))
@@ -138,8 +138,8 @@ class Reader:
     """Reads blocks of lines into columns, and learns which fields the producer writes."""
 
     def __init__(self) -> None:
+        self._names: frozenset[str] = frozenset()
         self._layout = Layout()
-        self._seen: frozenset[str] = frozenset()
 
     def read(self, block: bytes) -> Columns | Faults:
         """Return the columns of a block of whole lines, or its faults (lines counted from 1)."""
@@ -149,47 +149,39 @@ class Reader:
             if columns is None and self._learn(part):
                 columns = self._layout.decode(part, indices)
             if columns is None:
-                return self._read_slowly(block)
+                return _read_slowly(block)
             parts.append(columns)
         return checked(Columns.join(parts))
 
     def _learn(self, block: bytes) -> bool:
-        """Add the fields of three lines to the layout; tell whether it grew."""
-        lines = list(split_lines(block))
-        names: set[str] = set()
-        for line in (lines[0], lines[len(lines) // 2], lines[-1]):
-            result = check_line(line)
-            if not isinstance(result, list):
-                names |= result[1] | {name for name in FIELDS if getattr(result[0], name) is not None}
-        return self._widen(frozenset(names))
-
-    def _widen(self, names: frozenset[str]) -> bool:
-        if self._layout.covers(names):
+        """Add the fields of all lines to the layout; tell whether it grew."""
+        try:
+            names = frozenset[str]().union(*_KEYS.decode_lines(block))
+        except (msgspec.DecodeError, UnicodeDecodeError):
             return False
-        self._seen |= names
-        self._layout = Layout(self._seen)
+        if names <= self._names or len(self._layout.user) == MAX_USER_FIELDS:
+            return False
+        self._names |= names
+        self._layout = Layout(self._names)
         return True
 
-    def _read_slowly(self, block: bytes) -> Columns | Faults:
-        right: list[tuple[int, Record, frozenset[str]]] = []
-        faults: list[Fault] = []
-        for number, line in enumerate(split_lines(block), 1):
-            result = typed_line(line, number)
-            if isinstance(result, list):
-                faults += result
-            else:
-                right.append((number, *result))
-            if len(faults) > MOST:
-                break
-        records = [record for _, record, _ in right]
-        columns = Columns.of_records(records)
-        user = frozenset[str]().union(*(user for *_, user in right))
-        names = user | columns.numbers.keys() | columns.texts.keys() | {"started_at"}
-        faults += contradictions(columns, [number for number, *_ in right])
-        if faults:
-            return Faults(sorted(faults, key=lambda fault: fault.line))
-        self._widen(names)
-        return columns
+
+def _read_slowly(block: bytes) -> Columns | Faults:
+    records: list[Record] = []
+    numbers: list[int] = []
+    faults: list[Fault] = []
+    for number, line in enumerate(split_lines(block), 1):
+        result = typed_line(line, number)
+        if isinstance(result, list):
+            faults += result
+        else:
+            records.append(result)
+            numbers.append(number)
+        if len(faults) > MOST:
+            break
+    columns = Columns.of_records(records)
+    faults += contradictions(columns, numbers)
+    return Faults(sorted(faults, key=lambda fault: fault.line)) if faults else columns
 
 
 def _parts(block: bytes) -> Iterator[bytes]:

@@ -63,10 +63,9 @@ def worst_runs(
         nonlocal total
         traces = {f"sha256:{file['sha256']}": file["path"] for file in bundle.files}
         for file, number, line in record_lines(bundle):
-            read = typed_line(line, number)
-            if isinstance(read, list):  # the file changed since it was checked
-                raise RecordFaultsError(Faults(read))
-            record = read[0]
+            record = typed_line(line, number)
+            if isinstance(record, list):  # the file changed since it was checked
+                raise RecordFaultsError(Faults(record))
             domains.add(record.domain)
             conditions.add(record.condition)
             if failed and record.outcome in {Outcome.SUCCESS, Outcome.HARNESS_ERROR}:
