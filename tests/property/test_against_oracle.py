@@ -75,7 +75,7 @@ def test_every_figure_status_and_tier_is_the_oracles() -> None:
                 same_domains(document["metrics"]["domain_min"], oracle.standard(contents.records))
                 signed_margins(document)
 
-    for drawn, examples in ((strategies.bundles(), 36), (strategies.bundles(strong=True), 30)):
+    for drawn, examples in ((strategies.bundles(), 30), (strategies.bundles(strong=True), 22)):
         settings(thorough, max_examples=examples)(given(drawn)(compare))()
     for name in PROFILES:
         rows = [row["id"] for row in profile(name)["criteria"]]

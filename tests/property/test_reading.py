@@ -102,7 +102,7 @@ def assert_same(found: Columns | list[Fault], wanted: Columns | list[Fault]) -> 
     assert reduced(found) == reduced(wanted)
 
 
-@settings(parent=thorough, max_examples=60)
+@settings(parent=thorough, max_examples=45)
 @given(st.lists(blocks(), min_size=1, max_size=3))
 def test_the_fast_reader_says_what_the_slow_one_says(drawn: list[list[bytes]]) -> None:
     # One reader for several blocks, because it learns from each what the next may hold.
