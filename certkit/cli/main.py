@@ -16,6 +16,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -173,6 +174,7 @@ def _loaded(name: str, rows: list[Row]) -> Any:
     return typer.main.get_command(app)
 
 
+@cache
 def tree() -> Lazy:
     """Return the tree of commands."""
     version = TyperOption(

@@ -36,7 +36,7 @@ confidence, nor than the value (`certkit.assessment.kinds`).
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from math import inf, log, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -112,9 +112,14 @@ def beta(mean: Number, variance: Number) -> Beta:
 
 def posteriors(sums: TaskSums, prior: Fraction = PRIORS["uniform"]) -> Iterator[Beta]:
     """Yield the posterior of both weightings; `prior` is the weight of the two prior tasks."""
-    weight = prior if _exact(sums) else float(prior)
-    for part in (sums.alike, sums):
-        yield beta(*moments(part, weight, weight))
+    if _exact(sums):
+        return iter(_of_exact(sums, prior))
+    return (beta(*moments(part, float(prior), float(prior))) for part in (sums.alike, sums))
+
+
+@lru_cache(maxsize=64)  # every tier and both readings ask the same of one object
+def _of_exact(sums: TaskSums, prior: Fraction) -> tuple[Beta, ...]:
+    return tuple(beta(*moments(part, prior, prior)) for part in (sums.alike, sums))
 
 
 def lower(sums: TaskSums, confidence: float) -> Number:
@@ -181,6 +186,7 @@ def corrected(confidence: Fraction, attempt: int) -> Fraction:
     return 1 - alpha
 
 
+@lru_cache  # a row is asked again by every sample that leaves something out
 def tasks_needed(
     rate: float, threshold: float, confidence: float, *, spread: float, power: float = 0.8416
 ) -> int | None:

@@ -157,7 +157,7 @@ class Reader:
         """Add the fields of all lines to the layout; tell whether it grew."""
         try:
             names = frozenset[str]().union(*_KEYS.decode_lines(block))
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return False
         if names <= self._names or len(self._layout.user) == MAX_USER_FIELDS:
             return False
