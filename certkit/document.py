@@ -70,8 +70,8 @@ class Document(Part, frozen=True, kw_only=True, tag_field="schema"):
 
 def fill(kind: type[AnyPart], source: object, **given: Any) -> AnyPart:
     """Return a part with the fields `given`, the others as the attributes of `source`, else by default."""
-    others = (name for name in kind.__struct_fields__ if name not in given and hasattr(source, name))
-    return kind(**given, **{name: getattr(source, name) for name in others})
+    others = {name: getattr(source, name, UNSET) for name in kind.__struct_fields__ if name not in given}
+    return kind(**given, **{name: value for name, value in others.items() if value is not UNSET})
 
 
 def to_builtins(value: Any) -> Any:
