@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, model_validator
@@ -152,12 +152,12 @@ class Profile(Authored):
                 raise ValueError(f"{row.id}: tier {min(lost)} has no r_op threshold to be the posterior's τ")
         return self
 
-    @property
+    @cached_property
     def tier_numbers(self) -> tuple[int, ...]:
         """The tiers, ascending from 1."""
         return tuple(sorted(int(tier) for tier in self.tiers))
 
-    @property
+    @cached_property
     def tau(self) -> dict[int, Fraction]:
         """The aggregate threshold of every tier that has one: that of its r_op row ([26] §3.1)."""
         rows = [row for row in self.criteria if row.metric == "r_op"]
@@ -177,7 +177,7 @@ class Profile(Authored):
         """Return the profile as it was written, in JSON values."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
-    @property
+    @cached_property
     def digest(self) -> canonical.Digest:
         """The digest that names this table in every assessment and passport."""
         return canonical.digest(canonical.canonical(self.to_dict()))
