@@ -114,10 +114,8 @@ class InspectLog(Importer):
         if not self._runs and not self.job.faults.total:
             what, hint = "holds no samples", "the evaluation ended before one was written"
             if self._samples:
-                what, hint = (
-                    "no sample has a score",
-                    f"score the log first: inspect score {shell(str(self.job.source))}",
-                )
+                what = "no sample has a score"
+                hint = f"score the log first: inspect score {shell(str(self.job.source))}"
             raise InputError("import.source", what, where=self.job.name, hint=hint)
 
     def _archive(self, path: Path, name: str) -> Iterator[Run]:
@@ -194,10 +192,8 @@ class InspectLog(Importer):
             return
         header = (eval_.run_id, eval_.task_id, eval_.created, eval_.task, eval_.model)
         same = {sample.uuid or None, (*header, sample.id, sample.epoch) if eval_.run_id else None} - {None}
-        values = {
-            key: score.get("value") if isinstance(score, dict) else score for key, score in scores.items()
-        }
-        told = hash(repr((values, sample.error is None)))
+        values = [score.get("value") if isinstance(score, dict) else score for score in scores.values()]
+        told = hash(repr((values, [*scores], sample.error is None)))
         if earlier := [self._met[key] for key in same if key in self._met]:
             detail = "the same uuid, or the same evaluation, sample and epoch, counts once"
             notes.add("refused", "samples that a retried or copied log repeats", detail)
@@ -210,10 +206,8 @@ class InspectLog(Importer):
         if any(isinstance(score, dict) and score.get("history") for score in scores.values()):
             notes.add("odd", "samples whose score a person changed", "the changed score counts")
         self._runs += 1
-        row = {name: getattr(sample, name) for name in _PATHS} | {
-            "scores": scores,
-            "eval": to_builtins(eval_),
-        }
+        row = {name: getattr(sample, name) for name in _PATHS}
+        row |= {"scores": scores, "eval": to_builtins(eval_)}
         fields = self._fields(sample, scores, eval_, notes)
         yield Run(eval_.model, place, row, fields, traces.shown(sample), data)
 
@@ -222,12 +216,8 @@ class InspectLog(Importer):
         repeat = self.job.draft(eval_.model).repeat(f"{name}#{sample.epoch}")
         if repeat:
             notes.add("odd", "samples again in another log, taken as further trials")
-        fields: dict[str, Any] = {
-            "run_id": f"{name}#{sample.epoch}" + (f".{repeat}" if repeat else ""),
-            "domain": eval_.task,
-            "task_id": name,
-            "trial": sample.epoch - 1 if not repeat else None,
-        }
+        fields: dict[str, Any] = {"run_id": f"{name}#{sample.epoch}" + (f".{repeat}" if repeat else "")}
+        fields |= {"domain": eval_.task, "task_id": name, "trial": sample.epoch - 1 if not repeat else None}
         events = sample.events or (sample.transcript.events if sample.transcript else None)
         fields |= self.started(sample.started_at or (events[0].timestamp if events else None), notes)
         if sample.error is not None or sample.invalidation is not None:
@@ -254,11 +244,9 @@ class InspectLog(Importer):
         held = list(value.values()) if isinstance(value, dict) else [value]
         if any(isinstance(number, int | float) and number > 1 for number in held):
             self.least = "THRESHOLD"
-        tests = (
-            (f">= {self.least}", f"< {self.least}")
-            if isinstance(value, int | float | dict)
-            else ("== 'C'", "!= 'C'")
-        )
+        tests = ("== 'C'", "!= 'C'")
+        if isinstance(value, int | float | dict):
+            tests = (f">= {self.least}", f"< {self.least}")
         self.hints["outcome"] = success_test(spelled(path), tests[fails(name)])
         if len(names) > 1:
             self.hints["several"] = f"; the scorers are {', '.join(map(visible, names))}"

@@ -145,9 +145,8 @@ class OTel(Importer):
             if operation == "execute_tool":
                 trace.tool_calls += 1
                 trace.tool_errors += span.status.code in _ERROR or "error.type" in attributes
-            if (name := attributes.get("gen_ai.agent.name")) and (
-                trace.agent is None or not span.parent_span_id
-            ):
+            name = attributes.get("gen_ai.agent.name")
+            if name and (trace.agent is None or not span.parent_span_id):
                 trace.agent = str(name)
             if span.start_time_unix_nano is not None:
                 start = int(span.start_time_unix_nano)
@@ -164,8 +163,8 @@ class OTel(Importer):
                 score = {key: result.get(f"gen_ai.evaluation.score.{key}") for key in ("value", "label")}
                 name = str(result.get("gen_ai.evaluation.name"))
                 if trace.evaluations.get(name, score) != score:
-                    found = f"{visible(name)!r} again, with another, in trace {span.trace_id}"
-                    self.job.refuse(place.fault("one result of an evaluation", found))
+                    again = f"{visible(name)!r} again, with another, in trace {span.trace_id}"
+                    self.job.refuse(place.fault("one result of an evaluation", again))
                 trace.evaluations = trace.evaluations | {name: score}
 
     def _run(self, key: str, trace: Trace) -> Run:

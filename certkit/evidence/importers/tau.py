@@ -4,7 +4,7 @@
 with ``results.json`` and a file per run in ``simulations/``.
 
 How the fields are read, and the traps, stand in docs/reference/importers.md. ``info`` of τ²-bench may hold
-keys of model services: of it only names, temperature and commit are read.
+keys of model services: of it only names, temperature and trials are used, and what states a fault.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from certkit.evidence import traces
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_LOG_ROW
+from certkit.evidence.importers.suggest import stated
 from certkit.evidence.records.record import Condition, Outcome
 
 if TYPE_CHECKING:
@@ -80,16 +81,21 @@ class Info(Struct, frozen=True):
 
     agent_info: AgentInfo
     environment_info: Environment
+    num_trials: int | None = None
 
 
 class Tau(Importer):
     """Runs of τ-bench and τ²-bench."""
+
+    remarks = ((),)
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._info: Info | None = None
         self._domain: str | None = None
         self._met: set[str] = set()
+        self._tasks = 0
+        self._told: dict[str, Any] = {}  # the faults in `info`
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs of one results file, or of a folder of τ²-bench."""
@@ -112,6 +118,9 @@ class Tau(Importer):
                 place = Place(name, piece.line)
                 if piece.key == "info":
                     self._info = self.job.typed(piece.data, Info, place, "info as τ²-bench writes it")
+                    self._told = {"info": self._faults(piece.data, place)}
+                elif piece.key == "tasks":
+                    self._tasks += 1
                 elif piece.key == "simulations":
                     yield from self._simulation(piece.data, place)
                 elif not piece.key:
@@ -132,7 +141,7 @@ class Tau(Importer):
         if failed:
             self.job.draft("").notes.add("odd", "runs that ended in an exception, taken as harness errors")
         row = {"task_id": run.task_id, "trial": run.trial, "reward": run.reward, "info": run.info}
-        yield Run("", place, row, fields, traces.shown(run), data)
+        yield Run("", place, row | self._faults(data, place, *row), fields, traces.shown(run), data)
 
     def _simulation(self, data: bytes, place: Place) -> Iterator[Run]:
         run = self.job.typed(data, Simulation, place, "a run as τ²-bench writes it")
@@ -158,9 +167,15 @@ class Tau(Importer):
         domain = self._info.environment_info.domain_name
         fields = self._fields(agent, domain, run.task_id, run.trial)
         fields["outcome"] = _outcome(reward, failed=failed)
-        row = to_builtins(replace(run, messages=None))
+        row = to_builtins(replace(run, messages=None)) | self._told
         fields |= self.started(run.start_time, draft.notes)
-        yield Run(agent, place, row, fields, traces.shown(run), data)
+        yield Run(agent, place, row | self._faults(data, place, *row), fields, traces.shown(run), data)
+
+    def _faults(self, data: bytes, place: Place, *known: str) -> dict[str, Any]:
+        """Return the members of an object that state a fault, except those that are known."""
+        members = self.job.typed(data, dict[str, Any], place, "an object") or {}
+        told = {path[0] for path, _, kind, _ in stated(members) if kind == "fault"}
+        return {name: held for name, held in members.items() if name in told.difference(known)}
 
     def _fields(
         self, agent: str, domain: str | None, task_id: int | str, trial: int | None
@@ -170,12 +185,8 @@ class Tau(Importer):
         if repeat:
             self.job.draft(agent).notes.add("odd", "runs of the same task and trial, taken as further trials")
         name = f"{task}#{trial or 0}" + (f".{repeat}" if repeat else "")
-        fields: dict[str, Any] = {
-            "run_id": name,
-            "task_id": task,
-            "condition": str(Condition.NOMINAL),
-            "trial": trial,
-        }
+        fields: dict[str, Any] = {"run_id": name, "task_id": task, "trial": trial}
+        fields["condition"] = str(Condition.NOMINAL)
         return fields if domain is None else fields | {"domain": domain}
 
     def close(self, draft: Draft) -> dict[str, str]:
@@ -185,10 +196,11 @@ class Tau(Importer):
             agent = info.agent_info
             draft.components(model=draft.agent, scaffold=agent.implementation or "unknown")
             draft.temperature((agent.llm_args or {}).get("temperature"))
+            if (planned := self._tasks * (info.num_trials or 0)) not in {0, len(self._met)}:
+                detail = f"{len(self._met):,} of {planned:,}"
+                draft.notes.add("odd", "simulations are not as many as tasks times trials", detail)
         draft.protocol.setdefault("success_rule", "a reward of 1")
-        detail = (
-            "the gold actions are one way to do the task, no proven minimum; a mapping may take them for it"
-        )
+        detail = "gold actions are one way to do the task, no proven minimum; a mapping may take them for it"
         draft.notes.add("unmeasured", "steps_oracle", detail, count=draft.records)
         return {"condition": "since the benchmark injects no faults"}
 

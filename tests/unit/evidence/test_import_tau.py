@@ -34,7 +34,7 @@ def results(simulations: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "timestamp": "2025-08-01T16:20:43",
         "info": info,
-        "tasks": [{"id": "1"}],
+        "tasks": [{"id": "1"}, {"id": "2"}, {"id": "3"}],
         "simulations": simulations,
     }
 
@@ -71,6 +71,36 @@ def test_a_results_file_and_a_folder_give_the_same_records(tmp_path: Path) -> No
         (folder / "simulations" / f"{run['id']}.json").write_bytes(canonical.line(run))
     _, again = imported(None, folder, tmp_path / "b")
     assert again == records
+
+
+@pytest.mark.parametrize(("runs", "told"), [(RUNS, {}), (RUNS[:1], 1), (RUNS[:1] * 3, 1)])
+def test_simulations_are_as_many_as_tasks_times_trials(tmp_path: Path, runs: list[Any], told: object) -> None:
+    (tmp_path / "one.json").write_bytes(canonical.line(results(runs)))
+    account, _ = imported(None, tmp_path / "one.json", tmp_path / "a")
+    assert counts(account, "odd").get("simulations are not as many as tasks times trials", {}) == told
+
+
+@pytest.mark.parametrize(
+    "path", ["fault", "injected_fault", "info.fault", "info.environment_info.fault_injection"]
+)
+def test_a_fault_in_a_simulation_or_in_info_is_not_nominal(tmp_path: Path, path: str) -> None:
+    *parents, name = path.split(".")
+    document = results([simulation(1, 1.0)])
+    place = document if parents else document["simulations"][0]
+    for parent in parents:
+        place = place[parent]
+    place[name] = {"type": "latency"}
+    (tmp_path / "one.json").write_bytes(canonical.line(document))
+    with pytest.raises(CertkitError, match=rf"/{path}: expected no fault in a nominal run, found 'latency'"):
+        imported(None, tmp_path / "one.json", tmp_path / "a")
+
+
+@pytest.mark.parametrize("more", [{"fault": "latency"}, {"info": {"fault": "latency"}}])
+def test_a_fault_in_a_run_of_tau_bench_is_not_nominal(tmp_path: Path, more: dict[str, Any]) -> None:
+    run = {"task_id": 0, "reward": 1.0, "info": {}, "traj": [{"role": "assistant"}], "trial": 0} | more
+    (tmp_path / "one.json").write_bytes(canonical.line([run]))
+    with pytest.raises(CertkitError, match="expected no fault in a nominal run, found 'latency'"):
+        imported(None, tmp_path / "one.json", tmp_path / "a", agent="m", domain="d")
 
 
 def test_times_need_a_zone_and_gold_actions_the_users_word(tmp_path: Path) -> None:
