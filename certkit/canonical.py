@@ -104,12 +104,12 @@ def _shorten(text: str) -> str:
     return text if len(text) <= 24 else text[:20] + "…"  # noqa: PLR2004 - display width
 
 
-def _check_depth(data: bytes, limit: int, where: str | None) -> None:
-    if data.count(b"[") + data.count(b"{") <= limit:
+def _check_depth(data: bytes, where: str | None) -> None:
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return  # too few brackets to be too deep, and nearly every document ends here
     brackets = _STRING.sub(b"", data).translate(None, _NO_BRACKETS)
-    if max(accumulate(map(_DEEPER.__getitem__, brackets)), default=0) > limit:
-        raise InputError("json.too-deep", f"nested deeper than {limit} levels", where=where)
+    if max(accumulate(map(_DEEPER.__getitem__, brackets)), default=0) > MAX_DEPTH:
+        raise InputError("json.too-deep", f"nested deeper than {MAX_DEPTH} levels", where=where)
 
 
 def loads(
@@ -117,7 +117,6 @@ def loads(
     *,
     where: str | None = None,
     max_bytes: int = MAX_BYTES,
-    max_depth: int = MAX_DEPTH,
     constants: bool = False,
 ) -> Any:
     """Read one JSON document strictly; `where` names the source in errors.
@@ -135,7 +134,7 @@ def loads(
         raise InputError(
             "json.encoding", "begins with a byte order mark", where=where, hint="save the file as plain UTF-8"
         )
-    _check_depth(data, max_depth, where)
+    _check_depth(data, where)
     try:
         value = _DECODERS[constants].decode(text)
     except _RefusedError as error:

@@ -128,11 +128,11 @@ def building(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def appending(path: Path, *, every: int = 32) -> Iterator[Callable[[bytes], None]]:
+def appending(path: Path) -> Iterator[Callable[[bytes], None]]:
     """Give a function that appends bytes to a file, at once for other programs to see.
 
-    They are flushed to the disk after `every` appends and at the end; a power cut between loses the last ones
-    or leaves part of one. Raises `UsageError` ``file.unwritable``.
+    They are flushed to the disk after every 32 appends and at the end; a power cut between loses the last
+    ones or leaves part of one. Raises `UsageError` ``file.unwritable``.
     """
     with _unwritable(path), path.open("ab", buffering=0) as stream:
         written = 0
@@ -141,7 +141,7 @@ def appending(path: Path, *, every: int = 32) -> Iterator[Callable[[bytes], None
             nonlocal written
             stream.write(data)
             written += 1
-            if written % every == 0:
+            if written % 32 == 0:
                 os.fsync(stream.fileno())
 
         try:

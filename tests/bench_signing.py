@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit.passport import dsse, keys
 from certkit.passport.verification import verify
-from tests.support.signers import signed_payload
+from tests.support.signers import ALGORITHMS, signed_payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ def shares() -> bool:
     payload = bytes(range(256)) * (PAYLOAD // 256)
     message = dsse.pae(KIND, payload)
     worst = 1.0
-    for name in keys.ALGORITHMS:
+    for name in ALGORITHMS:
         key = keys.generate(name)
         public, envelope = key.public_key(), dsse.sign(KIND, payload, key)
         scheme = () if isinstance(key, Ed25519PrivateKey) else (ec.ECDSA(hashes.SHA256()),)
@@ -94,7 +94,7 @@ def whole() -> None:
     """Print what all steps of a verification cost, beside the signature alone."""
     from tests.support import making  # noqa: PLC0415 - the other benchmarks measure memory beside it
 
-    for name in keys.ALGORITHMS:
+    for name in ALGORITHMS:
         key = keys.generate(name)
         found, trust = making.issued(key=key), making.trust(key)
         data, at = found.to_json(), making.NOW + timedelta(days=1)

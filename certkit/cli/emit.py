@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import typer
 
 from certkit import canonical, files
-from certkit.errors import CertkitError, Exit
+from certkit.errors import CertkitError, Exit, UsageError
 from certkit.progress import SILENT, Progress
 from certkit.text import visible
 
@@ -50,15 +50,22 @@ WIDTH: Final = 80
 
 
 class Wanted(NamedTuple):
-    """How the user wants to be answered."""
+    """How the user wants to be answered; `named` are the options of the command line by their parameters."""
 
     json: bool = False
     quiet: bool = False
+    named: Mapping[str, str] = {}
 
 
 _PLAIN: Final = Wanted()
 wanted: Final = ContextVar("wanted", default=_PLAIN)
 """Set for each command before it runs."""
+
+
+def refuse(told: str, *names: str) -> None:
+    """Refuse options that would be passed over, by their parameters' names; from a variable one may stand."""
+    if passed := [option for name, option in wanted.get().named.items() if name in names]:
+        raise UsageError("usage.option", f"{passed[0]} {told}")
 
 
 def emit(

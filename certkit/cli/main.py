@@ -134,7 +134,9 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, answering as the user wants."""
-        emit.wanted.set(emit.Wanted(json=ctx.params.pop("json"), quiet=ctx.params.pop("quiet")))
+        sources = ((param, str(ctx.get_parameter_source(param.name))) for param in self.params)
+        named = {str(param.name): param.opts[-1] for param, source in sources if "COMMANDLINE" in source}
+        emit.wanted.set(emit.Wanted(ctx.params.pop("json"), ctx.params.pop("quiet"), named))
         return super().invoke(ctx)
 
 

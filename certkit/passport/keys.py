@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
@@ -34,7 +34,6 @@ PrivateKey = Ed25519PrivateKey | ec.EllipticCurvePrivateKey
 PublicKey = Ed25519PublicKey | ec.EllipticCurvePublicKey
 Algorithm = Literal["ed25519", "p256"]
 
-ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)
 MAX_PEM: Final = 16 * 1024
 MAX_PASSPHRASE: Final = 1023
 """Bytes that OpenSSL encrypts a private key with, at the most."""

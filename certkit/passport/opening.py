@@ -237,12 +237,16 @@ class RefusedPassportError(CertkitError):
         self.passport_id = passport_id
 
 
-def parse(data: bytes) -> Passport:
-    """Return the passport in the bytes of a file, its form checked and its signature not.
+def parse(data: bytes, where: str | None = None) -> Passport:
+    """Return the passport in the bytes of a file, which errors call `where`; its signature is not checked.
 
     Raises `InputError` with a ``json.*``, ``passport.form`` or ``dsse.*`` code.
     """
-    envelope = dsse.parse(sealed.parse(data).dsse_envelope, payload_type=sealed.PAYLOAD_TYPE)
+    try:
+        envelope = dsse.parse(sealed.parse(data).dsse_envelope, payload_type=sealed.PAYLOAD_TYPE)
+    except CertkitError as error:
+        error.where = where or error.where
+        raise
     return Passport(payload=envelope.payload, document=data)
 
 

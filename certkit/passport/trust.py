@@ -30,6 +30,7 @@ Requirement = Literal["registry", "status", "timestamp", "evidence", "replay"]
 
 _Text = Annotated[str, Meta(min_length=1, max_length=512)]
 _VKEY: Final = r"^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+={0,2}" + END
+_IS_VKEY: Final = "a verifier key (vkey), as 'certkit registry checkpoint --vkey' prints that of a log"
 _Vkey = Annotated[str, Meta(pattern=_VKEY, max_length=1024, description="C2SP signed-note verifier key")]
 
 
@@ -175,7 +176,7 @@ def parse(data: bytes, where: str) -> Trust:
         if trust.trusted_root is not None:
             trusted_root.check(trust.trusted_root, "trusted_root")
     except msgspec.ValidationError as error:
-        message = str(error)
+        message = str(error).replace(f"`str` matching regex {_VKEY!r}", _IS_VKEY)
         raise InputError("trust.invalid", message[:1].lower() + message[1:], where=where) from None
     except CertkitError as error:
         raise InputError("trust.invalid", f"{error}", where=where, hint=error.hint) from None

@@ -140,7 +140,7 @@ def figure_of(name: str, title: str, width: int, height: int, parts: Iterable[st
 
 
 _WIDTH: Final = 660
-_LEFT, _RIGHT, _ROW, _TOP = 158, 528, 25, 26
+_LEFT, _RIGHT, _ROW, _TOP, _APART = 158, 528, 25, 26, 11
 
 
 class Track(Struct, frozen=True, kw_only=True):
@@ -195,11 +195,11 @@ def point(status: str, x: float, y: float) -> str:
     return f'<g transform="translate({num(x - 6)} {num(y - 6)})">{_shape(status)}</g>'
 
 
-def _joined(ticks: list[tuple[float, int]], *, least: float = 11) -> list[tuple[float, str]]:
+def _joined(ticks: list[tuple[float, int]]) -> list[tuple[float, str]]:
     """Return ticks with labels, the labels of ticks too close to be told apart written as one."""
     joined: list[tuple[float, str]] = []
     for at, tier in sorted(ticks):
-        if joined and at - joined[-1][0] < least:
+        if joined and at - joined[-1][0] < _APART:
             joined[-1] = (joined[-1][0], f"{joined[-1][1]},{tier}")
         else:
             joined.append((at, str(tier)))

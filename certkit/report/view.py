@@ -69,12 +69,12 @@ class Issued(Struct, frozen=True, kw_only=True):
     predicate: Predicate
 
 
-def read(data: bytes) -> Issued:
-    """Return what a passport claims.
+def read(data: bytes, where: str | None = None) -> Issued:
+    """Return what a passport claims; `where` names it in errors.
 
     Raises `CertkitError` with the codes of the passport room where it is malformed.
     """
-    passport = parse(data)
+    passport = parse(data, where)
     return Issued(data=data, id=passport.passport_id, predicate=passport.unverified_statement().predicate)
 
 
@@ -94,7 +94,7 @@ def _check(case: Case) -> None:
     hint = "'certkit verify PASSPORT --bundle BUNDLE --replay' names the first row that differs"
     if judgement.tool.version == __version__:
         made, digest = case.assessment, _digest(case.assessment)
-        if judgement.context != made.context:
+        if judgement.context != made.context and all(passport == found for _, passport, found in pairs):
             hint = f"it was issued {_option(judgement.context)}, and this is {_option(made.context)}"
             unanswered = contested(made, {})
             if unanswered.verdict.status == made.verdict.status:  # no answer changes the verdict

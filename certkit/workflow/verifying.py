@@ -63,10 +63,11 @@ def evidence_of(
 ) -> dict[str, Any]:
     """Return the arguments of `certkit.passport.verification.verify` that bring the evidence along.
 
-    Raises `UsageError` ``usage.option`` where a replay is wanted without evidence, or a context without it.
+    Raises `UsageError` ``usage.option`` where a replay is wanted without evidence, or what it uses alone.
     """
-    if context is not None and not replay:
-        raise UsageError("usage.option", "--context goes with --replay, which holds the answers against it")
+    for option, given in {"--context": context, "--profile": profile}.items():
+        if given is not None and not replay:
+            raise UsageError("usage.option", f"{option} is for --replay", hint="--replay --bundle DIR")
     if not bundles:
         if replay:
             raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")

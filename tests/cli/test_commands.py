@@ -331,6 +331,36 @@ def test_a_wrong_command_line_is_two_with_one_document_and_no_files(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("issue b -o out --issuer I -k k.pem --trust t", "--trust is for --registry"),
+        ("issue b -o out --issuer I -k k.pem --log-key l", "--log-key is for --registry"),
+        ("issue b -o out --issuer I --keyless -r reg", "--registry is for --key"),
+        ("issue b -o out --issuer I -k k.pem --trust-config t", "--trust-config is for --keyless"),
+        ("verify p --replay", "--replay needs the evidence"),
+        ("verify p --profile hb-eval-2026", "--profile is for --replay"),
+        ("verify p --context c", "--context is for --replay"),
+        ("plan --tier 2 --expect r_op=.9 --like b --icc .9", "--icc stands in place of --like"),
+        ("profile show hb-eval-2026 --toml --json", "--json is not what --toml prints"),
+    ],
+)
+def test_an_option_that_would_be_passed_over_is_refused(
+    arguments: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = certkit(*arguments.split())
+    assert (done.code, said in done.out + done.err) == (2, True)
+
+
+def test_a_policy_that_a_variable_names_is_no_option_of_the_command_line(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CERTKIT_TRUST", str(tmp_path / "trust.json"))
+    done = certkit("issue", bundle, "-o", tmp_path / "out", "--issuer", "I", "-k", tmp_path / "nokey.pem")
+    assert done.err == f"error: {tmp_path}/nokey.pem: not found\n"
+
+
 def test_simulating_twice_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
     for name, seed in (("a", 7), ("b", 7), ("c", 8)):
         done = certkit("simulate", "-o", tmp_path / name, "--seed", seed, "--runs", 200)

@@ -49,6 +49,7 @@ TRACE = "sha256:" + "0" * 64
         ("Bounded reading", ("word", "bound")),
         ("partial", ("word", "no value is shown")),
         ("fault_step", ("column",)),
+        *((head, ("is a word",)) for head in ("criterion", "value", "bound", "n", "Tier 3")),
         ("Confidence in success (posterior)", ("posterior is a criterion", "1 - 0.6 ** 8 = 0.983")),
         ("Operational reliability", ("r_op is a criterion",)),
         ("Violations", ("violations is a criterion",)),

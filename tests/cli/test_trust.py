@@ -136,7 +136,7 @@ def test_what_is_there_is_not_put_in_twice(folder: Path) -> None:
         (("set", "--accept", "all"), 2, "--accept: all is none of specimens, "),
         (("add", "--witness", str(LOG.vkey)), 3, "is the key of a log, not of a witness"),
         (("add", "--witness", ONE, "--log", str(WITNESS.vkey)), 3, "has a key of the log"),
-        (("add", "--log", "words"), 3, "$.logs[0]"),
+        (("add", "--log", ""), 3, "t.json: expected a verifier key (vkey), as 'certkit registry checkpoint"),
         (("add", "--profile", "no-such"), 2, "no profile 'no-such'"),
     ],
 )

@@ -14,6 +14,7 @@ from tests import console
 from tests.interop import install
 from tests.support import keyless, stamping, twins
 from tests.support import passport_parts as maker
+from tests.support.signers import ALGORITHMS
 from tests.support.virtual_sigstore import compact
 
 PASSPORT: Final = "urn:certkit:agent-passport:v1"
@@ -64,7 +65,7 @@ def about(digest: str) -> tuple[str, ...]:
     return ("--digest", digest, "--digestAlg", "sha256")
 
 
-@pytest.mark.parametrize("algorithm", keys.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_good_passport_is_verified_and_its_twins_are_not(
     verifies: Cosign, algorithm: keys.Algorithm
 ) -> None:

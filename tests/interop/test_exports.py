@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from certkit.passport import exports, keys
+from tests.support.signers import ALGORITHMS
 from tests.support.sources import CARD, source
 
 
-@pytest.mark.parametrize("algorithm", keys.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_securesystemslib_verifies_a_verification_result(algorithm: keys.Algorithm) -> None:
     dsse = pytest.importorskip("securesystemslib.dsse", reason="securesystemslib is not installed")
     from securesystemslib.exceptions import VerificationError  # noqa: PLC0415 - where it is installed

@@ -14,6 +14,7 @@ from certkit.passport.issuing import VALIDITY, issue
 from certkit.passport.verification import verify
 from tests.support import build
 from tests.support.making import ISSUER, NOW, issued, trust
+from tests.support.signers import ALGORITHMS
 
 pytest.importorskip("securesystemslib.dsse", reason="securesystemslib is not installed")
 
@@ -30,7 +31,7 @@ def read(data: bytes, keyid: str) -> Any:
     return Envelope.from_dict(document)
 
 
-@pytest.mark.parametrize("algorithm", keys.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_good_passport_is_verified_and_its_twins_are_not(algorithm: keys.Algorithm) -> None:
     private = keys.generate(algorithm)
     found = issued(key=private)

@@ -12,6 +12,7 @@ from certkit import canonical
 from certkit.passport import keys
 from tests.interop import install
 from tests.support import keyless, twins
+from tests.support.signers import ALGORITHMS
 from tests.support.virtual_sigstore import compact
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def script(packages: Path, tmp_path: Path) -> Script:
     return Script(packages, tmp_path)
 
 
-@pytest.mark.parametrize("algorithm", keys.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_good_passport_is_verified_and_its_twins_are_not(script: Script, algorithm: keys.Algorithm) -> None:
     made = twins.by_key(algorithm)
     assert script.by_key(made.pem, made.files) == {twins.GOOD}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit.passport import dsse
+from certkit.passport import dsse, keys
 from certkit.tlog import note
 from certkit.tlog.note import KeyType, Signature, VerifierKey, cosigned_message
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
+
+
+ALGORITHMS: Final[tuple[keys.Algorithm, ...]] = get_args(keys.Algorithm)
+"""Every kind of key that certkit makes."""
 
 
 class Signer(note.Signer):

@@ -47,11 +47,11 @@ class Doctor(Document, frozen=True, kw_only=True, tag="urn:certkit:doctor:v1"):
 
 
 def doctor() -> None:
-    """Look at what this machine has and lacks: packages, what makes a PDF, remembered checkpoints, settings.
+    """Look at what this machine has and lacks: packages, what makes a PDF, settings.
 
     Exit code 0: everything that certkit needs is here; a missing Pango only means that no PDF is made,
-    and the lines to install it are printed. 1: a package that it needs is missing. Then come the
-    settings in force, and where the value of each comes from: a variable, a file or the default.
+    and the lines to install it are printed. 1: a package that it needs is missing. A file of remembered
+    checkpoints is named where it cannot be read. Then come the settings in force, each with its source.
 
     Example: certkit doctor
     """

@@ -26,6 +26,7 @@ from certkit.report.argument.challenges import CLOSED_BY, STANDING
 from certkit.wording import many
 
 _SHOWN: Final = 40
+_KNOWN: Final = "criteria, metrics, findings, challenges, codes, record fields, columns of assess, some words"
 _WORDS: Final[dict[str, str]] = toml.packaged("templates", "words.toml")
 """The words of the screens, with what each means."""
 
@@ -56,10 +57,7 @@ class RunList(Document, frozen=True, kw_only=True, tag="urn:certkit:runs:v1"):
 
 
 def explain(
-    name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="A metric, criterion, column, word of a screen, or code in []."),
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"Known are {_KNOWN}.")],
     profile: opt.ProfileName = "hb-eval-2026",
 ) -> None:
     """Tell what a name on the screen means: its formula and source, what a tier asks, how to measure it.
@@ -71,13 +69,14 @@ def explain(
     spelled = {text.casefold(): key for text, key in (titles | {key: key for key in names}).items()}
     spelled = dict.fromkeys(Outcome, "outcome") | dict.fromkeys(Condition, "condition") | spelled
     # A name that is copied from a screen may have its id behind it, in brackets.
-    said = re.sub(r"^.*[(\[]([\w.-]+)[^()\[\]]*[)\]]$", r"\1", name.strip(" †")).casefold().partition(":")[0]
+    lone = r"^.*[(\[]([\w.-]+)[^()\[\]]*[)\]]$|^(tier) [0-9]$"
+    said = re.sub(lone, r"\1\2", name.strip(" †").casefold()).partition(":")[0]
     if said not in spelled:
         near = get_close_matches(name, names, n=1, cutoff=0.75)
         raise UsageError(
             "usage.option",
             f"certkit knows no {name[:80]!r}",
-            hint=f"certkit explain {near[0]}" if near else "certkit assess prints the names of criteria",
+            hint=f"certkit explain {near[0]}" if near else f"known are {_KNOWN}",
         )
     told = names[spelled[said]]
     emit(told, _explained(told))

@@ -102,7 +102,7 @@ def show(
         raise UsageError("usage.option", "--registry is asked under a trust policy", hint="--trust FILE")
     moment, given = at or context.now(), taken(passport)
     verified = checked(passport, given, context.load_policy(trust), registry, moment) if trust else None
-    parsed = parse(given.passport) if verified is None or verified.statement else None
+    parsed = parse(given.passport, str(passport)) if verified is None or verified.statement else None
     # What fails before its fourth step is not known to be anybody's words, and is not repeated here.
     predicate = parsed.unverified_statement().predicate if parsed else None
     valid = _validity(predicate.validity, moment, dated=at is not None) if predicate else ""

@@ -15,7 +15,7 @@ from certkit.canonical import Digest, is_digest
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.registry import Issued, following, log_key_of, logged_id, show_following
-from certkit.cli.emit import emit, fold, progress, warn
+from certkit.cli.emit import emit, fold, progress, refuse, warn
 from certkit.errors import UsageError
 from certkit.passport import timestamp as authority
 from certkit.passport.issuing import Issuer
@@ -111,11 +111,11 @@ def issue(
             hint="with --registry the first digits are enough",
         )
     if (key is not None) == keyless:
-        raise UsageError("usage.option", "expected either --key or --keyless")
-    by_key = {"--timestamp": timestamp, "--registry": registry}
-    by_name = {"--identity-token-file": identity_token_file, "--trust-config": trust_config}
-    if astray := [name for name, value in (by_key if keyless else by_name).items() if value]:
-        raise UsageError("usage.option", f"{astray[0]} is for {'--key' if keyless else '--keyless'}")
+        raise UsageError("usage.option", "expected either --key (see 'certkit keys generate') or --keyless")
+    astray = ("timestamp", "registry") if keyless else ("identity_token_file", "trust_config")
+    refuse(f"is for {'--key' if keyless else '--keyless'}", *astray)
+    if registry is None:
+        refuse("is for --registry, which also logs it", "trust", "log_key")
     signer, logging = _signer(key, passphrase_file, identity_token_file, trust_config), None
     if registry and not isinstance(signer, Keyless):
         logging = workflow.Logging(

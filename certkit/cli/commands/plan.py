@@ -15,7 +15,7 @@ from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked, percent, shown
 from certkit.assessment.plan.design import design, expectations
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, fold
+from certkit.cli.emit import emit, fold, refuse
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def plan(
 
     Example: certkit plan --tier 2 --expect r_op=.88 --domains 5
     """
+    if like is not None:
+        refuse("stands in place of --like, which measures it", "icc")
     judged = workflow.load_profile(profile)
     measured, pilot = (icc, 0) if like is None else workflow.measured_icc(like)
     wanted = design(

@@ -13,7 +13,7 @@ from certkit.assessment import recheck as room
 from certkit.assessment.lint import lint as profile_faults
 from certkit.assessment.profile import Profile
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, fold
+from certkit.cli.emit import emit, fold, refuse
 from certkit.cli.views.assessment import show_profile
 from certkit.document import BESIDE, Digest, Document, Part, Text, fill
 from certkit.errors import Exit, UsageError
@@ -71,6 +71,8 @@ def show(
 
     Example: certkit profile show hb-eval-2026 --toml > mine.toml
     """
+    if toml:
+        refuse("is not what --toml prints", "json")
     if name is None:
         if toml:
             raise UsageError("usage.option", "--toml prints the file of one profile", hint="name it")

@@ -19,7 +19,7 @@ from certkit.errors import Exit, UsageError
 from certkit.report.argument import skeleton
 from certkit.report.argument.challenges import CLOSED_BY, challenges
 from certkit.wording import listed
-from certkit.workflow.verifying import MAX_PASSPORT
+from certkit.workflow.verifying import taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Report(Document, frozen=True, kw_only=True, tag="urn:certkit:report:v1"):
 
 def report(
     source: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="A bundle's folder, or a passport.json with --bundle.")
+        Path, typer.Argument(metavar="SOURCE", help="A bundle's folder; a passport or its PDF with --bundle.")
     ],
     out: Annotated[
         Path | None,
@@ -91,7 +91,7 @@ def report(
             raise UsageError("usage.option", "--bundle goes with a passport")
         evidence = [source]
     else:
-        passport = files.read(source, limit=MAX_PASSPORT)
+        passport = taken(source).passport
         if not bundle or require_tier:
             fault = "--require-tier goes without a passport, which states its tier"
             raise UsageError(
@@ -101,7 +101,7 @@ def report(
                 hint="without a passport: certkit report BUNDLE",
             )
         evidence = bundle
-        claimed = room.read(passport).predicate.assessment
+        claimed = room.read(passport, str(source)).predicate.assessment
         tier, name = claimed.required_tier, profile or claimed.profile.id
     drawn = workflow.draw(
         evidence,

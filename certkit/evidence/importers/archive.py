@@ -31,7 +31,7 @@ _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, zstandard.ZstdError, EOFError
 
 
 class Archive:
-    """An opened archive; `names` are those of its members, the last of equal names counts."""
+    """An opened archive; `names` are those of its members, none of them twice."""
 
     def __init__(self, path: Path, name: str, limit: int) -> None:
         self._name, self._limit, self._size = name, limit, path.stat().st_size
@@ -44,6 +44,8 @@ class Archive:
         if len(members) > MAX_MEMBERS:
             self._refuse(f"holds more than {MAX_MEMBERS:,} members")
         self._members = {member.filename: member for member in members}
+        if len(self._members) < len(members):
+            self._refuse("holds two members of one name")
         for member in self._members.values():
             self._check(member)
 

@@ -13,6 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from certkit.errors import InputError
 from certkit.evidence import traces
@@ -67,6 +68,8 @@ class Eval(Struct, frozen=True, kw_only=True):
     task: str
     model: str
     solver: Any = None
+    solver_args: Any = None
+    model_args: Any = None
     created: str | None = None
     tags: list[str] | None = None
     run_id: str | None = None
@@ -76,31 +79,44 @@ class Eval(Struct, frozen=True, kw_only=True):
     model_generate_config: dict[str, Any] = {}
 
 
+class Results(Struct, frozen=True):
+    """How many samples the evaluation had, in all epochs."""
+
+    total_samples: int | None = None
+
+
 class Header(Struct, frozen=True, kw_only=True):
     """The header, or the beginning of the journal."""
 
     eval: Eval
     status: str | None = None
+    results: Results | None = None
+    invalidated: bool = False
 
 
 class InspectLog(Importer):
     """Logs of Inspect AI."""
 
-    remarks = (("metadata",), ("eval", "metadata"), ("eval", "task_args"))
+    remarks = (("metadata",), ("eval",))
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._evals: dict[str, Eval] = {}
-        self._met: set[object] = set()
+        self._met: dict[object, int] = {}  # the copies of a sample → the hash of their scores
+        self._header: Header | None = None  # of the log being read, as its samples and its scorer
+        self._held: dict[tuple[int | str, int], bool] = {}  # whether a person declared it invalid
+        self._scorer = ""
         self._scorers: dict[str, dict[str, None]] = {}  # of each agent
         self._samples = self._runs = 0
 
     def runs(self) -> Iterator[Run]:
         """Yield the samples, of logs in the order of their names."""
         for path, name in self.job.files((".eval", ".json")):
+            self._header, self._held, self._scorer = None, {}, ""
             with self.job.opening(path, name) as source:
                 zipped = source.head().startswith(ZIP)
                 yield from self._archive(path, name) if zipped else self._json(source, name)
+            self._compare()
         if not self._runs and not self.job.faults.total:
             what, hint = "holds no samples", "the evaluation ended before one was written"
             if self._samples:
@@ -124,7 +140,7 @@ class InspectLog(Importer):
             header = self.job.typed(archive.read(start), Header, place, "a header as Inspect writes it")
             if header is None:
                 return
-            self._begin(header.eval, header.status or "interrupted")
+            self._begin(header)
             # Samples are written in the order in which they end; their names give an order that is the log's.
             for item in sorted(names):
                 if _SAMPLE.match(item):
@@ -132,41 +148,79 @@ class InspectLog(Importer):
                     yield from self._sample(archive.read(item), header.eval, place)
 
     def _json(self, source: Source, name: str) -> Iterator[Run]:
-        eval_, status = None, "started"
+        status, results, invalidated = "started", None, False
         for piece in source.pieces(MAX_LOG_ROW):
             place = Place(name, piece.line)
             if piece.key == "status":
                 status = visible(piece.data.decode(errors="replace").strip('"'))
+            elif piece.key == "results" and piece.data.strip() != b"null":
+                results = self.job.typed(piece.data, Results, place, "`results` as Inspect writes it")
+            elif piece.key == "invalidated":
+                invalidated = piece.data.strip() == b"true"
             elif piece.key == "eval":
                 eval_ = self.job.typed(piece.data, Eval, place, "`eval` as Inspect writes it")
                 if eval_ is not None:
-                    self._begin(eval_, status)
-            elif piece.key == "samples" and eval_ is not None:
-                yield from self._sample(piece.data, eval_, place)
+                    self._begin(Header(eval=eval_, status=status))
+            elif piece.key == "samples" and self._header is not None:
+                yield from self._sample(piece.data, self._header.eval, place)
+        if self._header is not None:
+            self._header = replace(self._header, results=results, invalidated=invalidated)
 
-    def _begin(self, eval_: Eval, status: str) -> None:
-        self._evals.setdefault(eval_.model, eval_)
+    def _begin(self, header: Header) -> None:
+        self._header, eval_, status = header, header.eval, header.status or "interrupted"
+        notes, first = self.job.draft(eval_.model).notes, self._evals.setdefault(eval_.model, eval_)
         if status != "success":
             detail = f"first of task {eval_.task}, status {status}: only the samples that ended are in it"
-            self.job.draft(eval_.model).notes.add("odd", "logs of evaluations that did not finish", detail)
+            notes.add("odd", "logs of evaluations that did not finish", detail)
+        for name in ("solver", "solver_args", "model_args", "model_generate_config"):
+            if (getattr(first, name) or None) != (getattr(eval_, name) or None):
+                detail = "they count as runs of one agent; import them apart if they are of two"
+                notes.add("odd", f"logs with another {name} than the first", detail)
+
+    def _compare(self) -> None:
+        """Note where a finished log holds other samples than it declares, or is itself called invalid."""
+        if (header := self._header) is None:
+            return
+        held, total = len(self._held), header.results.total_samples if header.results else None
+        self.job.draft(header.eval.model).notes.add_those(
+            (
+                header.status == "success" and total not in {None, held},
+                "odd",
+                "logs that hold another number of samples than they declare",
+                f"first of task {header.eval.task}: {held:,} of {total or 0:,}",
+            ),
+            (
+                header.invalidated and not any(self._held.values()),
+                "odd",
+                "logs declared invalid of which no sample is",
+                "their samples count",
+            ),
+        )
 
     def _sample(self, data: bytes, eval_: Eval, place: Place) -> Iterator[Run]:
         sample = self.job.typed(data, Sample, place, "a sample as Inspect writes it")
         self._samples += 1
         if sample is None:
             return
+        self._held[sample.id, sample.epoch] = sample.invalidation is not None
         notes = self.job.draft(eval_.model).notes
-        header = (eval_.run_id, eval_.task_id, eval_.created, eval_.task, eval_.model)
-        same = {sample.uuid or None, (*header, sample.id, sample.epoch) if eval_.run_id else None} - {None}
-        if same & self._met:
-            detail = "the same uuid, or the same evaluation, sample and epoch, counts once"
-            notes.add("refused", "samples that a retried or copied log repeats", detail)
-            return
-        self._met |= same
         scores = sample.scores or ({"score": sample.score} if sample.score is not None else {})
         if not scores and sample.error is None:
             notes.add("refused", "samples without a score or an error", "they were never scored")
             return
+        header = (eval_.run_id, eval_.task_id, eval_.created, eval_.task, eval_.model)
+        same = {sample.uuid or None, (*header, sample.id, sample.epoch) if eval_.run_id else None} - {None}
+        values = {
+            key: score.get("value") if isinstance(score, dict) else score for key, score in scores.items()
+        }
+        told = hash(repr((values, sample.error is None)))
+        if earlier := [self._met[key] for key in same if key in self._met]:
+            detail = "the same uuid, or the same evaluation, sample and epoch, counts once"
+            notes.add("refused", "samples that a retried or copied log repeats", detail)
+            if earlier != [told] * len(earlier):
+                notes.add("odd", "samples whose copies have other scores", "the first that was scored counts")
+            return
+        self._met |= dict.fromkeys(same, told)
         if sample.limit is not None:
             notes.add("odd", "samples that hit a limit", "their scores count as they stand")
         if any(isinstance(score, dict) and score.get("history") for score in scores.values()):
@@ -200,11 +254,13 @@ class InspectLog(Importer):
         return fields if outcome is None else fields | {"outcome": str(outcome)}
 
     def _judged(self, scores: dict[str, Any], model: str, notes: Notes) -> Outcome | None:
-        """Return the outcome that a single plain score states; otherwise hint how to state it."""
+        """Return the outcome that the log's single plain score states; otherwise hint how to state it."""
         name, score = next(iter(scores.items()))
+        self._scorer = self._scorer or name
         value = score.get("value") if isinstance(score, dict) else score
         text = str(value).lower()
-        plain = len(scores) == 1 and isinstance(value, str | int | float) and not fails(name)
+        names = dict.fromkeys((self._scorer, *scores))
+        plain = len(names) == 1 and isinstance(value, str | int | float) and not fails(name)
         if plain and text in _GOOD | _BAD:
             if text == "p":
                 notes.add("odd", "partly correct answers, taken as failures")
@@ -220,8 +276,8 @@ class InspectLog(Importer):
             else ("== 'C'", "!= 'C'")
         )
         self.hints["outcome"] = success_test(spelled(path), tests[fails(name)])
-        if len(scores) > 1:
-            self.hints["several"] = f"; the scorers are {', '.join(map(visible, scores))}"
+        if len(names) > 1:
+            self.hints["several"] = f"; the scorers are {', '.join(map(visible, names))}"
         return None
 
     def close(self, draft: Draft) -> dict[str, str]:

@@ -182,7 +182,7 @@ def test_a_scorer_whose_name_means_harm_needs_the_users_word(tmp_path: Path, nam
 
 
 def test_a_score_that_a_person_changed_and_a_sample_declared_invalid(tmp_path: Path) -> None:
-    changed = {"s": {"value": "C", "history": [{"value": "I"}, {"value": "C"}]}}
+    changed = {"match": {"value": "C", "history": [{"value": "I"}, {"value": "C"}]}}
     samples = [sample(1, scores=changed), sample(2, invalidation={"author": "p"}), sample(3)]
     account, records = imported(
         None, log(tmp_path / "a.json", samples), tmp_path / "out", condition="nominal"
@@ -217,6 +217,10 @@ def test_the_refusal_of_a_log_without_conditions_is_the_next_command(tmp_path: P
         ("metadata", {"attack": "prompt_injection"}),
         ("metadata", {"fault": {"type": "latency"}}),
         ("task_args", {"mode": "jailbreak"}),
+        ("tags", ["prompt injection"]),
+        ("solver", "jailbreak"),
+        ("solver_args", {"fault": "latency"}),
+        ("task", "prompt_injection"),
     ],
 )
 def test_a_fault_that_stands_in_a_log_is_not_nominal(tmp_path: Path, member: str, held: Any) -> None:
@@ -224,11 +228,11 @@ def test_a_fault_that_stands_in_a_log_is_not_nominal(tmp_path: Path, member: str
     path = log(tmp_path / "a.json", [sample(1, **of_sample)], **of_log)
     error = refused(path)
     assert "expected no fault in a nominal run" in str(error)
-    assert f"{next(iter(held))}" in str(error)
+    assert f"{next(iter(held)) if isinstance(held, dict) else member}" in str(error)
     assert "--condition" not in str(error.hint)
     (tmp_path / "map.toml").write_text(str(error).partition("of your own: `")[2].partition("`")[0])
     (tmp_path / "map.toml").write_text("[columns]\n" + (tmp_path / "map.toml").read_text())
-    if "fault" not in held:
+    if "fault" not in held and not isinstance(held, list):
         imported(None, path, tmp_path / "out", condition="nominal", mapping=tmp_path / "map.toml")
 
 
@@ -272,6 +276,64 @@ def test_a_copy_of_a_log_counts_once_and_an_account_names_its_own_scorers(tmp_pa
         "by the score of match (C, true, yes, 1: success)",
         "by the score of judge (C, true, yes, 1: success)",
     ]
+
+
+@pytest.mark.parametrize(("status", "held", "told"), [("success", 2, 1), ("success", 3, 0), ("error", 2, 0)])
+def test_a_finished_log_holds_the_samples_that_it_declares(
+    tmp_path: Path, status: str, held: int, told: int
+) -> None:
+    header = {"version": 2, "status": status, "eval": EVAL, "results": {"total_samples": 3}}
+    samples = [sample(number, epoch) for number, epoch in ((1, 1), (1, 2), (2, 1))][:held]
+    (tmp_path / "a.json").write_bytes(canonical.line(header | {"samples": [*samples, samples[0]]}))
+    members = {f"samples/{row['id']}_epoch_{row['epoch']}.json": canonical.line(row) for row in samples}
+    zipped(tmp_path / "b.eval", {"header.json": canonical.line(header)} | members)
+    for name in ("a.json", "b.eval"):
+        account, _ = imported(None, tmp_path / name, tmp_path / f"{name}.out", condition="nominal")
+        odd = counts(account, "odd")
+        assert odd.get("logs that hold another number of samples than they declare", 0) == told
+
+
+def test_an_unscored_copy_hides_no_scored_one_and_copies_that_differ_are_told(tmp_path: Path) -> None:
+    folder, header = tmp_path / "logs", {"run_id": "r", "task_id": "x"}
+    folder.mkdir()
+    wrong = {"match": {"value": "I"}}
+    log(folder / "a.json", [sample(1, scores=None), sample(2)], **header)
+    log(folder / "b.json", [sample(1, scores=wrong), sample(2, scores=wrong)], **header)
+    account, records = imported(None, folder, tmp_path / "out", condition="nominal")
+    assert Counter(record["outcome"] for record in records) == {"success": 1, "failure": 1}
+    assert counts(account, "odd") == {"samples whose copies have other scores": 1}
+
+
+@pytest.mark.parametrize("name", ["solver", "solver_args", "model_args", "model_generate_config"])
+def test_logs_of_one_model_with_other_settings_are_told(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for number in (0, 0.5):
+        header: dict[str, Any] = {name: {"temperature": number}}
+        log(folder / f"{number}.json", [sample(str(number))], **header)
+    account, _ = imported(None, folder, tmp_path / "out", condition="nominal")
+    assert counts(account, "odd") == {f"logs with another {name} than the first": 1}
+
+
+def test_another_scorer_within_a_log_needs_the_users_word(tmp_path: Path) -> None:
+    samples = [sample(1), sample(2, scores={"other": {"value": "C"}})]
+    assert "the scorers are match, other" in str(refused(log(tmp_path / "a.json", samples)))
+
+
+def test_a_log_declared_invalid_is_told_where_no_sample_is(tmp_path: Path) -> None:
+    document = {"version": 2, "status": "success", "eval": EVAL, "samples": [sample()], "invalidated": True}
+    (tmp_path / "a.json").write_bytes(canonical.line(document))
+    account, _ = imported(None, tmp_path / "a.json", tmp_path / "out", condition="nominal")
+    assert counts(account, "odd") == {"logs declared invalid of which no sample is": 1}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_an_archive_that_holds_a_name_twice_is_refused(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "a.eval", {"header.json": HEADER})
+    with zipfile.ZipFile(path, "a") as file:
+        for value in "IC":
+            file.writestr("samples/1_epoch_1.json", canonical.line(sample(scores={"s": {"value": value}})))
+    assert "two members of one name" in str(refused(path))
 
 
 def test_the_answer_key_is_no_condition(tmp_path: Path) -> None:

@@ -102,9 +102,10 @@ def test_the_size_limit_is_exact() -> None:
 
 
 def test_the_depth_limit_counts_brackets_outside_strings_only() -> None:
-    assert canonical.loads(b'[["]]]][[[["]]', max_depth=2) == [["]]]][[[["]]
+    deepest = b"[" * 63 + b'["]]]][[[["]' + b"]" * 63
+    assert canonical.canonical(canonical.loads(deepest)) == deepest
     with pytest.raises(InputError) as caught:
-        canonical.loads(b'["[", [[1]]]', max_depth=2)
+        canonical.loads(b'["[", ' + deepest + b"]")
     assert caught.value.code == "json.too-deep"
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as any_of
 from certkit import canonical
 from certkit.errors import CertkitError, NegativeError
 from certkit.passport import dsse, keys
-from tests.support.signers import signed_payload
+from tests.support.signers import ALGORITHMS, signed_payload
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +55,7 @@ def test_pae_counts_bytes_and_not_letters() -> None:
     assert dsse.pae("ä", b"") == b"DSSEv1 2 \xc3\xa4 0 "
 
 
-@pytest.mark.parametrize("algorithm", keys.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_what_is_signed_verifies_and_nothing_else(algorithm: keys.Algorithm) -> None:
     key = keys.generate(algorithm)
     envelope = dsse.sign(KIND, PAYLOAD, key)

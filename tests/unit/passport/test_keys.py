@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, rsa, x25519
 
 from certkit.errors import CertkitError
 from certkit.passport import keys
+from tests.support.signers import ALGORITHMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +32,7 @@ def refused(attempt: object) -> CertkitError:
     return caught.value
 
 
-@pytest.mark.parametrize("algorithm", keys.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("passphrase", [None, b"correct horse"])
 def test_a_written_key_is_read_back(
     tmp_path: Path, algorithm: keys.Algorithm, passphrase: bytes | None

@@ -18,6 +18,7 @@ from certkit.passport.trust import parse as parse_trust
 from certkit.passport.verification import verify
 from tests.support.making import KEY, NOW, issued, trust
 from tests.support.running import certkit
+from tests.support.signers import ALGORITHMS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,7 +107,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("old", ["old.pem", "old-public.pem"])
-@pytest.mark.parametrize("kind", keys.ALGORITHMS)
+@pytest.mark.parametrize("kind", ALGORITHMS)
 def test_rotate_writes_a_new_pair_and_tells_what_to_do_with_policies(
     folder: Path, kind: str, old: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import zlib
 from datetime import timedelta
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING
@@ -168,6 +169,17 @@ def test_a_report_of_a_passport_judges_its_evidence_again(
     done = certkit("report", passport, "--bundle", bundle, "-o", tmp_path / "case.html")
     assert done.code == 0, done.err
     assert "passport.json" in (tmp_path / "case.html").read_text(encoding="utf-8")
+
+
+def test_a_passport_is_taken_out_of_a_pdf_and_what_is_none_is_named(
+    passport: Path, bundle: Path, tmp_path: Path
+) -> None:
+    given, out = tmp_path / "given.pdf", tmp_path / "case.html"
+    given.write_bytes(b"%PDF-1.7\nstream\n" + zlib.compress(passport.read_bytes()))
+    assert certkit("report", given, "--bundle", bundle, "-o", out).code == 0
+    given.write_bytes(b"\xff")
+    for command in (("report", given, "--bundle", bundle, "-o", out, "--force"), ("show", given)):
+        assert f"error: {given}: not UTF-8" in certkit(*command).err
 
 
 def test_a_passport_whose_evidence_was_changed_is_refused_and_nothing_is_written(

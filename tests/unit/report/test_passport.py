@@ -67,6 +67,10 @@ def test_an_answer_that_changes_the_verdict_needs_the_passport_to_carry_it() -> 
     with pytest.raises(MismatchError) as caught:
         report.view(answered, context=given, passport=passport(bare).document)
     assert f"issued without --context, and this is with --context {given.digest}" in str(caught.value.hint)
+    other = structs.replace(answered, facts=structs.replace(bare.facts, digest=given.digest))
+    with pytest.raises(MismatchError, match="evidence bundle") as caught:  # whatever the context
+        report.view(other, context=given, passport=passport(bare).document)
+    assert "--context" not in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(
