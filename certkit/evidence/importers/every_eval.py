@@ -25,6 +25,7 @@ class Evaluation(Struct, frozen=True):
     """How a sample was scored."""
 
     is_correct: bool
+    score: Any = None
     num_turns: Annotated[int, Meta(ge=1)] | None = None
 
 
@@ -43,17 +44,24 @@ class EveryEval(Importer):
     """Samples of every_eval_ever."""
 
     suffixes = (".jsonl",)
-    remarks = (("metadata",),)
+    remarks = ((),)
 
     def runs(self) -> Iterator[Run]:
         """Yield the samples."""
         for row, place in self.rows():
             sample = self.job.typed(row, Sample, place, "a sample of every_eval_ever")
-            if sample is not None:
-                yield Run(sample.model_id, place, row, self._fields(sample), shown(sample))
+            if sample is None:
+                continue
+            draft = self.job.draft(sample.model_id)
+            if sample.evaluation.is_correct and sample.evaluation.score == 0:
+                self.job.refuse(
+                    place.fault("no score of 0 where is_correct is true", "0", pointer="/evaluation")
+                )
+            if draft.repeat(str(hash(repr(row)))):
+                draft.notes.add("odd", "lines equal to an earlier line", "they count, as further trials")
+            yield Run(sample.model_id, place, row, self._fields(sample, draft), shown(sample))
 
-    def _fields(self, sample: Sample) -> dict[str, Any]:
-        draft = self.job.draft(sample.model_id)
+    def _fields(self, sample: Sample, draft: Draft) -> dict[str, Any]:
         task = f"{sample.evaluation_name}/{sample.sample_id}"
         trial = draft.repeat(task)
         if sample.error:

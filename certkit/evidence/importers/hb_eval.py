@@ -175,6 +175,11 @@ class HbEval(Importer):
         draft = self.job.draft(record.model)
         injected = "x_fault" if record.fault_injected else Condition.NOMINAL
         kind = record.fault_type
+        condition = injected if kind is None else CONDITIONS.get(kind, kind)
+        faulty = {record.fault_injected, condition != Condition.NOMINAL}
+        if {True, False} in (faulty, {record.success, record.binary_success}):
+            self.job.refuse(place.fault("one fault and one success", "members that contradict each other"))
+            return None
         lost = "the service failed or the text was lost; the outcome stays what the record states"
         guessed = sorted({"frr", "pei", "irs", "ti"} & row.keys())
         draft.notes.add_those(
@@ -182,7 +187,7 @@ class HbEval(Importer):
             *((True, "unmeasured", name, "guessed from key words of the response") for name in guessed),
         )
         fields = self._names(draft, record.domain, number) | {
-            "condition": str(injected if kind is None else CONDITIONS.get(kind, kind)),
+            "condition": str(condition),
             "outcome": str(Outcome.SUCCESS if success else Outcome.FAILURE),
         }
         return Run(record.model, place, row, fields)

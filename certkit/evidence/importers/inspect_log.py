@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from certkit.errors import InputError
 from certkit.evidence import traces
-from certkit.evidence.expressions import shell, spelled, success_test
+from certkit.evidence.expressions import MISSING, look_up, shell, spelled, success_test
 from certkit.evidence.importers.archive import Archive
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.importers.drafts import Place
@@ -79,19 +79,13 @@ class Eval(Struct, frozen=True, kw_only=True):
     model_generate_config: dict[str, Any] = {}
 
 
-class Results(Struct, frozen=True):
-    """How many samples the evaluation had, in all epochs."""
-
-    total_samples: int | None = None
-
-
 class Header(Struct, frozen=True, kw_only=True):
     """The header, or the beginning of the journal."""
 
     eval: Eval
     status: str | None = None
-    results: Results | None = None
-    invalidated: bool = False
+    results: Any = None
+    invalidated: Any = None
 
 
 class InspectLog(Importer):
@@ -148,15 +142,13 @@ class InspectLog(Importer):
                     yield from self._sample(archive.read(item), header.eval, place)
 
     def _json(self, source: Source, name: str) -> Iterator[Run]:
-        status, results, invalidated = "started", None, False
+        status, rest = "started", {}
         for piece in source.pieces(MAX_LOG_ROW):
             place = Place(name, piece.line)
             if piece.key == "status":
                 status = visible(piece.data.decode(errors="replace").strip('"'))
-            elif piece.key == "results" and piece.data.strip() != b"null":
-                results = self.job.typed(piece.data, Results, place, "`results` as Inspect writes it")
-            elif piece.key == "invalidated":
-                invalidated = piece.data.strip() == b"true"
+            elif piece.key in {"results", "invalidated"}:
+                rest[piece.key] = self.job.typed(piece.data, Any, place, "a header as Inspect writes it")
             elif piece.key == "eval":
                 eval_ = self.job.typed(piece.data, Eval, place, "`eval` as Inspect writes it")
                 if eval_ is not None:
@@ -164,7 +156,7 @@ class InspectLog(Importer):
             elif piece.key == "samples" and self._header is not None:
                 yield from self._sample(piece.data, self._header.eval, place)
         if self._header is not None:
-            self._header = replace(self._header, results=results, invalidated=invalidated)
+            self._header = replace(self._header, **rest)
 
     def _begin(self, header: Header) -> None:
         self._header, eval_, status = header, header.eval, header.status or "interrupted"
@@ -181,21 +173,13 @@ class InspectLog(Importer):
         """Note where a finished log holds other samples than it declares, or is itself called invalid."""
         if (header := self._header) is None:
             return
-        held, total = len(self._held), header.results.total_samples if header.results else None
-        self.job.draft(header.eval.model).notes.add_those(
-            (
-                header.status == "success" and total not in {None, held},
-                "odd",
-                "logs that hold another number of samples than they declare",
-                f"first of task {header.eval.task}: {held:,} of {total or 0:,}",
-            ),
-            (
-                header.invalidated and not any(self._held.values()),
-                "odd",
-                "logs declared invalid of which no sample is",
-                "their samples count",
-            ),
-        )
+        held, total = len(self._held), look_up({"": header.results}, ("", "total_samples"))
+        notes = self.job.draft(header.eval.model).notes
+        if header.status == "success" and total not in (None, MISSING, held):
+            detail = f"first of task {header.eval.task}: {held} of {total}"
+            notes.add("odd", "logs that hold another number of samples than they declare", detail)
+        if header.invalidated and not any(self._held.values()):
+            notes.add("odd", "logs declared invalid of which no sample is", "their samples count")
 
     def _sample(self, data: bytes, eval_: Eval, place: Place) -> Iterator[Run]:
         sample = self.job.typed(data, Sample, place, "a sample as Inspect writes it")

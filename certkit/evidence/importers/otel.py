@@ -9,7 +9,9 @@ The rows that paths of a mapping lead into hold ``name``, ``attributes`` of the 
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Meta, Struct
@@ -18,6 +20,7 @@ from certkit.errors import InputError
 from certkit.evidence.expressions import spelled, success_test
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.records.record import Outcome
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 MAX_TRACES: Final = 1_000_000
 _CALLS: Final = frozenset({"chat", "generate_content", "text_completion"})
 _LABELS: Final = {"pass": Outcome.SUCCESS, "fail": Outcome.FAILURE}
+_PATHS: Final = ("name", "attributes", "evaluations", "tool_calls", "tool_errors")
 _ERROR: Final = (2, "STATUS_CODE_ERROR")
 
 
@@ -58,6 +62,7 @@ class _Status(Struct, frozen=True):
 
 class _Span(Struct, frozen=True, kw_only=True, rename="camel"):
     trace_id: str
+    span_id: str | None = None
     parent_span_id: str | None = None
     name: str = ""
     start_time_unix_nano: _Integer | None = None
@@ -86,6 +91,7 @@ class Trace(Struct):
     place: Place
     service: str
     agent: str | None = None
+    begun: bool = False
     start: int | None = None
     steps: int = 0
     tool_calls: int = 0
@@ -103,6 +109,8 @@ class OTel(Importer):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._traces: dict[str, Trace] = {}
+        self._spans: set[int] = set()  # hashes of those met
+        self._left: Counter[str] = Counter()
 
     def runs(self) -> Iterator[Run]:
         """Yield the traces in the order of their first spans."""
@@ -111,8 +119,12 @@ class OTel(Importer):
             for item in export.resource_spans if export else ():
                 self._read(item, place)
         for key, trace in self._traces.items():
-            if trace.steps or trace.tool_calls or trace.evaluations:
+            if trace.begun or trace.steps or trace.tool_calls or trace.evaluations:
                 yield self._run(key, trace)
+            else:
+                self._left["traces without a span of an agent, a model or a tool, and without an error"] += 1
+        for draft, (what, count) in product(self.job.drafts.values(), self._left.items()):
+            draft.notes.add("refused", what, count=count)
 
     def _read(self, item: _ResourceSpans, place: Place) -> None:
         service = _plain(item.resource.attributes).get("service.name")
@@ -122,6 +134,11 @@ class OTel(Importer):
                 if len(self._traces) == MAX_TRACES:
                     raise InputError("import.source", f"more than {MAX_TRACES:,} traces", where=place.file)
                 trace = self._traces[span.trace_id] = Trace(place, str(service or ""))
+            self._judge(span, trace, place)
+            if span.span_id and (met := hash((span.trace_id, span.span_id))) in self._spans:
+                self._left["spans that the log repeats"] += 1
+                continue
+            self._spans |= {met} if span.span_id else set()
             attributes = _plain(span.attributes)
             operation = attributes.get("gen_ai.operation.name")
             trace.steps += operation in _CALLS
@@ -135,13 +152,21 @@ class OTel(Importer):
             if span.start_time_unix_nano is not None:
                 start = int(span.start_time_unix_nano)
                 trace.start = start if trace.start is None else min(start, trace.start)
+            trace.begun |= operation == "invoke_agent"
             if not span.parent_span_id:
+                trace.begun |= span.status.code in _ERROR
                 trace.name, trace.attributes = span.name, attributes
-            for event in span.events:
-                if event.name == "gen_ai.evaluation.result":
-                    result = _plain(event.attributes)
-                    score = {key: result.get(f"gen_ai.evaluation.score.{key}") for key in ("value", "label")}
-                    trace.evaluations = trace.evaluations | {str(result.get("gen_ai.evaluation.name")): score}
+
+    def _judge(self, span: _Span, trace: Trace, place: Place) -> None:
+        for event in span.events:
+            if event.name == "gen_ai.evaluation.result":
+                result = _plain(event.attributes)
+                score = {key: result.get(f"gen_ai.evaluation.score.{key}") for key in ("value", "label")}
+                name = str(result.get("gen_ai.evaluation.name"))
+                if trace.evaluations.get(name, score) != score:
+                    found = f"{visible(name)!r} again, with another, in trace {span.trace_id}"
+                    self.job.refuse(place.fault("one result of an evaluation", found))
+                trace.evaluations = trace.evaluations | {name: score}
 
     def _run(self, key: str, trace: Trace) -> Run:
         agent = trace.agent or trace.service
@@ -158,13 +183,7 @@ class OTel(Importer):
             if any((score["value"] or 0) > 1 for score in trace.evaluations.values()):
                 self.least = "THRESHOLD"
             self.hints["outcome"] = success_test(path, f">= {self.least}")
-        row = {
-            "name": trace.name,
-            "attributes": trace.attributes,
-            "evaluations": trace.evaluations,
-            "tool_calls": trace.tool_calls,
-            "tool_errors": trace.tool_errors,
-        }
+        row = {name: getattr(trace, name) for name in _PATHS}
         return Run(agent, trace.place, row, fields)
 
 

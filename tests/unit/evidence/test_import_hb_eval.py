@@ -163,6 +163,22 @@ def test_methodology_a_says_what_it_says(tmp_path: Path) -> None:
     assert account.agent.components[0].name == "M"
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"fault_injected": False, "fault_type": "adversarial"},
+        {"fault_injected": True, "fault_type": "none"},
+        {"fault_injected": True, "binary_success": 0},
+    ],
+)
+def test_a_row_of_methodology_a_that_contradicts_itself_is_refused(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    row = {"model": "M", "domain": "d", "success": 1, "response": "", "run": 1}
+    with pytest.raises(ImportFaultsError, match="members that contradict each other"):
+        campaign(store(tmp_path / "a.json", [row | more]), tmp_path / "out")
+
+
 def test_every_bad_row_is_named_with_its_line(tmp_path: Path) -> None:
     source = tmp_path / "bad.json"
     source.write_bytes(

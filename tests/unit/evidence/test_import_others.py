@@ -130,3 +130,42 @@ def test_a_fault_among_the_attributes_is_not_nominal_until_a_mapping_uses_it(tmp
         None, tmp_path / "spans.json", tmp_path / "out", mapping=tmp_path / "map.toml", **given
     )
     assert record["x_fault"] == "timeout"
+
+
+def test_a_sample_that_contradicts_itself_is_refused_and_an_equal_line_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "u_samples.jsonl"
+    path.write_bytes(canonical.line(sample("a")) * 3)
+    account, _ = imported(None, path, tmp_path / "out", condition="nominal")
+    assert counts(account, "odd") == {"lines equal to an earlier line": 2}
+    path.write_bytes(canonical.line(sample("a", fault="timeout")))
+    with pytest.raises(ImportFaultsError, match="/fault: expected no fault in a nominal run"):
+        imported(None, path, tmp_path / "none", condition="nominal")
+    path.write_bytes(canonical.line(sample("a", evaluation={"score": 0.0, "is_correct": True})))
+    with pytest.raises(ImportFaultsError, match="expected no score of 0 where is_correct is true"):
+        imported(None, path, tmp_path / "none", condition="nominal")
+
+
+def test_traces_that_are_left_out_are_told_and_crashed_ones_are_not_left_out(tmp_path: Path) -> None:
+    lead, group = {"traceId": "b", "spanId": "1"}, spans("a", "pass")
+    group[2]["attributes"] += attributes(test__case__name="t")
+    given: dict[str, Any] = {"domain": "shop", "condition": "nominal"}
+    path = tmp_path / "spans.json"
+    path.write_bytes(canonical.line(exported(group, group[:2], [lead | {"name": "GET /"}])))
+    account, [record] = imported(None, path, tmp_path / "out", **given)
+    assert record["steps_actual"] == 1
+    assert counts(account, "refused") == {
+        "spans that the log repeats": 2,
+        "traces without a span of an agent, a model or a tool, and without an error": 1,
+    }
+    agent = {"attributes": attributes(gen_ai__operation__name="invoke_agent")}
+    for crashed in (lead | agent, lead | {"status": {"code": "STATUS_CODE_ERROR"}}):
+        path.write_bytes(canonical.line(exported(group, [crashed])))
+        with pytest.raises(ImportFaultsError, match="something that fills task_id, outcome"):
+            imported(None, path, tmp_path / "none", **given)
+
+
+def test_results_of_one_evaluation_that_differ_refuse_the_trace(tmp_path: Path) -> None:
+    path = tmp_path / "spans.json"
+    path.write_bytes(canonical.line(exported(spans("a", "pass"), spans("a", "fail")[2:])))
+    with pytest.raises(ImportFaultsError, match="'judge' again, with another, in trace a"):
+        imported(None, path, tmp_path / "none", domain="shop", condition="nominal")
