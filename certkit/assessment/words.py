@@ -315,7 +315,7 @@ def _more_runs(row: Row, assessment: Assessment) -> str:
         return ""
     seen, confidence = shown(rate, Unit.FRACTION), float(threshold)
     if rate <= tau:
-        return f"; no number of runs shows it at a success of {seen}"
+        return f"; at {seen} success no number of runs shows it"
     interval, size, noun = metric.interval, metric.n, "fault runs"
     if assessment.profile.reading == "bounded" and row.bounded:
         interval = next((item for item in metric.intervals if item.method == TASK_INTERVAL), None)

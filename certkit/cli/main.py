@@ -100,7 +100,7 @@ GROUPS: Final = {
     "profile": "The tier tables that evidence is judged against",
     "keys": "Make, look at and replace signing keys",
     "trust": "Say whose passports are accepted, and what must be checked",
-    "registry": "Log passports so that nobody can deny, forget or backdate one",
+    "registry": "Keep an append-only log of passports, and check it",
 }
 
 LETTERS: Final = {"✓": "+", "✗": "x", "–": "-", "≥": ">=", "≤": "<=", "≠": "!=", "…": "~", "█": "#", "░": "."}

@@ -4,11 +4,11 @@
     read(payload)                         # the statement, or why it is none
     difference({"tier": 2}, {"tier": 1}, "the evidence gives")     # the first difference, in words
 
-`read` returns a statement only where its form holds and nothing in it contradicts the rest: some evidence
-gives such integers (`_impossible`), what follows from others is what `derived` makes of them, the rows are
-those of the packaged profile that it names, values and bounds are what the tasks give (`bounds`). Decimals
-have six digits, so a value written like the threshold may lie on either side of it. Who signed is not known
-here, and the rows of a profile that does not come with certkit are compared by a replay alone.
+`read` returns a statement only if its form is valid and its parts agree: some evidence could give its
+integers (`_impossible`), derived fields equal those of `derived`, rows are those of the packaged profile it
+names, and values and bounds follow from the tasks (`bounds`). Decimals have six digits, so a value written
+like the threshold may lie on either side of it. Who signed is not known here, and the rows of a profile
+that does not come with certkit are compared by a replay alone.
 """
 
 from __future__ import annotations

@@ -203,8 +203,8 @@ def _left_open(steps: tuple[out.Step, ...], case: Case | None) -> Iterator[str]:
         yield "log entries inside the file: beside a key they are not read"
     if done & {"registry", "status"}:
         yield (
-            "the log: whether others are shown another or an older version; a remembered head, or a witness"
-            " that the policy asks for, speaks against it"
+            "the log: whether others see another or an older version; a remembered head or a witness that"
+            " the policy requires makes it less likely"
         )
     yield f"the evaluator: {_evaluated(case.predicate)}"
     yield "other runs: whether any were made and left out is the evaluator's word"

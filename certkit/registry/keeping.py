@@ -3,9 +3,9 @@
     with Registry.open(folder, heads=heads) as registry:
         head = gather(registry, [path.read_bytes()], witnesses=quorum.keys, at=now)
 
-A witness returns the checkpoint with its line below, or (C2SP tlog-witness) its lines alone. A line is taken
-in where a known key made it, for the checkpoint as it stands, at a time that has been; lines of other keys
-are passed over, as the specification demands. Of each key the latest is kept. Whoever reads the checkpoint
+A witness returns the checkpoint with its line below, or (C2SP tlog-witness) its lines alone. A line is
+stored if a known key made it for the current checkpoint at a time not in the future; lines of other keys
+are ignored, as the specification demands. Of each key the latest is kept. Whoever reads the checkpoint
 decides by a policy of their own which of the lines count.
 """
 

@@ -6,8 +6,8 @@
     data = write(folder, index, key=log_key, heads=heads, at=now)           # passport.json.status
     FileStatus(data, trust=trust, at=now, seen=remembered)
 
-Every entry up to the checkpoint is hashed and must give its root, and every one that names the passport is
-read; then what is said is: no entry in [0, N) ends it. Where an entry cannot be read the status is unknown.
+All entries up to the checkpoint are hashed and must give its root, and those that name the passport are read.
+The answer for N entries is: no entry in [0, N) ends it. Where an entry cannot be read the status is unknown.
 
 How old that is: with a quorum of witnesses the time that they vouch for; without one, that of the newest
 entry that a trusted key signed, which whoever keeps the log cannot write. A log in which nothing happens
@@ -22,8 +22,8 @@ the passport, and the log's word that there is no other: a signed note of the lo
     SHA-256 of the entries: the place and leaf hash of each on a line
     time
 
-What is not shown: that an entry was handed in and left out; without a quorum, that others see the same; of a
-status file, that it names every entry and goes on from what is remembered, both the word of the log's key.
+Not shown: whether the log left out an entry that was handed in; without a quorum, whether others see the
+same log. That a status file names every entry, and goes on from what is remembered, is the log key's claim.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _check(case: Case) -> None:
     hint = "'certkit verify PASSPORT --bundle BUNDLE --replay' names the first row that differs"
     if judgement.tool.version == __version__:
         made, digest = case.assessment, _digest(case.assessment)
-        if judgement.context != made.context and all(passport == found for _, passport, found in pairs):
+        if judgement.context != made.context and all(stated == here for _, stated, here in pairs):
             hint = f"it was issued {_option(judgement.context)}, and this is {_option(made.context)}"
             unanswered = contested(made, {})
             if unanswered.verdict.status == made.verdict.status:  # no answer changes the verdict

@@ -140,7 +140,7 @@ LINES: Final = {
     "import": ("records rows.csv -o never --map map.toml",),
     "issue": (
         "a -o never --key key.pem --issuer Lab --registry registry --trust trust.json",
-        "a -o never --issuer Lab --keyless --trust trust.json",
+        "a -o never --issuer Lab --keyless",
     ),
     "keys generate": ("-o never",),
     "keys rotate": ("public.pem -o never --public never.pem",),

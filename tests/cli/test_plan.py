@@ -37,7 +37,7 @@ def test_the_screen_says_what_to_run_and_why(monkeypatch: pytest.MonkeyPatch) ->
     answer = " ".join(lines[: lines.index("")])
     schedule = document["schedule"]
     assert f"bounded reading: {schedule['tasks']} tasks, {schedule['runs']:,} runs." in answer
-    assert f"({document['driver']}) asks for most." in answer
+    assert f"({document['driver']}) needs most." in answer
     start = next(number for number, line in enumerate(lines) if line.startswith("criterion"))
     assert lines[start].split() == ["criterion", "asked", "expected", "least", "tasks", "power"]
     rows = [line for line in lines[start + 1 : lines.index("", start)] if line.endswith("%")]

@@ -1,7 +1,7 @@
 """From a summary to judged rows: the metrics, both readings of every row, and the tier of each reading.
 
-The table reading compares point estimates with thresholds; the bounded reading, the bound that the truth
-passes with confidence δ: the tier's own, raised for every attempt after the first. A row that the table
+The table reading compares point estimates with thresholds, the bounded reading confidence limits. The
+confidence δ is the tier's own, raised for every attempt after the first. A row that the table
 reading does not meet is never met here. The row's kind computes the bound
 (`certkit.assessment.kinds`).
 

@@ -1,10 +1,9 @@
 """Fragility: how little would have to be otherwise for the verdict to change.
 
-Said in every assessment, of the reading that decides: successes that must turn into failures for the tier to
-be lost, over all rows that outcomes enter; how often a judge would have to pass a failure for the posterior
-row to fall; the posterior under other priors; the verdict without each domain, and without each task; what
-missing runs would do; and the evidence of the e-process, which holds although the evidence was looked at
-while it grew.
+Every assessment states, for the reading that decides: how many successes must become failures for the tier
+to be lost, over all rows that use outcomes; the rate of failures wrongly passed at which the posterior row
+falls; the posterior under other priors; the verdict without each domain and each task, and with missing
+runs failed; and the e-process evidence, valid however often it was inspected while it grew.
 """
 
 from __future__ import annotations

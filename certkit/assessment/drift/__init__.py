@@ -235,7 +235,7 @@ def _mix(old: Snapshot, new: Snapshot) -> Iterator[str]:
 def _shared(old: Snapshot, new: Snapshot) -> Iterator[str]:
     """Yield how many tasks both sides ran, or why none is known to be the same."""
     if old.table.salt is None or old.table.salt != new.table.salt:
-        yield "the sides name tasks by different salts, so that none is paired: see bundle init --like"
+        yield "the sides share no task salt, so no tasks are paired: see 'certkit bundle init --like'"
         return
     shared = {row.tag for row in old.table.rows} & {row.tag for row in new.table.rows}
     yield f"{len(shared):,} tasks are on both sides and are compared as pairs"

@@ -5,9 +5,9 @@ a Beta law with that rank: its mean is what is expected under the condition, its
 binomial, so that a task's share is Beta-binomial. Runs are dealt to the tasks in turn, by condition.
 
 Success has one rank a task, so that domains, conditions and the two sides of a difference are correlated.
-Every other metric has a rank of its own: that it may go with success is not used, which keeps the chance of
-all rows together on the low side. Counts are as many yes-or-no trials a run as make room for their mean.
-Every run takes one of the two ends, which spreads most.
+Every other metric has a rank of its own: a correlation with success is ignored, so the joint power tends to
+be too low. A count is a sum of yes-or-no trials, enough to reach its mean. A value with an upper limit is
+at either end, which spreads most.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def generate(
     Example: certkit keys generate -o issuer-key.pem --public public-key.pem
     """
     made = _generated(out, public, kind, passphrase_file, ask=ask)
-    advice = f"give out 'certkit keys show {out} --pem' and the id, by two ways; keep {out} to you"
+    advice = f"publish 'certkit keys show {out} --pem' and the id apart; keep {out} secret"
     emit(made, _shown(made, out), hints=[advice])
 
 
@@ -71,7 +71,7 @@ def rotate(
     retired = keys.key_id(context.public_key(old, None))
     made = structs.replace(_generated(out, public, kind, passphrase_file, ask=ask), replaces=retired)
     hints = (
-        f"give out {public} and the id, by two ways; sign with the old key no more",
+        f"publish {public} and the id apart; sign no more with the old key",
         f"in every trust policy that holds the old key: certkit trust rotate OLD.pem {public}",
     )
     emit(made, _shown(made, out), hints=hints)

@@ -104,8 +104,8 @@ def _answer(plan: Plan, profile: Profile, pilot: int) -> Iterator[str]:
     )
     driver = next(CATALOGUE[row.metric].title for row in plan.criteria if row.id == plan.driver)
     yield from fold(
-        f"So many show every row with an expectation with a probability of {percent(design.power)}; {driver}"
-        f" ({plan.driver}) asks for most. All these rows are met together with {_percent(plan.power_of_all)}."
+        f"So many meet each row that has an expectation with probability {percent(design.power)}; {driver}"
+        f" ({plan.driver}) needs most. The probability of meeting all is {_percent(plan.power_of_all)}."
     )
     source = (
         f", measured in {many(pilot, 'task')}; how far that is off is not in the plan."

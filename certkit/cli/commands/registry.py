@@ -333,11 +333,11 @@ def rotate_key(
 ) -> None:
     """Hand the log over to another key, and print the new verifier key.
 
-    The old key signs an entry that names the new one, and the checkpoint that first covers it; the new key
-    signs that one too, and all later ones alone. Who audits adds the new verifier key to the policy and
-    keeps the old one for older proofs. A private key that the registry holds is overwritten by the new one.
-    If it is interrupted, run it again. The entry may not be dated before any other; with a trust policy, only
-    the entries count that its keys signed.
+    The old key signs an entry that names the new key. Both sign the first checkpoint that covers it, the
+    new key alone all later ones. Auditors add the new verifier key to the policy and keep the old one for
+    older proofs. A private key that the registry holds is overwritten by the new one. If it is interrupted,
+    run it again. The entry may not be dated before any other; with a trust policy, only the entries count
+    that its keys signed.
 
     Example: certkit registry rotate-key registry
     """

@@ -181,7 +181,7 @@ def cosign(
         ),
     ],
     trust: opt.TrustFile = None,
-    at: Annotated[datetime | None, opt.AT(help="The time that none may be later than. Default: now.")] = None,
+    at: Annotated[datetime | None, opt.AT(help="Latest time of a cosignature. Default: now.")] = None,
 ) -> None:
     """Take in cosignatures of witnesses under the log's checkpoint as it stands.
 

@@ -198,6 +198,7 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAcco
         if mapper.mapping.agent is not None:
             draft.agent_document |= mapper.mapping.agent.model_dump(mode="json", exclude_none=True)
         job.note_files(draft)
+        mapper.check_guess(draft, job)
         mapper.account(draft, details)
         accounts.append(replace(_finish(draft, job, format_, out, mapping.trace), without=without))
     if options.split_by is None:

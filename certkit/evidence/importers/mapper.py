@@ -105,6 +105,8 @@ class Mapper:
         self._contradicted: dict[str, None] = {}  # options that say something else than a row
         self._nameless = False
         self._suggested = options.mapping is None and mapping != Mapping()
+        if self._suggested:  # what was guessed to name tasks or domains may name faults
+            self._used -= {mapping.columns.get(field, "") for field in ("task_id", "domain")}
 
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
@@ -394,6 +396,25 @@ class Mapper:
                 keys = ", ".join(map(visible, self._keys))
                 message = f"a mapping can read {keys} in rows of this format, and not {paths}"
             raise InputError("import.mapping", message, where=name)
+
+    def check_guess(self, draft: Draft, job: Job) -> None:
+        """Raise `InputError` ``import.choice-needed`` where an outcome was guessed and columns are left over.
+
+        Any of them may contradict the outcome, or count the runs of a row, which only the reader knows.
+        """
+        guessed = self.mapping.columns.get("outcome") if self._suggested else None
+        if guessed is None or not draft.left:
+            return
+        left = [repr(visible(column)) for column in sorted(draft.left)]
+        shown = ", ".join(left[:_SHOWN]) + ", …" * (len(left) > _SHOWN)
+        message = f"{visible(guessed)!r} was taken for the outcome, and nothing was made of {shown}"
+        raise InputError(
+            "import.choice-needed",
+            f"{message}, which may say otherwise",
+            where=job.name,
+            hint=f"look at what they hold: {job.options.command(job.source)} --suggest -o MAP.toml\n"
+            f"if its lines are right, or once you have corrected them: {job.command(mapping='MAP.toml')}",
+        )
 
     def account(self, draft: Draft, details: dict[str, str]) -> None:
         """Note which columns filled which fields or were left out."""

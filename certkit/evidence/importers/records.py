@@ -100,12 +100,12 @@ class Records(Importer):
                 (rank, len(path), path, value)
                 for path, value in paths(row)
                 if (rank := agent_rank(path)) is not None
-                and isinstance(value, str)
-                and len(value) <= MAX_AGENT_NAME
+                and isinstance(value, str | int)
+                and len(str(value)) <= MAX_AGENT_NAME
             ]
             *_, path, agent = min(names, default=((), ""))
-            self._named.setdefault(agent, ".".join(path))
-            yield Run(agent, place, row, {})
+            self._named.setdefault(str(agent), ".".join(path))
+            yield Run(str(agent), place, row, {})
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Say which column names the agent."""

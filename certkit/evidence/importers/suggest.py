@@ -44,12 +44,16 @@ _OTHERWISE, _DENYING, _FILLING, _ENDING, _UNSURE, _FAILING, _NEUTRAL = (
 )
 _CAREFUL: Final = frozenset(("condition", "outcome"))
 """Fields that decide who succeeded at what: of these a name is proposed only beside neutral words."""
+_CHOSEN: Final = frozenset(("outcome", "task_id"))
+"""Fields for which the reader chooses where two columns have a name of theirs."""
 
 VOCABULARY: Final = {
     condition: [frozenset(words.split()) for words in parts]
     for condition, parts in _LISTS["conditions"].items()
 }
 """Condition → words that each mean it, or things and what befalls them: it takes one word of both."""
+
+_COUNTING: Final = frozenset(_LISTS["counting"]["runs"].split())
 
 _MEASURE: Final = re.compile(r"[-+]?[0-9][0-9.,:/TZAPMapm +-]*(s|ms|sec|min|h|%|€|\$)?")
 """A number, a time or a date."""
@@ -160,6 +164,7 @@ class Suggestion:
         self.columns: dict[tuple[str, ...], Column] = {}
         self.rows = 0
         self.filled: set[str] = set()
+        self._nameless = False
         self._add(importer.runs())
         self.unread = importer.job.faults.total
 
@@ -168,6 +173,7 @@ class Suggestion:
         lacking: set[str] = set()
         for run in runs:
             self.rows += 1
+            self._nameless |= not (run.agent or self.options.agent)
             filled = {field for field, value in run.fields.items() if value is not None}
             self.filled |= filled | ({"steps_actual"} if run.shown.steps else set())
             lacking |= set(REQUIRED) - filled
@@ -191,7 +197,7 @@ class Suggestion:
                     and _means(path, field)
                 ]
                 named_so = [path for path in fitting if path == (field,)]
-                if named_so or len(fitting) == 1 or (fitting and named is _named and field != "outcome"):
+                if named_so or len(fitting) == 1 or (fitting and named is _named and field not in _CHOSEN):
                     proposed[field] = (named_so or fitting)[0]
         return proposed
 
@@ -236,7 +242,7 @@ class Suggestion:
         if kind == "string":
             if field in {"domain", "task_id"} and all(map(_MEASURE.fullmatch, column.plain())):
                 return field == "task_id" and all(map(str.isdigit, column.plain()))
-            return field != "task_id" or len(column.values) > 1 or self.rows == 1
+            return field != "task_id" or len(column.values) > 1 or self.rows == 1 or _named(path, field)
         return all(map(str.isdigit, values)) if kind == "integer" else column.numeric()
 
     def text(self, format_: str) -> Iterator[str]:
@@ -248,6 +254,7 @@ class Suggestion:
         yield "# Lines that begin with # say what was seen and what you must decide. Then:"
         given = {name for name in ("domain", "condition") if getattr(self.options, name) is not None}
         options = replace(self.options, **dict.fromkeys(given & proposed.keys()))
+        options = replace(options, agent="NAME") if self._nameless else options
         yield f"#   {options.command(self.source)} -o BUNDLE --map THIS_FILE"
         yield from self._columns(proposed)
         if "outcome" not in self.filled | proposed.keys():
@@ -336,9 +343,11 @@ class Suggestion:
         column, name = self.columns[fitting[0]], fitting[0][-1].casefold()
         yield "# Each value of the column needs a condition: nominal, adversarial, tool_failure, …"
         yield f"{lead}[values.condition]"
-        # A blank says "no fault" in a column of faults, and nothing in a column of conditions.
+        # A blank says "no fault" in a column of faults unless a text says it too, as in merged cells; in a
+        # column of conditions it says nothing.
+        said = name == "condition" or "nominal" in map(_meant, column.values)
         for value in [*column.values, *([""] if column.blank else [])]:
-            meant = _meant(value) if value or name == "condition" else "nominal"
+            meant = _meant(value) if value or said else "nominal"
             if value not in ENUMERATIONS["condition"]:
                 likely = "nominal" if value.casefold() in _NONE else _UNKNOWN
                 count = column.values[value] if value else column.blank
@@ -450,7 +459,7 @@ def _says(path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, bool, bool]:
     called = next((path[: at + 1] for at, name in enumerate(path) if _called_a_fault(name)), None)
     named = (_named(path, "outcome") or _worded(path, "outcome")) and _means(path, "outcome")
     words = _words(path[-1])
-    return called, named and not words & (_FAILING | _UNSURE), words <= {"trials", "n", "runs", "total"}
+    return called, named and not words & (_FAILING | _UNSURE), words <= _COUNTING
 
 
 def fails(name: str) -> bool:

@@ -539,7 +539,7 @@ def test_a_trend_takes_three_to_eight_passports_of_other_evidence_that_can_be_co
 def test_another_salt_shares_no_task() -> None:
     for salt in ("t", None):
         found = drift(one(HIGH), one(HIGH, salt=salt))
-        assert any("different salts, so that none is paired" in reason for reason in found.reasons)
+        assert any("share no task salt, so no tasks are paired" in reason for reason in found.reasons)
         assert found.behaviour[0].standard_error
     same = drift(one(HIGH), one(HIGH))
     assert "160 tasks are on both sides and are compared as pairs" in same.reasons

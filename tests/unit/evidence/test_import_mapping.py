@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -349,6 +350,11 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
     path.write_text(SHEET)
     text = suggest(path, ImportOptions())
     assert '[values.recovered]\ntrue = ["ja"]\nfalse = ["nein"]' in text
+    with pytest.raises(CertkitError, match=r"nothing was made of 'Nr.', 'Punkte \(0-1\)'"):
+        imported(None, path, tmp_path / "out", agent="a", domain="d")
+    kept = "Aufgabe?;Erfolg?;recovered;Störung"
+    rows = list(csv.DictReader(SHEET.splitlines(), delimiter=";"))
+    path.write_text("\n".join([kept, *(";".join(row[name] for name in kept.split(";")) for row in rows)]))
     account, records = imported(None, path, tmp_path / "out", agent="a", domain="d")
     found = [(r["task_id"], r["condition"], r["outcome"], r.get("recovered")) for r in records]
     assert found == [
@@ -678,6 +684,13 @@ def test_a_blank_is_no_normal_run_where_another_column_speaks_of_faults(tmp_path
         imported(None, path, tmp_path / "out")
     assert "runs.csv:4 /Injected fault?: expected no fault in a nominal run, found 'Yes'" in str(caught.value)
     path.write_text(SHEETS["fault"].replace("Injected fault?", "Seed"))
+    with pytest.raises(CertkitError) as refused:
+        imported(None, path, tmp_path / "out")
+    assert "was taken for the outcome, and nothing was made of 'Seed', which may say otherwise" in str(
+        refused.value
+    )
+    cells = [line.split(",") for line in path.read_text().splitlines()]
+    path.write_text("\n".join(",".join(row[:2] + row[3:]) for row in cells))
     account, _ = imported(None, path, tmp_path / "out")
     told = {note.what: note.detail for note in account.imported.notes}
     assert told["condition"] == (
@@ -1072,6 +1085,32 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         {"success": "passed >= 1"},
         "expected one run, found '5.0'",
     ),
+    "a status beside a score": (
+        "task,condition,status,score\nt,nominal,success,35\n",
+        {},
+        "'status' was taken for the outcome, and nothing was made of 'score'",
+    ),
+    "a row of several attempts": (
+        "task,condition,passed,attempts\nt,nominal,1,5\n",
+        {"success": "passed == 1"},
+        "expected one run, found '5'",
+    ),
+    "an exit status": ("task,condition,status\nt,nominal,0\nu,nominal,1\n", {}, "fills outcome"),
+    "two columns of tasks": (
+        "sample,question,condition,passed\n1,q,nominal,yes\n2,q,nominal,no\n",
+        {},
+        "fills task_id",
+    ),
+    "a fault that became the task": (
+        "case_id,scenario,passed\nc1,prompt injection,yes\n",
+        {"condition": "nominal"},
+        "/scenario: expected no fault in a nominal run",
+    ),
+    "merged cells of faults": (
+        "task,fault,passed\nt,timeout,yes\nu,,yes\nv,none,yes\n",
+        {},
+        "a value for condition",
+    ),
     "a threshold that is none": (
         "task,condition,Score\nt,nominal,7\n",
         {"success": "Score >= THRESHOLD"},
@@ -1111,13 +1150,13 @@ TAKEN: dict[str, tuple[str, dict[str, str], str, str]] = {
     ),
     "a count that a mapping need not know": (
         "task,passed,trials\nt,1,1\nu,0,1\n",
-        {"condition": "nominal"},
+        {"condition": "nominal", "success": "passed == 1"},
         "outcome",
         "1 success, 1 failure",
     ),
     "runs beside each other": (
         "task,fault,success,success_2\nt,none,1,0\nu,timeout,1,0\n",
-        {},
+        {"success": "success == 1"},
         "columns 'success', 'success_2'",
         "a row is one run, so write one for each",
     ),
@@ -1135,7 +1174,7 @@ TAKEN: dict[str, tuple[str, dict[str, str], str, str]] = {
     ),
     "what is no fault": (
         "task,note,status,tool_errors,no_attack,ok\nt,the agent fell for a jailbreak,timeout,1,1,1\n",
-        {"condition": "nominal"},
+        {"condition": "nominal", "success": "ok == 1"},
         "condition",
         "1 nominal",
     ),

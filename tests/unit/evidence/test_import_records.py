@@ -86,6 +86,14 @@ def test_our_own_names_need_no_mapping(tmp_path: Path, shape: str) -> None:
     assert counts(account, "refused") == {"column 'notes'": 1}
 
 
+def test_numbers_name_agents(tmp_path: Path) -> None:
+    rows = [{"task_id": "t", "domain": "d", "condition": "nominal", "outcome": "success"}] * 2
+    source = tmp_path / "rows.jsonl"
+    source.write_bytes(b"".join(canonical.line(row | {"agent_id": i}) for i, row in enumerate(rows, 1)))
+    with pytest.raises(CertkitError, match="2 agents"):
+        imported(None, source, tmp_path / "out")
+
+
 def test_an_agent_without_a_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CertkitError) as caught:
         imported("records", JSONL, tmp_path / "out")
@@ -474,13 +482,13 @@ def test_the_account_names_what_is_left_out_and_the_column_of_the_agent(tmp_path
 def test_a_date_that_fits_two_forms_is_left_out_and_the_suggestion_named(tmp_path: Path) -> None:
     source = tmp_path / "runs.csv"
     source.write_text("Task,Domain,Date,Result,Fault,Bot\nt,d,3/4/2026,ok,none,b\nu,d,3/5/2026,ok,none,b\n")
-    account, _ = imported(None, source, tmp_path / "out")
-    [note] = [note for note in account.imported.notes if note.kind == "refused"]
-    assert (note.what, note.detail, note.heading) == (
-        "column 'Date'",
-        "fills no record field; --suggest says what it holds",
-        "left out",
+    with pytest.raises(CertkitError) as caught:
+        imported(None, source, tmp_path / "out")
+    assert (caught.value.code, "nothing was made of 'Date'" in str(caught.value)) == (
+        "import.choice-needed",
+        True,
     )
+    assert "--suggest -o MAP.toml" in str(caught.value.hint)
 
 
 def test_a_hint_names_a_value_and_not_the_object_around_it(tmp_path: Path) -> None:
