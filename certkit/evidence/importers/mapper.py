@@ -7,7 +7,6 @@ refused. `success` alone decides anew. Where nothing names a run of a table, its
 
 from __future__ import annotations
 
-import re
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -423,9 +422,6 @@ class Mapper:
             whole = column if column in self._keys else column.partition(".")[0]
             parts.setdefault(whole, []).append(column)
         why = "fills no record field" + "; --suggest says what it holds" * self._suggested
-        if beside := self._beside(draft.left):
-            detail = "one of them decides the outcome: a row is one run, so write one for each"
-            draft.notes.add("odd", f"columns {beside}", detail)
         for columns in parts.values():
             names = ", ".join(repr(column) for column in columns[:_SHOWN]) + ", …" * (len(columns) > _SHOWN)
             count = max(map(draft.left.__getitem__, columns))
@@ -447,17 +443,6 @@ class Mapper:
         for field in [field for field in mapping.constants if field in FIELDS and field not in _UNSCORED]:
             draft.notes.add("odd", field, "a constant of the mapping, whatever the log holds")
         draft.describe_fields(details | named)
-
-    def _beside(self, left: Iterable[str]) -> str:
-        """Return the columns that differ from one which decides the outcome by a number at their end."""
-        tests = [test for _, test in self._when.get("outcome", ()) if test]
-        used = {".".join(path) for test in tests for path in test.paths}
-        used = used or {self.mapping.columns.get("outcome", "outcome")}
-        alike: dict[str, list[str]] = {}
-        for name in sorted([*used, *left]):
-            alike.setdefault(re.sub(r"[\W_]*\d+\Z", "", name.casefold()), []).append(name)
-        shown = [names for names in alike.values() if len(names) > 1 and not used.isdisjoint(names)]
-        return ", ".join(map(repr, chain(*shown)))
 
     def state(self, draft: Draft) -> None:
         """State in a bundle what the mapping says of the protocol, and which choices made its records.

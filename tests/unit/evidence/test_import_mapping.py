@@ -1095,6 +1095,11 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         {"success": "passed == 1"},
         "expected one run, found '5'",
     ),
+    "runs beside each other": (
+        "task,fault,success,success_2\nt,none,1,0\nu,timeout,1,0\n",
+        {},
+        "nothing was made of 'success_2'",
+    ),
     "an exit status": ("task,condition,status\nt,nominal,0\nu,nominal,1\n", {}, "fills outcome"),
     "two columns of tasks": (
         "sample,question,condition,passed\n1,q,nominal,yes\n2,q,nominal,no\n",
@@ -1153,12 +1158,6 @@ TAKEN: dict[str, tuple[str, dict[str, str], str, str]] = {
         {"condition": "nominal", "success": "passed == 1"},
         "outcome",
         "1 success, 1 failure",
-    ),
-    "runs beside each other": (
-        "task,fault,success,success_2\nt,none,1,0\nu,timeout,1,0\n",
-        {"success": "success == 1"},
-        "columns 'success', 'success_2'",
-        "a row is one run, so write one for each",
     ),
     "texts that differ in case": (
         "task,result,x\nt,Pass,1\nu,PASS,2\n",
