@@ -18,7 +18,7 @@ from typing import Final
 
 
 class Exit(IntEnum):
-    """Exit codes: documented, tested, stable."""
+    """Exit codes: documented in docs/reference/errors.md, tested, stable."""
 
     OK = 0
     NEGATIVE = 1
@@ -31,19 +31,6 @@ class Exit(IntEnum):
     UNTRUSTED = 8
     BUG = 70
 
-
-EXIT_MEANING: Final[dict[Exit, str]] = {
-    Exit.OK: "the required tier is met, the check passed",
-    Exit.NEGATIVE: "a negative verdict: a measured criterion or a check failed",
-    Exit.USAGE: "the command line is wrong",
-    Exit.MALFORMED: "the input is malformed or contradicts itself",
-    Exit.INSUFFICIENT: "the evidence is insufficient or was never gathered",
-    Exit.DRIFT: "behaviour or identity drifted",
-    Exit.ENDED: "revoked, expired or superseded",
-    Exit.MISMATCH: "the registry or the replay does not match the claim",
-    Exit.UNTRUSTED: "the issuer is not trusted or the policy refuses",
-    Exit.BUG: "a bug in certkit",
-}
 
 # Every code that a message or a JSON document can carry, with its meaning. The reference page of the
 # documentation is generated from this table; a code that is not listed here cannot be raised.

@@ -27,7 +27,7 @@ from certkit.assessment.profile import profile_schema
 from certkit.assessment.recheck import claims_schema
 from certkit.cli.main import tree
 from certkit.document import Document
-from certkit.errors import CODES, EXIT_MEANING
+from certkit.errors import CODES, Exit
 from certkit.evidence.bundle.calibration import calibration_schema
 from certkit.evidence.context import context_schema
 from certkit.evidence.records.record import Condition
@@ -133,6 +133,20 @@ def cli() -> str:
         if example:
             parts.append(f"Example: `{example.strip()}`\n\n")
     return "".join(parts).rstrip("\n") + "\n"
+
+
+EXIT_MEANING: Final[dict[Exit, str]] = {
+    Exit.OK: "the required tier is met, the check passed",
+    Exit.NEGATIVE: "a negative verdict: a measured criterion or a check failed",
+    Exit.USAGE: "the command line is wrong",
+    Exit.MALFORMED: "the input is malformed or contradicts itself",
+    Exit.INSUFFICIENT: "the evidence is insufficient or was never gathered",
+    Exit.DRIFT: "behaviour or identity drifted",
+    Exit.ENDED: "revoked, expired or superseded",
+    Exit.MISMATCH: "the registry or the replay does not match the claim",
+    Exit.UNTRUSTED: "the issuer is not trusted or the policy refuses",
+    Exit.BUG: "a bug in certkit",
+}
 
 
 def exit_codes() -> str:

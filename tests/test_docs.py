@@ -11,7 +11,7 @@ import pytest
 
 from certkit import canonical, workflow
 from certkit.assessment.findings.findings import SEVERITY
-from certkit.errors import CODES, EXIT_MEANING
+from certkit.errors import CODES, Exit
 from certkit.evidence.importers import FORMATS
 from certkit.evidence.records.record import FIELDS
 from tests import console, generate
@@ -119,7 +119,7 @@ def test_codes_named_in_prose_exist() -> None:
 def test_every_error_code_and_exit_code_is_documented() -> None:
     text = _text(REFERENCE / "errors.md")
     assert [code for code in CODES if f"| `{code}` |" not in text] == []
-    assert [code for code in EXIT_MEANING if f"| {int(code)} |" not in text] == []
+    assert [code for code in Exit if f"| {int(code)} |" not in text] == []
 
 
 def test_every_contradiction_is_told_in_prose() -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from certkit.errors import CODES, EXIT_MEANING, CertkitError, Exit, InputError, UsageError
+from certkit.errors import CODES, CertkitError, Exit, InputError, UsageError
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
+from tests import generate
 
 PACKAGE = Path(__file__).parents[3] / "certkit"
 
@@ -59,7 +60,7 @@ def test_an_undocumented_code_cannot_be_raised() -> None:
 
 def test_exit_codes_are_the_published_ones() -> None:
     assert {item.value for item in Exit} == {0, 1, 2, 3, 4, 5, 6, 7, 8, 70}
-    assert set(EXIT_MEANING) == set(Exit)
+    assert set(generate.EXIT_MEANING) == set(Exit)
     assert UsageError("usage.option", "x").exit_code == 2
     assert InputError("json.syntax", "x").exit_code == 3
     assert CertkitError("internal.bug", "x").exit_code == 70
