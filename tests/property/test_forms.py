@@ -19,7 +19,7 @@ IN_CELLS = {"record.type", "record.unknown-field"}
 """Faults that a CSV does not have: its cells have no types, and columns of other names are left out."""
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=14, deadline=None)  # 'python -m tests.fuzz --forms' draws thousands
 @given(forms.files())
 def test_parquet_says_what_the_lines_say(listed: list[Run]) -> None:
     forms.differs(listed)

@@ -102,7 +102,7 @@ def assert_same(found: Columns | list[Fault], wanted: Columns | list[Fault]) -> 
     assert reduced(found) == reduced(wanted)
 
 
-@settings(parent=thorough, max_examples=45)
+@settings(parent=thorough, max_examples=36)
 @given(st.lists(blocks(), min_size=1, max_size=3))
 def test_the_fast_reader_says_what_the_slow_one_says(drawn: list[list[bytes]]) -> None:
     # One reader for several blocks, because it learns from each what the next may hold.
@@ -273,7 +273,7 @@ def test_the_facts_about_time_are_those_of_the_start_times(contents: strategies.
 def test_the_blocks_reach_both_readers_and_both_answers() -> None:
     seen: set[str] = set()
 
-    @settings(max_examples=100, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
     @given(blocks())
     def collect(lines: list[bytes]) -> None:
         if lines:

@@ -181,7 +181,7 @@ def test_a_byte_of_the_database_file_is_found_or_changes_nothing(tmp_path: Path)
 
     before = dump()
     found = 0
-    for place in range(0, len(whole), 293):
+    for place in range(0, len(whole), 439):
         changed = bytearray(whole)
         changed[place] ^= 1 << place % 8
         path.write_bytes(changed)
