@@ -273,7 +273,7 @@ def test_the_facts_about_time_are_those_of_the_start_times(contents: strategies.
 def test_the_blocks_reach_both_readers_and_both_answers() -> None:
     seen: set[str] = set()
 
-    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=100, deadline=None, derandomize=True, database=None)
     @given(blocks())
     def collect(lines: list[bytes]) -> None:
         if lines:
