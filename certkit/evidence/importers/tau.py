@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Meta, Raw, Struct, json, to_builtins
 from msgspec.structs import replace
 
 from certkit.errors import InputError
@@ -141,7 +141,7 @@ class Tau(Importer):
         if failed:
             self.job.draft("").notes.add("odd", "runs that ended in an exception, taken as harness errors")
         row = {"task_id": run.task_id, "trial": run.trial, "reward": run.reward, "info": run.info}
-        yield Run("", place, row | self._faults(data, place, *row), fields, traces.shown(run), data)
+        yield Run("", place, row | self._faults(data, place, "traj", *row), fields, traces.shown(run), data)
 
     def _simulation(self, data: bytes, place: Place) -> Iterator[Run]:
         run = self.job.typed(data, Simulation, place, "a run as τ²-bench writes it")
@@ -173,9 +173,9 @@ class Tau(Importer):
 
     def _faults(self, data: bytes, place: Place, *known: str) -> dict[str, Any]:
         """Return the members of an object that state a fault, except those that are known."""
-        members = self.job.typed(data, dict[str, Any], place, "an object") or {}
-        told = {path[0] for path, _, kind, _ in stated(members) if kind == "fault"}
-        return {name: held for name, held in members.items() if name in told.difference(known)}
+        members = self.job.typed(data, dict[str, Raw], place, "an object") or {}
+        others = {name: json.decode(held) for name, held in members.items() if name not in known}
+        return {path[0]: others[path[0]] for path, _, kind, _ in stated(others) if kind == "fault"}
 
     def _fields(
         self, agent: str, domain: str | None, task_id: int | str, trial: int | None
