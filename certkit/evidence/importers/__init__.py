@@ -230,13 +230,14 @@ def preview(
     mapping, options = _mapping(source, options, format_)
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
         importer = FORMATS[format_].importer(job)
-        records = _records(importer, Mapper(mapping, options, importer), job)
+        records = _records(importer, mapper := Mapper(mapping, options, importer), job)
         first = list(islice(records, PREVIEWED))
         for _ in records:
             pass
         job.close_files()
         for draft in job.drafts.values():
             job.note_faults(draft)
+            mapper.check_guess(draft, job)
         job.number_rows()
     words = [draft.words for draft in job.drafts.values()]
     counts = {name: sum((each[name] for each in words), Counter()) for name in ("condition", "outcome")}

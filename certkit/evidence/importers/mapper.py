@@ -402,14 +402,13 @@ class Mapper:
         Any of them may contradict the outcome, or count the runs of a row, which only the reader knows.
         """
         guessed = self.mapping.columns.get("outcome") if self._suggested else None
-        if guessed is None or not draft.left:
+        if guessed is None or not draft.left or job.faults:
             return
-        left = [repr(visible(column)) for column in sorted(draft.left)]
-        shown = ", ".join(left[:_SHOWN]) + ", …" * (len(left) > _SHOWN)
-        message = f"{visible(guessed)!r} was taken for the outcome, and nothing was made of {shown}"
+        left = sorted(map(visible, draft.left))
+        shown = ", ".join(map(repr, left[:_SHOWN])) + ", …" * (len(left) > _SHOWN)
         raise InputError(
             "import.choice-needed",
-            f"{message}, which may say otherwise",
+            f"{visible(guessed)!r} was taken for the outcome, and {shown} for nothing: it may say otherwise",
             where=job.name,
             hint=f"look at what they hold: {job.options.command(job.source)} --suggest -o MAP.toml\n"
             f"if its lines are right, or once you have corrected them: {job.command(mapping='MAP.toml')}",

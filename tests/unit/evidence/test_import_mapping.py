@@ -350,8 +350,12 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
     path.write_text(SHEET)
     text = suggest(path, ImportOptions())
     assert '[values.recovered]\ntrue = ["ja"]\nfalse = ["nein"]' in text
-    with pytest.raises(CertkitError, match=r"nothing was made of 'Nr.', 'Punkte \(0-1\)'"):
-        imported(None, path, tmp_path / "out", agent="a", domain="d")
+    for act in (
+        lambda: imported(None, path, tmp_path / "out", agent="a", domain="d"),
+        lambda: preview(path, ImportOptions(agent="a", domain="d")),
+    ):
+        with pytest.raises(CertkitError, match=r"'Nr.', 'Punkte \(0-1\)' for nothing"):
+            act()
     kept = "Aufgabe?;Erfolg?;recovered;Störung"
     rows = list(csv.DictReader(SHEET.splitlines(), delimiter=";"))
     path.write_text("\n".join([kept, *(";".join(row[name] for name in kept.split(";")) for row in rows)]))
@@ -686,9 +690,7 @@ def test_a_blank_is_no_normal_run_where_another_column_speaks_of_faults(tmp_path
     path.write_text(SHEETS["fault"].replace("Injected fault?", "Seed"))
     with pytest.raises(CertkitError) as refused:
         imported(None, path, tmp_path / "out")
-    assert "was taken for the outcome, and nothing was made of 'Seed', which may say otherwise" in str(
-        refused.value
-    )
+    assert "was taken for the outcome, and 'Seed' for nothing: it may say otherwise" in str(refused.value)
     cells = [line.split(",") for line in path.read_text().splitlines()]
     path.write_text("\n".join(",".join(row[:2] + row[3:]) for row in cells))
     account, _ = imported(None, path, tmp_path / "out")
@@ -1088,7 +1090,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "a status beside a score": (
         "task,condition,status,score\nt,nominal,success,35\n",
         {},
-        "'status' was taken for the outcome, and nothing was made of 'score'",
+        "'status' was taken for the outcome, and 'score' for nothing",
     ),
     "a row of several attempts": (
         "task,condition,passed,attempts\nt,nominal,1,5\n",
@@ -1098,7 +1100,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "runs beside each other": (
         "task,fault,success,success_2\nt,none,1,0\nu,timeout,1,0\n",
         {},
-        "nothing was made of 'success_2'",
+        "'success_2' for nothing",
     ),
     "an exit status": ("task,condition,status\nt,nominal,0\nu,nominal,1\n", {}, "fills outcome"),
     "two columns of tasks": (
