@@ -67,7 +67,7 @@ def evidence_of(
     """
     for option, given in {"--context": context, "--profile": profile}.items():
         if given is not None and not replay:
-            raise UsageError("usage.option", f"{option} is for --replay", hint="--replay --bundle DIR")
+            raise UsageError("usage.option", f"{option} is for --replay", hint="add --replay --bundle DIR")
     if not bundles:
         if replay:
             raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")

@@ -408,7 +408,7 @@ class Mapper:
         shown = ", ".join(map(repr, left[:_SHOWN])) + ", …" * (len(left) > _SHOWN)
         raise InputError(
             "import.choice-needed",
-            f"{visible(guessed)!r} was taken for the outcome, and {shown} for nothing: it may say otherwise",
+            f"the outcome was guessed from {visible(guessed)!r}; left over, and may say otherwise: {shown}",
             where=job.name,
             hint=f"look at what they hold: {job.options.command(job.source)} --suggest -o MAP.toml\n"
             f"if its lines are right, or once you have corrected them: {job.command(mapping='MAP.toml')}",

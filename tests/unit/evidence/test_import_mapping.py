@@ -354,7 +354,7 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
         lambda: imported(None, path, tmp_path / "out", agent="a", domain="d"),
         lambda: preview(path, ImportOptions(agent="a", domain="d")),
     ):
-        with pytest.raises(CertkitError, match=r"'Nr.', 'Punkte \(0-1\)' for nothing"):
+        with pytest.raises(CertkitError, match=r"otherwise: 'Nr.', 'Punkte \(0-1\)'"):
             act()
     kept = "Aufgabe?;Erfolg?;recovered;Störung"
     rows = list(csv.DictReader(SHEET.splitlines(), delimiter=";"))
@@ -690,7 +690,7 @@ def test_a_blank_is_no_normal_run_where_another_column_speaks_of_faults(tmp_path
     path.write_text(SHEETS["fault"].replace("Injected fault?", "Seed"))
     with pytest.raises(CertkitError) as refused:
         imported(None, path, tmp_path / "out")
-    assert "was taken for the outcome, and 'Seed' for nothing: it may say otherwise" in str(refused.value)
+    assert "left over, and may say otherwise: 'Seed'" in str(refused.value)
     cells = [line.split(",") for line in path.read_text().splitlines()]
     path.write_text("\n".join(",".join(row[:2] + row[3:]) for row in cells))
     account, _ = imported(None, path, tmp_path / "out")
@@ -1090,7 +1090,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "a status beside a score": (
         "task,condition,status,score\nt,nominal,success,35\n",
         {},
-        "'status' was taken for the outcome, and 'score' for nothing",
+        "guessed from 'status'; left over, and may say otherwise: 'score'",
     ),
     "a row of several attempts": (
         "task,condition,passed,attempts\nt,nominal,1,5\n",
@@ -1100,7 +1100,12 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "runs beside each other": (
         "task,fault,success,success_2\nt,none,1,0\nu,timeout,1,0\n",
         {},
-        "'success_2' for nothing",
+        "otherwise: 'success_2'",
+    ),
+    "a count of runs in other words": (
+        "task,condition,passed,Anzahl\nt,nominal,1,5\n",
+        {"success": "passed == 1"},
+        "expected one run, found '5'",
     ),
     "an exit status": ("task,condition,status\nt,nominal,0\nu,nominal,1\n", {}, "fills outcome"),
     "two columns of tasks": (
@@ -1142,6 +1147,12 @@ TAKEN: dict[str, tuple[str, dict[str, str], str, str]] = {
         {},
         "outcome",
         "1 success",
+    ),
+    "a running number": (
+        "task,condition,passed,Number\nt,nominal,1,1\nu,nominal,1,2\n",
+        {"success": "passed == 1"},
+        "outcome",
+        "2 success",
     ),
     "what the user says of the outcome": (
         "task,passed,final_result\nt,yes,fail\n",

@@ -484,7 +484,7 @@ def test_a_date_that_fits_two_forms_is_left_out_and_the_suggestion_named(tmp_pat
     source.write_text("Task,Domain,Date,Result,Fault,Bot\nt,d,3/4/2026,ok,none,b\nu,d,3/5/2026,ok,none,b\n")
     with pytest.raises(CertkitError) as caught:
         imported(None, source, tmp_path / "out")
-    assert (caught.value.code, "'Date' for nothing" in str(caught.value)) == (
+    assert (caught.value.code, "otherwise: 'Date'" in str(caught.value)) == (
         "import.choice-needed",
         True,
     )
