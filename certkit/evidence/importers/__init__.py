@@ -37,7 +37,7 @@ from certkit.evidence.importers.inspect_log import ZIP, InspectLog
 from certkit.evidence.importers.mapper import Mapper, check_mapping, check_options
 from certkit.evidence.importers.mapping import Mapping, parse_mapping, read_mapping
 from certkit.evidence.importers.otel import OTel
-from certkit.evidence.importers.records import Records
+from certkit.evidence.importers.records import COLUMNAR, Records
 from certkit.evidence.importers.source import opening
 from certkit.evidence.importers.suggest import Suggestion
 from certkit.evidence.importers.tau import Tau
@@ -78,7 +78,7 @@ class Format(Struct, frozen=True, kw_only=True):
         """Tell whether the beginning of a file is of this format."""
         if head.startswith(ZIP):
             return self.importer is InspectLog
-        return any(
+        return not head.startswith(tuple(COLUMNAR)) and any(
             all(re.search(rb'"%s"\s*:' % re.escape(key.encode()), head) for key in keys)
             for keys in self.marks
         )
@@ -122,7 +122,7 @@ FORMATS: Final[dict[str, Format]] = {
         ),
     ),
     "records": Format(
-        description="rows of any kind: CSV, TSV, JSON lines, a JSON array or Parquet", importer=Records
+        description="rows of any kind: CSV, TSV, JSON lines, a JSON array, Parquet or Arrow", importer=Records
     ),
 }
 

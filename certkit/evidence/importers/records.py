@@ -1,4 +1,4 @@
-"""Rows of any kind, one per run: CSV, TSV, JSON lines, a JSON array or Parquet, plain or gzipped.
+"""Rows of any kind, one per run: Parquet, Arrow and, plain or gzipped, CSV, TSV, JSON lines, a JSON array.
 
 A column that has the name of a record field fills it; a mapping gives the other names. In CSV all values are
 texts without the blanks around them, an empty cell means "not measured", and the separator is the one of
@@ -17,11 +17,10 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.errors import InputError
-from certkit.evidence.expressions import shell
 from certkit.evidence.importers.base import Importer, Job, Run
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_ROW, opening
-from certkit.evidence.reading import parquet
+from certkit.evidence.reading import arrow, parquet
 from certkit.progress import SILENT
 from certkit.text import visible
 
@@ -31,6 +30,9 @@ if TYPE_CHECKING:
     from certkit.evidence.importers.drafts import Draft
     from certkit.evidence.importers.source import Source
     from certkit.evidence.records.faults import Fault
+
+COLUMNAR: Final = {b"PAR1": parquet.rows, arrow.FILE: arrow.rows, arrow.STREAM: arrow.rows}
+"""How files of columns begin, and what reads their rows."""
 
 MAX_DEPTH: Final = 4
 AGENT_COLUMNS: Final = (
@@ -48,8 +50,6 @@ MAX_AGENT_NAME: Final = 200
 _RATERS: Final = frozenset(("judge", "grader", "scorer", "rater", "user", "simulator"))
 _SEPARATORS: Final = ",;\t|"
 _STATED = re.compile(rf"sep=([{_SEPARATORS}])\s*\Z", re.IGNORECASE)
-_PARQUET: Final = b"PAR1"
-_ARROW: Final = b"ARROW1"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _OLE: Final = b"\xd0\xcf\x11\xe0"  # .xls, .doc
 _PDF: Final = b"%PDF-"
@@ -75,12 +75,7 @@ class Records(Importer):
         with opening(job.source, job.name, SILENT) as source:
             head = source.head()
         self._named: dict[str, str] = {}  # agent → the column that first named it
-        self._parquet = head.startswith(_PARQUET)
-        if head.startswith(_ARROW):
-            name = str(job.source)
-            script = "import pyarrow.feather as f, pyarrow.parquet as p; p.write_table(f.read_table(%r), %r)"
-            hint = f"make it Parquet: python -c {shell(script % (name, name + '.parquet'))}"
-            raise InputError("import.source", "an Arrow file", where=job.name, hint=hint)
+        self._columnar = next((rows for lead, rows in COLUMNAR.items() if head.startswith(lead)), None)
         if head.startswith(_OLE):
             hint = "save the sheet as CSV, and import that"
             raise InputError("import.source", "a workbook or document of Office", where=job.name, hint=hint)
@@ -88,10 +83,10 @@ class Records(Importer):
             hint = "export the table that it shows as CSV, and import that"
             raise InputError("import.source", "a PDF document", where=job.name, hint=hint)
         self._encoding = job.options.encoding or ("utf-16" if head.startswith(_UTF16) else "utf-8")
-        if b"\0" in head and not self._parquet and self._encoding == "utf-8":
+        if b"\0" in head and self._columnar is None and self._encoding == "utf-8":
             hint = "save it as CSV; if it is text, give --encoding, for instance utf-16"
             raise InputError("import.source", "is no text", where=job.name, hint=hint)
-        self.cells = not self._parquet and head.lstrip()[:1] not in {b"{", b"["}
+        self.cells = self._columnar is None and head.lstrip()[:1] not in {b"{", b"["}
 
     def runs(self) -> Iterator[Run]:
         """Yield the rows."""
@@ -115,12 +110,13 @@ class Records(Importer):
 
     def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
         """Yield the rows of a file of any kind."""
-        if not self.cells and not self._parquet:
+        if not self.cells and self._columnar is None:
             yield from super().rows()
             return
         with self.job.opening(self.job.source) as source:
-            if self._parquet:
-                for number, values in enumerate(parquet.rows(self.job.source, shown=source.name), 1):
+            if self._columnar is not None:
+                rows = self._columnar(self.job.source, shown=source.name, limit=MAX_ROW)
+                for number, values in enumerate(rows, 1):
                     place = Place(source.name, number)
                     if infinite := [path for path, held in paths(values) if held in (inf, -inf)]:
                         self.job.refuse(

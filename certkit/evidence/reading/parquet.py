@@ -2,12 +2,13 @@
 
 `blocks` checks whole columns and tells no fault: where a value may be wrong, or the type of a column is rare,
 its rows are written as JSON objects and read line by line (`lines`), which decides. The user's own columns
-are not read, nor are Arrow files.
+are not read. `rows` and `fetched` serve imports, of Arrow files too.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from contextlib import contextmanager, suppress
 from datetime import date
 from decimal import Decimal
@@ -56,6 +57,7 @@ FEW: Final = 10_000
 _SMALL_INTEGERS: Final = {"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"}
 _NUMBERS: Final = {*_SMALL_INTEGERS, "BIGINT", "DOUBLE"}
 _INSTANT: Final = "TIMESTAMP WITH TIME ZONE"
+_INSTANTS: Final = re.compile(f"{_INSTANT}|TIMESTAMPTZ_NS")
 _NEVER: Final = -(2**61)
 """Stands for a time that no calendar has."""
 
@@ -65,7 +67,7 @@ def blocks(path: Path, *, shown: str) -> Iterator[Columns | bytes]:
 
     `shown` names the file in errors. Raises `InputError` ``bundle.parquet-unreadable``.
     """
-    with _opened(path, "bundle.parquet-unreadable", shown) as (connection, source):
+    with opened(path, "bundle.parquet-unreadable", shown) as (connection, source):
         kinds = _kinds(connection, source, shown)
         (count,) = connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0]  # noqa: S608 - a number
         numbered = source.replace(")", ", file_row_number = true)")
@@ -82,46 +84,94 @@ def blocks(path: Path, *, shown: str) -> Iterator[Columns | bytes]:
 
 def lines(path: Path, *, shown: str) -> Iterator[bytes]:
     """Yield the rows as blocks of JSON lines; as `blocks` otherwise."""
-    with _opened(path, "bundle.parquet-unreadable", shown) as (connection, source):
+    with opened(path, "bundle.parquet-unreadable", shown) as (connection, source):
         yield from _lines(connection, source, _kinds(connection, source, shown))
 
 
-def rows(path: Path, *, shown: str) -> Iterator[dict[str, Any]]:
+def rows(path: Path, *, shown: str, limit: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of any Parquet file, with JSON's values: times and other types become text.
 
-    Raises `InputError` ``import.source``.
+    Raises `InputError` ``import.source``, and ``json.too-large`` where the texts and lists of a row have more
+    than `limit` bytes.
     """
-    with _opened(path, "import.source", shown) as (connection, source):
-        described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608 - a number
-        names = [name for name, *_ in described]
-        # DuckDB fetches instants, nested ones too, through a package that need not be there.
-        texts = [
-            f"{name}::{kind.replace(_INSTANT, 'VARCHAR')} AS {name}"
-            for quoted, kind, *_ in described
-            if _INSTANT in kind and (name := '"' + quoted.replace('"', '""') + '"')
-        ]
-        replaced = f"* REPLACE ({', '.join(texts)})" if texts else "*"
-        cursor = connection.execute(f"SELECT {replaced} FROM {source}")  # noqa: S608 - quoted
+    with opened(path, "import.source", shown) as (connection, source):
+        numbered = source.replace(")", ", file_row_number = true)")
+        part = f"{numbered} WHERE file_row_number >= {{0}} AND file_row_number < {{0}} + {{1}}"
+        yield from fetched(connection, source, part, shown=shown, limit=limit)
+
+
+def fetched(
+    connection: duckdb.DuckDBPyConnection, source: str, part: str, *, shown: str, limit: int, before: int = 0
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `source` as `rows` does; `before` of the file's rows came earlier.
+
+    A text that stands in a file once may be that of a million rows, and is copied for each that is fetched.
+    So at most twice `limit` is fetched at once: `part` is SQL for {1} rows from row {0}.
+    """
+    described = connection.sql(f"SELECT * FROM {source}")  # noqa: S608 - a number, a name of ours
+    kinds = {_quoted(name): kind for name, kind in zip(described.columns, described.types, strict=True)}
+    # DuckDB fetches instants, nested ones too, through a package that need not be there.
+    texts = {name: _INSTANTS.subn("VARCHAR", str(kind)) for name, kind in kinds.items()}
+    values = ", ".join(f"{name}::{text}" if count else name for name, (text, count) in texts.items())
+    size = " + ".join(_size(name, kind) for name, kind in kinds.items())
+    sized = f"SELECT row_number() OVER () - 1 AS row, {size} AS size FROM {source}"  # noqa: S608 - quoted
+    total = f"SELECT *, sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS total FROM ({sized})"  # noqa: S608
+    found = "min(row), count(*), max(size), arg_max(row, size)"
+    parts = f"SELECT {found} FROM ({total}) GROUP BY total // {limit} ORDER BY 1"  # noqa: S608 - as above
+    listed = connection.execute(parts).fetchall()
+    for first, count, largest, row in listed:
+        if largest > limit:
+            where = f"{shown}:{before + row + 1}"
+            raise InputError("json.too-large", f"row longer than {limit:,} bytes", where=where)
+        piece = part.format(first, count) if len(listed) > 1 else source
+        cursor = connection.execute(f"SELECT {values} FROM {piece}")  # noqa: S608 - quoted
         while batch := cursor.fetchmany(ROWS):
-            for values in batch:
-                yield dict(zip(names, map(_plain, values), strict=True))
+            for items in batch:
+                yield dict(zip(described.columns, map(_plain, items), strict=True))
+
+
+def _size(value: str, kind: Any) -> str:
+    """Return SQL for the bytes of the texts in a value, and 32 for each item of a list."""
+    if kind.id in {"varchar", "blob"}:
+        return f"coalesce({'strlen' if kind.id == 'varchar' else 'octet_length'}({value}), 0)"
+    if kind.id not in {"list", "array", "map", "struct"}:
+        return "0"
+    item = f"({value})" if kind.id == "struct" else f"item_{len(value)}"
+    members = [(f"{item}.{_quoted(name)}", child) for name, child in kind.children]
+    if kind.id in {"list", "array"}:
+        members = [(item, kind.children[0][1])]
+    size = " + ".join(_size(*member) for member in members) or "0"
+    if kind.id == "struct":
+        return size
+    items = f"map_entries({value})" if kind.id == "map" else value
+    return f"coalesce(list_sum(list_transform({items}, lambda {item}: 32 + {size})), 0)"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 @contextmanager
-def _opened(path: Path, code: str, shown: str) -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
-    """Open a file; yields a connection and what stands for the rows in SQL."""
-    import duckdb  # noqa: PLC0415 - 0.3 s, for Parquet only
+def opened(
+    path: Path, code: str, shown: str, form: str = "Parquet", errors: tuple[type[Exception], ...] = ()
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
+    """Open a file; yields a connection and what stands for the rows of Parquet in SQL.
 
+    DuckDB's errors and `errors` become an `InputError` with `code`.
+    """
+    import duckdb  # noqa: PLC0415 - 0.3 s, for columns only
+
+    caught: tuple[type[Exception], ...] = (duckdb.Error, *errors)
     descriptor = os.open(path, os.O_RDONLY)
     try:
         with duckdb.connect(":memory:") as connection:
             connection.execute(f"SET memory_limit = '{MEMORY}'; SET threads = 1; SET TimeZone = 'UTC'")
             # Named by descriptor: in a path, DuckDB would read *, ? and [ as a pattern.
             yield connection, f"read_parquet('/dev/fd/{descriptor}')"
-    except duckdb.Error as error:
-        reason = str(error).splitlines()[0].replace(f"'/dev/fd/{descriptor}'", "the file")
-        hint = "it is damaged, was cut off, or is no Parquet: copy it again, or write it anew"
-        raise InputError(code, f"cannot be read as Parquet: {reason}", where=shown, hint=hint) from None
+    except caught as error:
+        reason = str(error).partition("\n")[0].replace(f"'/dev/fd/{descriptor}'", "the file")
+        hint = f"it is damaged, was cut off, or is no {form}: copy it again, or write it anew"
+        raise InputError(code, f"cannot be read as {form}: {reason}", where=shown, hint=hint) from None
     finally:
         os.close(descriptor)
 

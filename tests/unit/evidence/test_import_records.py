@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from pyarrow import feather
 
 from certkit import canonical, files
 from certkit.errors import CertkitError
@@ -27,13 +28,6 @@ HEADER = "run_id,domain,task_id,condition,outcome,steps_actual,quality_factor,re
 
 def example() -> Path:
     return files.packaged("templates", "mappings", "example.toml")
-
-
-def test_an_arrow_file_is_refused_with_the_command_that_makes_it_parquet(tmp_path: Path) -> None:
-    (tmp_path / "runs.feather").write_bytes(b"ARROW1\0\0" + bytes(40))
-    with pytest.raises(CertkitError, match="an Arrow file") as caught:
-        imported(None, tmp_path / "runs.feather", tmp_path / "out")
-    assert f"p.write_table(f.read_table('{tmp_path / 'runs.feather'}')" in str(caught.value.hint)
 
 
 def test_the_example_mapping_reads_a_log_in_its_shape(tmp_path: Path) -> None:
@@ -354,7 +348,7 @@ CORPUS: dict[str, tuple[dict[str, Any], str | None]] = {
 }
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "arrow"])
 @pytest.mark.parametrize("name", list(CORPUS))
 def test_bad_records_have_the_same_verdict_in_every_form(tmp_path: Path, name: str, form: str) -> None:
     changes, code = CORPUS[name]
@@ -367,12 +361,15 @@ def test_bad_records_have_the_same_verdict_in_every_form(tmp_path: Path, name: s
             for value in row.values()
         ]
         path.write_text(",".join(row) + "\n" + ",".join(cells) + "\n")
-    elif form == "parquet":
+    elif form in {"parquet", "arrow"}:
         types = {str: "VARCHAR", bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}
         columns = {key: types[type(value)] for key, value in row.items()}
         with duckdb.connect() as connection:
             source = connection.read_json(str(lines), columns=columns)
-            source.write_parquet(str(path))
+            if form == "parquet":
+                source.write_parquet(str(path))
+            else:
+                feather.write_feather(source.to_arrow_table(), str(path))
     if code is None:
         _, [record] = imported(None, path, tmp_path / "out", agent="a")
         assert record == row
