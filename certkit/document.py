@@ -35,8 +35,6 @@ from msgspec import UNSET, Meta, Struct
 
 from certkit.errors import CODES
 
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-
 Text = str
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]

@@ -96,7 +96,11 @@ def is_local(host: str) -> bool:
 def _no_settings_from_outside(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """A variable of the person who runs the tests must not change what they say, nor they what it names."""
+    """A variable of the person who runs the tests must not change what they say, nor they what it names.
+
+    They run where no settings file stands, so that none is looked through at every command either.
+    """
+    monkeypatch.chdir(ROOT / "tests")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
     for name in [*os.environ]:
         if name.startswith("CERTKIT_") and name != "CERTKIT_SLOW":

@@ -12,8 +12,8 @@ What a fenced block is, is told by its first word:
 Every page has a folder of its own that looks like a checkout: tests/data/, templates/, Makefile, and
 build/interop, the programs that ``make interop`` brings.
 
-A line that is nothing but one call of certkit, and every Python block, is run inside of this process; all
-else by a shell, whose `certkit` is the same program. Neither draws PDFs: `tests.support.undrawn`.
+A call of certkit at the beginning of a line, and every Python block, is run inside of this process; all else
+by a shell, whose `certkit` is the same program. Neither draws PDFs: `tests.support.undrawn`.
 
     python -m tests.console --write      # puts what is really printed into blocks that have no ``…``
 """
@@ -51,9 +51,12 @@ _FILE: Final = re.compile(r"\bfile=(\S+)")
 _NEEDS: Final = re.compile(r"\bneeds=(\S+)")
 _ELISION: Final = "…"
 _CALL: Final = re.compile(
-    r"(?:(?P<name>[A-Z_]+)=(?P<value>\w+) )?certkit (?P<words>[^|&;<>$`*?~#\\]+)(?:> (?P<out>[\w.-]+))?"
+    r"(?:(?P<name>[A-Z_]+)=(?P<value>\w+) )?certkit (?P<words>[^|&;<>$`*?~#\\]+)"
+    r"(?:> (?P<out>[\w.-]+)|\| (?P<rest>.+))?"
 )
-"""One call of certkit that needs no shell: a variable, the arguments, where the output goes."""
+"""One call of certkit: a variable, the arguments, and the file or the command that gets the output."""
+_CONTENT: Final = re.compile(r"\$\(cat ([\w.-]+)\)")
+"""The content of a file, as an argument."""
 PROGRAMS: Final = {
     "cosign": ("cosign verify-blob-attestation --help", "--digestAlg"),  # since 3
     "node": ("ls build/interop/npm/node_modules/@sigstore", "verify"),
@@ -212,11 +215,17 @@ def _run_here(
 
 
 def _run_line(line: str, folder: Path) -> tuple[int, tuple[str, ...]]:
-    if not (call := _CALL.fullmatch(line)):
+    put = _CONTENT.sub(lambda match: (folder / match[1]).read_text(encoding="utf-8").rstrip("\n"), line)
+    if not (call := _CALL.fullmatch(put)):
         return _run(["bash", "-c", line], folder)
     variables = {call["name"]: call["value"]} if call["name"] else {}
-    out = folder / call["out"] if call["out"] else None
-    return _run_here(lambda: run_program(shlex.split(call["words"])), folder, out, **variables)
+    name = ".piped" if call["rest"] else call["out"]
+    out = folder / name if name else None
+    code, printed = _run_here(lambda: run_program(shlex.split(call["words"])), folder, out, **variables)
+    if call["rest"]:
+        code, more = _run(["bash", "-c", f"cat .piped | {call['rest']}"], folder)
+        printed += more
+    return code, printed
 
 
 def _run_console(block: Block, folder: Path) -> list[Ran]:

@@ -23,17 +23,23 @@ from certkit import canonical, toml, workflow
 from certkit.assessment.findings.findings import MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
-from certkit.assessment.profile import profile_schema
-from certkit.assessment.recheck import claims_schema
 from certkit.cli.main import tree
 from certkit.document import Document
 from certkit.errors import CODES, Exit
-from certkit.evidence.bundle.calibration import calibration_schema
-from certkit.evidence.context import context_schema
 from certkit.evidence.records.record import Condition
-from certkit.evidence.records.schema import manifest_schema, record_schema
 from certkit.probes import records
-from tests.support.schemas import name_of, passport_schema, schema_of, trust_schema
+from tests.support.schemas import (
+    calibration_schema,
+    claims_schema,
+    context_schema,
+    manifest_schema,
+    name_of,
+    passport_schema,
+    profile_schema,
+    record_schema,
+    schema_of,
+    trust_schema,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -63,8 +63,6 @@ def test_it_grows_where_the_program_issues_other_passports(
     reports = reference_log.audited(tree, reference_log.signed(old))
     assert [report.total for report in reports] == [0] * len(reports)
     assert reports[0].passports == 6
-    assert reference_log.grow(tree) == 0
-    assert contents(tree) == after
     monkeypatch.undo()
     assert reference_log.grow(tree) > 0, "the way back is a further step too"
 

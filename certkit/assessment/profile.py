@@ -32,10 +32,8 @@ from pydantic import Field, model_validator
 from certkit import canonical, toml
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.base import Authored, validate
-from certkit.document import DIALECT
 from certkit.errors import InputError
 
-PROFILE_SCHEMA: Final = "urn:certkit:profile:v1"
 MAX_TEXT: Final = 256 * 1024
 """Longest profile, characters."""
 
@@ -181,11 +179,6 @@ class Profile(Authored):
     def digest(self) -> canonical.Digest:
         """The digest that names this table in every assessment and passport."""
         return canonical.digest(canonical.canonical(self.to_dict()))
-
-
-def profile_schema() -> dict[str, Any]:
-    """Return the published JSON Schema (2020-12) of a profile, once its TOML is parsed."""
-    return {"$schema": DIALECT, "$id": PROFILE_SCHEMA, **Profile.model_json_schema(by_alias=True)}
 
 
 def parse(text: str, where: str) -> Profile:

@@ -27,7 +27,6 @@ from pydantic import AfterValidator, Field
 from certkit import canonical, files
 from certkit.base import Authored, validate
 from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
-from certkit.document import DIALECT
 from certkit.errors import InputError
 from certkit.evidence.bundle.manifest import DigestText  # noqa: TC001 - pydantic resolves the annotation at run time
 from certkit.text import letters, spellings
@@ -364,12 +363,6 @@ def _beside(context: Context, folder: Path) -> Iterator[str]:
             with path.open("rb") as stream:
                 if re.search(rb"[0-9A-Za-z\x80-\xff]", stream.read(MAX_BYTES)):
                     yield digest
-
-
-def context_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of ``context.json``."""
-    body = Context.model_json_schema(by_alias=True)
-    return {"$schema": DIALECT, "$id": CONTEXT_SCHEMA, **body, "title": "certkit context"}
 
 
 _PERSON: Final = re.compile(r"(?!/previous_).*/(owner|person|by|agreed_by)(/[0-9]+)?")

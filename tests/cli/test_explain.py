@@ -24,7 +24,7 @@ from tests.generate import ROOT, exits
 from tests.support import bundles
 from tests.support.bundles import run
 from tests.support.making import of_bundle
-from tests.support.running import PROGRAM, certkit
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -180,22 +180,32 @@ def test_a_simulated_agent_has_the_name_that_it_is_given(tmp_path: Path) -> None
     assert manifest["agent"] == {"name": "courier", "version": "2"}
 
 
-def test_the_action_fails_as_the_verdict_does_and_keeps_the_assessment(tmp_path: Path) -> None:
-    simulate(tmp_path / "b", seed=1, runs=300, tier_target=1)
+def test_the_action_fails_as_the_verdict_does_and_keeps_the_assessment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its script is run with a program that only notes how it is called, and the calls then with certkit."""
     text = (ROOT / "docs/how-to/action/action.yml").read_text(encoding="utf-8")
     script = textwrap.dedent(text.partition("run: |\n")[2])
+    noting = tmp_path / "certkit"
+    noting.write_text('#!/bin/sh\necho "$@" >> calls\nif [ "$1" = assess ]; then exit "$CODE"; fi\n')
+    noting.chmod(0o755)
     told = {"BUNDLE": "b", "PROFILE": "hb-eval-2026", "BASELINE": "", "GITHUB_STEP_SUMMARY": "summary"}
-    for tier, code in (("1", 0), ("3", 1)):
-        environment = {
-            **os.environ,
-            **told,
-            "REQUIRE_TIER": tier,
-            "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}",
-        }
-        (tmp_path / "certkit-assessment.json").unlink(missing_ok=True)
-        done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, check=False)
-        assert done.returncode == code
-        assert (tmp_path / "certkit-assessment.json").exists()
+    told |= {"REQUIRE_TIER": "1", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    def run_script(code: int) -> int:
+        environment = os.environ | told | {"CODE": str(code)}
+        return subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, check=False).returncode
+
+    assert [run_script(code) for code in (0, 1, 4)] == [0, 1, 4]
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls[:3] == calls[3:6] == calls[6:]
+    simulate(tmp_path / "b", seed=1, runs=300, tier_target=1)
+    monkeypatch.chdir(tmp_path)
+    assert [certkit(*call.split()).code for call in calls[:3]] == [0, 0, 0]
+    assert (tmp_path / "certkit-assessment.json").exists()
+    assert (tmp_path / "certkit-junit.xml").exists()
+    assert run_script(1) == 1
+    assert (tmp_path / "summary").read_bytes() == (tmp_path / "certkit-summary.md").read_bytes()
 
 
 def test_the_hook_is_a_command() -> None:

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from certkit import canonical, report
 from certkit.evidence.context import read
 from certkit.passport.issuing import Issuer, issue
+from certkit.report import render
 from tests.support.build import facts, judged, perfect, profile, strong
 
 if TYPE_CHECKING:
@@ -110,6 +111,13 @@ def hostile(owner: str = "o", hazards: int = 200, harm: str = "w" * 200) -> repo
     return report.view(assessment, context=context, summary=perfect(20, 2))
 
 
+def begun() -> bytes:
+    """The HTML of a hostile report and, behind it, the PDF of its pages before the results."""
+    view = hostile(hazards=1)
+    markup = render.html(view)
+    return markup.encode() + render.pdf(view, markup.partition('<h2 id="results"')[0])
+
+
 def alternatives(file: Path) -> list[str | None]:
     """What a PDF's structure tree says in place of each figure, None where it says nothing."""
     told = canonical.loads(tool("qpdf", "--json", "--json-key=qpdf", file).encode(), max_bytes=1 << 25)
@@ -161,6 +169,7 @@ __all__ = [
     "EVIL",
     "Page",
     "alternatives",
+    "begun",
     "facts",
     "filled",
     "hostile",

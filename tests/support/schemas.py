@@ -2,6 +2,8 @@
 
     schema_of(BundleSeal)                            # of a document that certkit prints, closed
     passport_schema(), trust_schema()                # of the files that passports and policies are
+    authored_schema(Profile, "profile")              # of a file that a person writes
+    record_schema(), calibration_schema()            # of the lines that a bundle holds
 
 The package ships the files that are made of them (`python -m tests.generate --write`).
 """
@@ -9,20 +11,28 @@ The package ships the files that are made of them (`python -m tests.generate --w
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from inspect import cleandoc
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from certkit.document import DIALECT
+from certkit.assessment.profile import Profile
+from certkit.assessment.recheck import Claims
+from certkit.evidence.bundle import calibration
+from certkit.evidence.bundle.manifest import Manifest
+from certkit.evidence.context import Context
+from certkit.evidence.records.record import MAX_LINE, TIMESTAMP_PATTERN, USER_FIELD_PATTERN, Record
 from certkit.passport.sealed import PAYLOAD_TYPE, PassportFile
 from certkit.passport.statement import Statement
 from certkit.passport.trust import TRUST_SCHEMA, Trust
 
 if TYPE_CHECKING:
+    from certkit.base import Authored
     from certkit.document import Document
 
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 URN: Final = "urn:certkit:"
 _BESIDE: Final = "beside"
 PASSPORT_SCHEMA: Final = "urn:certkit:passport:v1"
@@ -174,3 +184,87 @@ def trust_schema() -> dict[str, Any]:
         "title": "certkit trust policy",
         "$defs": definitions,
     }
+
+
+def authored_schema(kind: type[Authored], name: str, **about: str) -> dict[str, Any]:
+    """Return the schema of a document that a person writes, once its TOML is parsed; `about` stands last."""
+    body: dict[str, Any] = kind.model_json_schema(by_alias=True)
+    return {"$schema": DIALECT, "$id": f"{URN}{name}:v1", **body, **about}
+
+
+def claims_schema() -> dict[str, Any]:
+    """Return the schema of a file of claims, its TOML parsed with its decimals as text."""
+    description = "Published claims, for 'certkit recheck'."
+    return authored_schema(Claims, "claims", title="certkit claims", description=description)
+
+
+def context_schema() -> dict[str, Any]:
+    """Return the schema of ``context.json``."""
+    return authored_schema(Context, "context", title="certkit context")
+
+
+def manifest_schema() -> dict[str, Any]:
+    """Return the schema of ``bundle.json``."""
+    return authored_schema(Manifest, "bundle", title="certkit evidence bundle")
+
+
+def profile_schema() -> dict[str, Any]:
+    """Return the schema of a profile."""
+    return authored_schema(Profile, "profile")
+
+
+@cache
+def record_schema() -> dict[str, Any]:
+    """Return the schema of a record.
+
+    It says what each field may hold. A schema cannot compare two numbers, so contradictions between fields
+    and between records are listed on the reference page instead.
+    """
+    document = _line(
+        Record,
+        "record",
+        "certkit evaluation record",
+        "One line of records/*.jsonl. Null and absent mean the same: not measured. A line is at most "
+        f"{MAX_LINE:,} bytes; keys occur once.",
+    )
+    for field in document["properties"].values():
+        for option in field.get("anyOf", ()):
+            if option.get("format") == "date-time":
+                option["pattern"] = TIMESTAMP_PATTERN
+    return document
+
+
+@cache
+def calibration_schema() -> dict[str, Any]:
+    """Return the schema of one line of a calibration file."""
+    document = _line(
+        calibration.Rating,
+        "calibration",
+        "certkit rating",
+        "One line of calibration/*.jsonl. Null and absent mean the same: not stated. A line is at most "
+        f"{calibration.MAX_LINE:,} bytes; keys occur once; one rater scores an item once.",
+    )
+    # Other bounds are compared with the scores by the reader alone.
+    return document | {
+        "if": {"properties": {"low": {"type": "null"}, "high": {"type": "null"}}},
+        "then": {"properties": {name: {"minimum": 0, "maximum": 1} for name in ("score", "reference")}},
+    }
+
+
+def _line(kind: type[msgspec.Struct], name: str, title: str, description: str) -> dict[str, Any]:
+    """Return the schema of a line: the fields of a struct, and the user's own."""
+    definitions = msgspec.json.schema(kind)["$defs"]
+    body = definitions.pop(kind.__name__)
+    for field in body["properties"].values():
+        field.pop("default", None)
+    return {
+        "$schema": DIALECT,
+        "$id": f"{URN}{name}:v1",
+        "title": title,
+        "description": description,
+        "type": "object",
+        "properties": body["properties"],
+        "patternProperties": {USER_FIELD_PATTERN: {"description": "the user's own; carried, not read"}},
+        "required": body["required"],
+        "additionalProperties": False,
+    } | ({"$defs": definitions} if definitions else {})

@@ -107,10 +107,13 @@ def status(metric: Metric, criterion: Mapping[str, Any], tier: int) -> str:
 
 
 def judge(
-    records: Iterable[Mapping[str, Any]], manifest: Mapping[str, Any], profile: Mapping[str, Any]
+    records: Iterable[Mapping[str, Any]],
+    manifest: Mapping[str, Any],
+    profile: Mapping[str, Any],
+    found: Mapping[str, Metric] | None = None,
 ) -> Verdict:
-    """Return the verdict of `profile` on `records`."""
-    found = metrics(records, manifest)
+    """Return the verdict of `profile` on `records`, whose metrics are `found` where they are known."""
+    found = metrics(records, manifest) if found is None else found
     statuses: dict[tuple[str, int], str] = {}
     for criterion in profile["criteria"]:
         for tier in TIERS:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from msgspec import Meta
 from pydantic import Field, model_validator
@@ -33,7 +33,7 @@ from certkit.assessment.recheck.relations import (
     TTestClaim,
 )
 from certkit.base import Authored, validate
-from certkit.document import DIALECT, Count, Document, fill
+from certkit.document import Count, Document, fill
 from certkit.errors import Exit
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Claims", "RecheckDocument", "Result", "State", "parse", "recheck"]
 
-CLAIMS_SCHEMA: Final = "urn:certkit:claims:v1"
 _CODE: Final = "recheck.invalid"
 _ORDER: Final = tuple(State)
 
@@ -94,13 +93,6 @@ class RecheckDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:rech
     ]
     exit_code: Count
     claims: tuple[Result, ...]
-
-
-def claims_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of a file of claims, its TOML parsed with its decimals as text."""
-    body: dict[str, Any] = Claims.model_json_schema(by_alias=True)
-    about = {"title": "certkit claims", "description": "Published claims, for 'certkit recheck'."}
-    return {"$schema": DIALECT, "$id": CLAIMS_SCHEMA, **body, **about}
 
 
 def parse(text: str, where: str) -> Claims:

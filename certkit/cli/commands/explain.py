@@ -19,8 +19,8 @@ from certkit.cli.emit import cut, emit, entry, fold
 from certkit.document import Count, Document, Part, Text, fill
 from certkit.errors import CODES, UsageError
 from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.records import schema
 from certkit.evidence.records.record import Condition, Outcome
-from certkit.evidence.records.schema import record_schema
 from certkit.evidence.summary.runs import Runs, worst_runs
 from certkit.report.argument.challenges import CLOSED_BY, STANDING
 from certkit.wording import many
@@ -84,7 +84,7 @@ def explain(
 
 def known(profile: str) -> dict[str, Explanation]:
     """Return everything that has a name; where several have it, the later kind below."""
-    columns = record_schema()["properties"]
+    columns, _ = schema.fields()
     names = {name: _told(name, "code", text) for name, text in CODES.items()}
     names |= {
         name: _told(name, "challenge", rule.text.replace("{}", "…"), **{"closed by": CLOSED_BY[rule.kind]})

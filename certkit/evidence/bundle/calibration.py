@@ -27,7 +27,6 @@ from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.reading.lines import object_on, pointer, shown, split_lines, wrong_fields
 from certkit.evidence.records.faults import CalibrationFaultsError, Fault, Faults
 from certkit.evidence.records.record import USER_FIELD, Name
-from certkit.evidence.records.schema import line_schema
 from certkit.text import letters
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
     from certkit.evidence.bundle.folder import Bundle
 
-CALIBRATION_SCHEMA: Final = "urn:certkit:calibration:v1"
 FOLDER: Final = "calibration"
 MAX_BYTES: Final = 256 * 1024 * 1024
 MAX_LINES: Final = 1_000_000
@@ -155,23 +153,6 @@ def label_order(*bundles: Iterable[bytes]) -> list[str]:
         seed = sha256(b"".join(sorted(prints))).digest()
         keys += ((sha256(seed + name.encode()).digest(), name) for name in ids)
     return [name for _, name in sorted(keys)]
-
-
-@cache
-def calibration_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of one line of a calibration file."""
-    document = line_schema(
-        Rating,
-        CALIBRATION_SCHEMA,
-        "certkit rating",
-        "One line of calibration/*.jsonl. Null and absent mean the same: not stated. A line is at most "
-        f"{MAX_LINE:,} bytes; keys occur once; one rater scores an item once.",
-    )
-    # Other bounds are compared with the scores by the reader alone.
-    return document | {
-        "if": {"properties": {"low": {"type": "null"}, "high": {"type": "null"}}},
-        "then": {"properties": {name: {"minimum": 0, "maximum": 1} for name in ("score", "reference")}},
-    }
 
 
 def read_calibration(*bundles: Bundle) -> Calibration | None:

@@ -21,8 +21,6 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-RECORD_SCHEMA: Final = "urn:certkit:record:v1"
-
 MAX_LINE: Final = 1 << 20
 """Longest line of a record file, bytes."""
 

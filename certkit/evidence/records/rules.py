@@ -19,17 +19,13 @@ from certkit.evidence.records.faults import Fault
 from certkit.evidence.records.record import ATTACK_FIELDS, FAULT_FIELDS, GRADES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Integers = NDArray[np.int64]
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from certkit.evidence.reading.columns import Columns
 
+    Integers = NDArray[np.int64]
 
 THOUSAND: Final = 1000
 

@@ -1,4 +1,4 @@
-"""The published JSON Schemas of bundle and record, generated from the types that read them."""
+"""What each field of a record may hold, taken from the type that reads it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,9 @@ from functools import cache
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
 
-from certkit.document import DIALECT
 from certkit.evidence.reading.columns import KINDS
-from certkit.evidence.records.record import (
-    GRADES,
-    MAX_LINE,
-    RECORD_SCHEMA,
-    TIMESTAMP_PATTERN,
-    USER_FIELD_PATTERN,
-    Condition,
-    Record,
-)
+from certkit.evidence.records.record import GRADES, Condition, Record
 
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "string": (str,),
@@ -31,52 +21,10 @@ _WORDS: Final = {"string": "text", "integer": "an integer", "number": "a number"
 
 
 @cache
-def record_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of a record.
-
-    It says what each field may hold. A schema cannot compare two numbers, so contradictions between fields
-    and between records are listed on the reference page instead.
-    """
-    document = line_schema(
-        Record,
-        RECORD_SCHEMA,
-        "certkit evaluation record",
-        "One line of records/*.jsonl. Null and absent mean the same: not measured. A line is at most "
-        f"{MAX_LINE:,} bytes; keys occur once.",
-    )
-    for field in document["properties"].values():
-        for option in field.get("anyOf", ()):
-            if option.get("format") == "date-time":
-                option["pattern"] = TIMESTAMP_PATTERN
-    return document
-
-
-def line_schema(kind: type[Struct], identity: str, title: str, description: str) -> dict[str, Any]:
-    """Return the JSON Schema of a line: the fields of a struct, and the user's own."""
-    definitions = msgspec.json.schema(kind)["$defs"]
-    body = definitions.pop(kind.__name__)
-    for field in body["properties"].values():
-        field.pop("default", None)
-    return {
-        "$schema": DIALECT,
-        "$id": identity,
-        "title": title,
-        "description": description,
-        "type": "object",
-        "properties": body["properties"],
-        "patternProperties": {USER_FIELD_PATTERN: {"description": "the user's own; carried, not read"}},
-        "required": body["required"],
-        "additionalProperties": False,
-    } | ({"$defs": definitions} if definitions else {})
-
-
-@cache
-def manifest_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of ``bundle.json``."""
-    from certkit.evidence.bundle.manifest import MANIFEST_SCHEMA, Manifest  # noqa: PLC0415 - readers need no pydantic
-
-    document = Manifest.model_json_schema(by_alias=True)
-    return {"$schema": DIALECT, "$id": MANIFEST_SCHEMA, **document, "title": "certkit evidence bundle"}
+def fields() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the JSON Schema of each field of a record, and the definitions that these refer to."""
+    definitions = msgspec.json.schema(Record)["$defs"]
+    return definitions.pop("Record")["properties"], definitions
 
 
 def has_type(name: str, value: Any) -> bool:
@@ -95,11 +43,11 @@ def expected(name: str) -> str:
         return ", ".join(f"{grade:g}" for grade in GRADES)
     if name == "trace":
         return "sha256: and 64 hexadecimal digits"
-    schema = record_schema()
-    field = schema["properties"][name]
+    schemas, definitions = fields()
+    field = schemas[name]
     for option in field.get("anyOf", [field]):
         if "$ref" in option:
-            return "one of " + ", ".join(schema["$defs"][option["$ref"].rpartition("/")[2]]["enum"])
+            return "one of " + ", ".join(definitions[option["$ref"].rpartition("/")[2]]["enum"])
         if option.get("type") != "null":
             return _words(option)
     raise AssertionError(name)

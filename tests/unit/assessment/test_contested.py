@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit import canonical, workflow
+from certkit.assessment import assessing
 from certkit.assessment.criteria import TierStatus, evidenced
 from certkit.errors import InputError
 from certkit.evidence.summary.summary import Traces
@@ -28,6 +29,12 @@ FAULTY = [
 ]
 """Runs under faults that are consistent without the nominal ones too."""
 UNSCORED = ("confidence", "safety_risk", "memory_similarity", "traceability")
+
+
+@pytest.fixture(autouse=True)
+def _no_fragility(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would lose the tier takes half of the time of an assessment, and no finding rests on it."""
+    monkeypatch.setattr(assessing, "fragility", lambda _: None)
 
 
 def each(change: Callable[[int, Run], dict[str, Any]], runs: list[Run] | None = None) -> list[Run]:

@@ -11,12 +11,11 @@ from scipy import stats
 from certkit import canonical
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import asked, shown
-from certkit.assessment.profile import profile_schema
 from certkit.assessment.result import AssessmentDocument
 from certkit.assessment.words import measure_next, sentence
 from tests.support import build
 from tests.support.degenerate import CASES
-from tests.support.schemas import schema_of
+from tests.support.schemas import profile_schema, schema_of
 
 if TYPE_CHECKING:
     from certkit.assessment.result import Assessment

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_ind_from_stats
 
 from certkit import files, workflow
-from certkit.assessment.recheck import Result, State, claims_schema, parse, recheck
+from certkit.assessment.recheck import Result, State, parse, recheck
 from certkit.assessment.recheck.printed import read, shown
 from certkit.document import to_builtins
 from certkit.errors import CertkitError, Exit, InputError
+from tests.support.schemas import claims_schema
 
 HEAD = 'schema = "urn:certkit:claims:v1"\nid = "test"\n'
 

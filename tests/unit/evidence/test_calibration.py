@@ -15,7 +15,6 @@ from certkit.errors import InputError
 from certkit.evidence.bundle import calibration
 from certkit.evidence.bundle.calibration import (
     Calibration,
-    calibration_schema,
     check_line,
     label_order,
     read_calibration,
@@ -25,6 +24,7 @@ from certkit.evidence.bundle.pooling import accumulate
 from certkit.evidence.records.faults import CalibrationFaultsError, Fault
 from certkit.evidence.summary.gather import summarise, to_label
 from tests.support import bundles
+from tests.support.schemas import calibration_schema
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,6 +10,7 @@ import pytest
 from certkit import canonical
 from certkit.errors import InputError
 from certkit.evidence import context
+from tests.support.schemas import context_schema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,13 +71,13 @@ def test_a_whole_context_is_read_and_its_bytes_are_kept() -> None:
     given = read(WHOLE)
     assert given.context.owner == "owner-1"
     assert canonical.loads(given.data) == WHOLE
-    jsonschema.validate(WHOLE, context.context_schema())
+    jsonschema.validate(WHOLE, context_schema())
 
 
 def test_all_but_the_schema_may_be_null() -> None:
-    blank = dict.fromkeys(context.context_schema()["properties"]) | {"schema": WHOLE["schema"]}
+    blank = dict.fromkeys(context_schema()["properties"]) | {"schema": WHOLE["schema"]}
     assert read(blank).context == read({"schema": WHOLE["schema"]}).context
-    jsonschema.validate(blank, context.context_schema())
+    jsonschema.validate(blank, context_schema())
 
 
 @pytest.mark.parametrize(

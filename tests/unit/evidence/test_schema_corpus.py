@@ -15,9 +15,9 @@ from certkit.errors import CODES
 from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.reading.lines import check_line
 from certkit.evidence.records.record import FIELDS
-from certkit.evidence.records.schema import record_schema
 from tests.support import breaking, strategies
 from tests.support.bundles import Run, run
+from tests.support.schemas import record_schema
 
 # What a schema of one record cannot say, and the reader says in addition. The first three are rules about
 # one value: the calendar, decimals of a score; the others compare fields, which a schema cannot do.
