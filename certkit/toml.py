@@ -28,7 +28,8 @@ def loads(text: str, *, code: str, where: str, parse_float: Callable[[str], Any]
     try:
         return tomllib.loads(text, parse_float=parse_float)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(code, f"not TOML: {_lower(str(error))}", where=where) from None
+        told = str(error)
+        raise InputError(code, f"not TOML: {told[:1].lower()}{told[1:]}", where=where) from None
     except RecursionError:
         raise InputError(code, "nested too deeply", where=where) from None
     except ValueError:
@@ -39,7 +40,3 @@ def packaged(*parts: str) -> dict[str, Any]:
     """Return the table of a packaged file, such as ``packaged("templates", "words.toml")``."""
     path = files.packaged(*parts)
     return loads(path.read_text(encoding="utf-8"), code="internal.bug", where=path.name)
-
-
-def _lower(message: str) -> str:
-    return message[:1].lower() + message[1:]

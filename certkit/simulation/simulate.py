@@ -255,7 +255,8 @@ def _records(rng: np.random.Generator, plan: _Plan, draw: Draw, seed: int) -> It
     now = START
     width = len(str(len(plan.domain) - 1))
     for index in range(len(plan.domain)):
-        domain = _domain_name(int(plan.domain[index]))
+        number = int(plan.domain[index])
+        domain = DOMAINS[number] if number < len(DOMAINS) else f"domain-{number:02d}"
         task = f"{domain}/task-{int(plan.task[index]):02d}"
         condition = str(plan.condition[index])
         trial = trials[task, condition] = trials.get((task, condition), -1) + 1
@@ -321,10 +322,6 @@ def _memory(rng: np.random.Generator, *, intentional: bool) -> dict[str, Any]:
         "memory_similarity": int(rng.integers(300, 870) if missed == 1 else rng.integers(870, 1000)) / _MILLI,
         "memory_modified": missed != 2,  # noqa: PLR2004 - C3
     }
-
-
-def _domain_name(index: int) -> str:
-    return DOMAINS[index] if index < len(DOMAINS) else f"domain-{index:02d}"
 
 
 def _manifest(runs: int, mix: Mapping[str, float], options: dict[str, str], *, until: str) -> dict[str, Any]:

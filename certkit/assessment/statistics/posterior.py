@@ -17,20 +17,14 @@ counts.
 Every function takes sums of x: exact ones, and then rounds once, at the end; or arrays, many samples at once.
 scipy is imported where it is needed, since importing it takes longer than a whole assessment.
 
-A limit that holds at any time is for evidence that was looked at while it grew. A limit for a settled number
-of runs is true for that number; who looks every ten runs and stops at the first pass errs far more often.
-The e-process may be looked at as often as one likes: under a true mean of at most τ it reaches 1/α at any
-time with a probability of at most α (Ville). For task means x_c in 0…1 it is the beta mixture (uniform over
-θ from τ to 1)
+A limit that holds at any time is for evidence that was looked at while it grew: the largest τ with
+E(τ) ≥ 1/α, where E is the e-process of task means x_c in 0…1, a beta mixture (uniform over θ from τ to 1)
 
     E(τ) = 1/(1 - τ) · ∫ Π_c (x_c·θ/τ + (1 - x_c)·(1 - θ)/(1 - τ)) dθ
 
-which for single runs is the ratio of the mixed likelihood to that at τ (Waudby-Smith & Ramdas 2024). Each
-factor has an expectation of at most 1 where the mean of a task is at most τ, whatever its runs have in
-common: a task counts once, whatever its size. The lower limit is the largest τ with E(τ) ≥ 1/α. That
-holds only where how often a task runs does not depend on its results: retrying failures until one succeeds
-raises the mean itself. So rows take a limit that is never better than the ordinary one at the same
-confidence, nor than the value (`certkit.assessment.kinds`).
+which for single runs is the ratio of the mixed likelihood to that at τ (Waudby-Smith & Ramdas 2024). Under a
+true mean of at most τ it reaches 1/α at any time with a probability of at most α (Ville), if how often a
+task runs does not depend on its results.
 """
 
 from __future__ import annotations
@@ -112,7 +106,7 @@ def beta(mean: Number, variance: Number) -> Beta:
 
 def posteriors(sums: TaskSums, prior: Fraction = PRIORS["uniform"]) -> Iterator[Beta]:
     """Yield the posterior of both weightings; `prior` is the weight of the two prior tasks."""
-    if _exact(sums):
+    if not isinstance(sums.y, np.ndarray):
         return iter(_of_exact(sums, prior))
     return (beta(*moments(part, float(prior), float(prior))) for part in (sums.alike, sums))
 
@@ -209,10 +203,6 @@ def tasks_needed(
         return bool(beta(mean, variance).quantile(1 - confidence) > threshold)
 
     return least(enough, 100_000)
-
-
-def _exact(sums: TaskSums) -> bool:
-    return not isinstance(sums.y, np.ndarray)
 
 
 def _float(value: Number) -> Number:

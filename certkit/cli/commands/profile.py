@@ -76,16 +76,12 @@ def show(
     if name is None:
         if toml:
             raise UsageError("usage.option", "--toml prints the file of one profile", hint="name it")
-        _list()
+        profiles = [workflow.load_profile(each) for each in workflow.packaged_profiles()]
+        emit(Profiles(profiles=[fill(ListedProfile, item) for item in profiles]), _listed(profiles))
         return
     profile = workflow.load_profile(name)
     text = workflow.profile_text(name)[0].encode() if toml else None
     emit(text or ProfileShow(digest=profile.digest, profile=profile), text or show_profile(profile))
-
-
-def _list() -> None:
-    profiles = [workflow.load_profile(name) for name in workflow.packaged_profiles()]
-    emit(Profiles(profiles=[fill(ListedProfile, item) for item in profiles]), _listed(profiles))
 
 
 def _listed(profiles: Iterable[Profile]) -> Iterator[str]:
