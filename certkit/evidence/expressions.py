@@ -272,8 +272,10 @@ class Expression:
         return lambda left, right: self._compare(_COMPARE[type(op)], left, right)
 
     def _within(self, item: Any, many: Any) -> bool:
-        if isinstance(many, str) and isinstance(item, str):
-            return self._folded(item) in self._folded(many)
+        if isinstance(many, str) and not self._is_blank(many):
+            error = ExpressionError(f"{self.text!r} looks for {_shown(item)} in {_shown(many)}")
+            error.hint = "`in` takes a list; a text is compared with =="
+            raise error
         if not isinstance(many, list | dict):
             return False
         # Of a list of several kinds, those that are unlike the item are not it.

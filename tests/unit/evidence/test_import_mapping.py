@@ -57,6 +57,14 @@ def test_an_expression_over_a_row(text: str, value: object) -> None:
     assert Expression(text, number=number, fold=True)(ROW) == value
 
 
+@pytest.mark.parametrize("text", ["'5' in text", "'5' not in text", "null in text"])
+def test_in_takes_a_list_and_searches_no_text(text: str) -> None:
+    with pytest.raises(ExpressionError, match="in the text '0,75'") as caught:
+        Expression(text, number=number, fold=True)(ROW)
+    assert caught.value.hint == "`in` takes a list; a text is compared with =="
+    assert Expression("'' in empty", number=number, fold=True)(ROW | {"empty": ""}) is False
+
+
 @pytest.mark.parametrize(
     "text",
     [
