@@ -88,6 +88,15 @@ def test_an_expression_that_calls_loops_or_computes_is_refused(text: str) -> Non
         Expression(text, number=number, fold=False)
 
 
+def test_otherwise_stands_last(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("task_id\nt\n")
+    file = tmp_path / "map.toml"
+    file.write_text("[when.outcome]\nsuccess = 'otherwise'\nfailure = \"task_id == 't'\"\n")
+    with pytest.raises(CertkitError, match=r"when\.outcome: 'otherwise' takes every row") as caught:
+        imported(None, tmp_path / "runs.csv", tmp_path / "out", agent="a", mapping=file)
+    assert caught.value.code == "import.mapping"
+
+
 def test_a_refused_expression_names_its_place_in_the_mapping(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text("task_id\nt\n")
     file = tmp_path / "map.toml"
