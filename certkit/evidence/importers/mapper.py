@@ -249,10 +249,10 @@ class Mapper:
                 if blank:
                     expected, actual = f"values that decide {field}", f"nothing in {', '.join(blank)}"
                     means, when = _MEANS.get(field, ("VALUE", "it means that"))
-                    beside = f", in a mapping that says there what {_SUCCESS} says"
-                    beside *= self._case(field) == _SUCCESS
+                    given = self._case(field) == _SUCCESS
+                    beside = f"in a mapping that says there what {_SUCCESS} says" if given else "at the top"
                     case = f"{means} = {_toml(f'{blank[0]} == null')}"
-                    hint = f"if {when} there, write `{case}` under `[when.{field}]`{beside}"
+                    hint = f"if {when} there, write `{case}` under `[when.{field}]`, {beside}"
                 wanting[field] = run.place.fault(
                     expected, actual, pointer=self._case(field), code="record.missing-field", hint=hint
                 )

@@ -119,9 +119,8 @@ class Mapping(Authored):
                     raise ValueError(
                         f"{table}: {name!r} is neither a record field nor an x_ field{near(name, FIELDS)}"
                     )
-        for field, cases in self.when.items():
-            if OTHERWISE in list(cases.values())[:-1]:
-                raise ValueError(f"when.{field}: {OTHERWISE!r} takes every row: move its line to the end")
+        if early := [field for field, cases in self.when.items() if OTHERWISE in [*cases.values()][:-1]]:
+            raise ValueError(f"when.{early[0]}: {OTHERWISE!r} takes every row: move its line to the end")
         for field, words in WORDS.items():
             meant = self.values.get(field, {}).items()
             chosen = [key if isinstance(value, list) else value for key, value in meant]

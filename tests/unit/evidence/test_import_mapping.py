@@ -746,12 +746,13 @@ def test_a_blank_is_no_failure_unless_the_mapping_says_so(tmp_path: Path) -> Non
     )
     assert "--success" not in str(caught.value.hint)
     path.write_text(SCORES)
-    text = '[when.outcome]\nsuccess = "%s"\nfailure = "otherwise"\n%s[read]\nblank = ["n/a"]\n'
+    text = '[when.outcome]\nsuccess = "%s"\n%sfailure = "otherwise"\n[read]\nblank = ["n/a"]\n'
     for test, decided in (("Score >= 0.5", 1), ("Score != 0", 1), ("not Score < 0.5 and ok != 'x'", 1)):
         file.write_text(text % (test, ""))
         with pytest.raises(ImportFaultsError) as caught:
             imported(None, path, tmp_path / "none", mapping=file, **given)
         assert caught.value.total == 3 - decided, test
+        assert "under `[when.outcome]`, at the top" in str(caught.value)
     file.write_text(text % ("Score >= 0.5", 'harness_error = "Score == null"\n'))
     account, _ = imported(None, path, tmp_path / "out", mapping=file, **given)
     told = {note.what: note.detail or "" for note in account.imported.notes}
