@@ -4,7 +4,8 @@ A trace is a run. Spans may come in any order and be spread over the file, so th
 is kept until the end. What fills the fields stands in docs/reference/importers.md.
 
 The rows that paths of a mapping lead into hold ``name``, ``attributes`` of the root span by their whole names
-(``attributes.`shop.task```), ``evaluations``, ``tool_calls`` and ``tool_errors``.
+(``attributes.`shop.task```) with those of the resource and other spans that state a fault, ``evaluations``,
+``tool_calls`` and ``tool_errors``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from msgspec import Meta, Struct
 from certkit.errors import InputError
 from certkit.evidence.expressions import spelled, success_test
 from certkit.evidence.importers.base import Importer, Run
+from certkit.evidence.importers.suggest import WORDS, fails, stated
 from certkit.evidence.records.record import Outcome
 from certkit.text import visible
 
@@ -33,6 +35,7 @@ _CALLS: Final = frozenset({"chat", "generate_content", "text_completion"})
 _LABELS: Final = {"pass": Outcome.SUCCESS, "fail": Outcome.FAILURE}
 _PATHS: Final = ("name", "attributes", "evaluations", "tool_calls", "tool_errors")
 _ERROR: Final = (2, "STATUS_CODE_ERROR")
+_APART: Final = "export each case as a trace of its own"
 
 
 # What of OTLP's JSON is read; integers are written as text there.
@@ -97,6 +100,9 @@ class Trace(Struct):
     tool_calls: int = 0
     tool_errors: int = 0
     name: str = ""
+    case: Any = None
+    failed: bool | None = None  # whether the root span did, once it was met
+    faults: dict[str, Any] = {}
     attributes: dict[str, Any] = {}
     evaluations: dict[str, Any] = {}
 
@@ -118,8 +124,9 @@ class OTel(Importer):
             export = self.job.typed(row, _Export, place, "spans as OTLP writes them")
             for item in export.resource_spans if export else ():
                 self._read(item, place)
+        self._hint()
         for key, trace in self._traces.items():
-            if trace.begun or trace.steps or trace.tool_calls or trace.evaluations:
+            if trace.begun or trace.failed or trace.steps or trace.tool_calls or trace.evaluations:
                 yield self._run(key, trace)
             else:
                 self._left["traces without a span of an agent, a model or a tool, and without an error"] += 1
@@ -127,7 +134,8 @@ class OTel(Importer):
             draft.notes.add("refused", what, count=count)
 
     def _read(self, item: _ResourceSpans, place: Place) -> None:
-        service = _plain(item.resource.attributes).get("service.name")
+        resource = _plain(item.resource.attributes)
+        service, faults = resource.get("service.name"), _faults(resource)
         for span in (span for scope in item.scope_spans for span in scope.spans):
             trace = self._traces.get(span.trace_id)
             if trace is None:
@@ -140,6 +148,12 @@ class OTel(Importer):
                 continue
             self._spans |= {met} if span.span_id else set()
             attributes = _plain(span.attributes)
+            trace.faults = trace.faults | faults | _faults(attributes)
+            case = attributes.get("test.case.name", trace.case)
+            if (trace.failed is not None and not span.parent_span_id) or trace.case not in {None, case}:
+                what = f"another root span or test.case.name in trace {span.trace_id}"
+                self.job.refuse(place.fault("one run in a trace", what, hint=_APART))
+            trace.case = case
             operation = attributes.get("gen_ai.operation.name")
             trace.steps += operation in _CALLS
             if operation == "execute_tool":
@@ -153,7 +167,7 @@ class OTel(Importer):
                 trace.start = start if trace.start is None else min(start, trace.start)
             trace.begun |= operation == "invoke_agent"
             if not span.parent_span_id:
-                trace.begun |= span.status.code in _ERROR
+                trace.failed = span.status.code in _ERROR
                 trace.name, trace.attributes = span.name, attributes
 
     def _judge(self, span: _Span, trace: Trace, place: Place) -> None:
@@ -175,15 +189,35 @@ class OTel(Importer):
         if trace.start is not None:
             fields["started_at"] = datetime.fromtimestamp(trace.start // 1000 / 1e6, UTC).isoformat()
         labels = [str(score["label"]).lower() for score in trace.evaluations.values()]
-        if len(labels) == 1 and labels[0] in _LABELS:
+        if "several" not in self.hints and labels and labels[0] in _LABELS:
             fields["outcome"] = str(_LABELS[labels[0]])
-        elif trace.evaluations:
-            path = spelled(("evaluations", next(iter(trace.evaluations)), "value"))
-            if any((score["value"] or 0) > 1 for score in trace.evaluations.values()):
-                self.least = "THRESHOLD"
-            self.hints["outcome"] = success_test(path, f">= {self.least}")
+        if trace.failed and "pass" in labels:
+            notes = self.job.draft(agent).notes
+            notes.add("odd", "traces that ended in an error with an evaluation that passed", "they count")
+        trace.attributes = trace.attributes | trace.faults
         row = {name: getattr(trace, name) for name in _PATHS}
         return Run(agent, trace.place, row, fields)
+
+    def _hint(self) -> None:
+        """Propose as what decides the first label that was seen and means success, else a value."""
+        told = [item for trace in self._traces.values() for item in trace.evaluations.items()]
+        if len(names := dict.fromkeys(name for name, _ in told)) > 1:
+            self.hints["several"] = f"; the evaluations are {', '.join(map(visible, names))}"
+        proper = [(name, score["label"], score["value"]) for name, score in told if not fails(name)]
+        numbers = [(name, value) for name, _, value in proper if isinstance(value, int | float)]
+        least = "THRESHOLD" if any(value > 1 for _, value in numbers) else self.least
+        tests = [
+            (spelled(("evaluations", name, "label")), f"== {str(label)!r}")
+            for name, label, _ in proper
+            if str(label).casefold() in WORDS[Outcome.SUCCESS]
+        ] + [(spelled(("evaluations", name, "value")), f">= {least}") for name, _ in numbers]
+        self.hints |= {"outcome": success_test(*tests[0])} if tests else {}
+
+
+def _faults(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes that state a fault; ``error.type`` and the like say how a span ended."""
+    told = {path[0] for path, _, kind, _ in stated(attributes) if kind == "fault"}
+    return {name: attributes[name] for name in told if not name.startswith("error.")}
 
 
 def _plain(attributes: list[_Attribute]) -> dict[str, Any]:

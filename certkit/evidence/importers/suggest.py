@@ -312,6 +312,8 @@ class Suggestion:
         tested: tuple[str, ...] | None = None
         for path, column in () if hint else self.columns.items():
             words = _words(".".join(path))
+            if words & VOCABULARY["tool_failure"][1]:
+                continue  # what befalls a tool is not how the run went
             if words & _FAILING:
                 test = f"in {fine}" if (fine := _denied(column)) else ""
             else:

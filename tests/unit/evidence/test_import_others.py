@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit import canonical
-from certkit.evidence.importers import ImportFaultsError
+from certkit.evidence.importers import ImportFaultsError, ImportOptions, suggest
 from tests.support.importing import counts, imported
 
 if TYPE_CHECKING:
@@ -162,6 +162,77 @@ def test_traces_that_are_left_out_are_told_and_crashed_ones_are_not_left_out(tmp
         path.write_bytes(canonical.line(exported(group, [crashed])))
         with pytest.raises(ImportFaultsError, match="something that fills task_id, outcome"):
             imported(None, path, tmp_path / "none", **given)
+
+
+def evaluated(trace: str, *results: dict[str, Any], **root: Any) -> list[dict[str, Any]]:
+    events = [
+        {
+            "name": "gen_ai.evaluation.result",
+            "attributes": attributes(**{f"gen_ai.evaluation.{key}": held for key, held in result.items()}),
+        }
+        for result in results
+    ]
+    agent = attributes(gen_ai__operation__name="invoke_agent", test__case__name="t")
+    return [{"traceId": trace, "spanId": "1", "attributes": agent, "events": events} | root]
+
+
+NOMINAL: dict[str, Any] = {"domain": "shop", "condition": "nominal"}
+
+
+def test_a_fault_on_a_tool_span_or_the_resource_is_not_nominal(tmp_path: Path) -> None:
+    path = tmp_path / "spans.json"
+    root = evaluated("a", {"name": "correct", "score.label": "pass"})
+    child = {"traceId": "a", "spanId": "2", "parentSpanId": "1"}
+    ended = attributes(error__type="ToolError")
+    faulty = attributes(fault__type="timeout")
+    path.write_bytes(canonical.line(exported([*root, child | {"attributes": ended}])))
+    imported(None, path, tmp_path / "out", **NOMINAL)
+    log = exported(root)
+    log["resourceSpans"][0]["resource"]["attributes"] += faulty
+    for exports in (exported([*root, child | {"attributes": faulty}]), log):
+        path.write_bytes(canonical.line(exports))
+        with pytest.raises(ImportFaultsError, match="no fault in a nominal run, found 'timeout'"):
+            imported(None, path, tmp_path / "none", **NOMINAL)
+
+
+def test_a_trace_is_one_run(tmp_path: Path) -> None:
+    path = tmp_path / "spans.json"
+    root = evaluated("a", {"name": "correct", "score.label": "pass"})
+    case = {"parentSpanId": "1", "attributes": attributes(test__case__name="u")}
+    for more in ({}, case):
+        path.write_bytes(canonical.line(exported([*root, {"traceId": "a", "spanId": "2"} | more])))
+        with pytest.raises(ImportFaultsError, match="expected one run in a trace") as caught:
+            imported(None, path, tmp_path / "none", **NOMINAL)
+        assert caught.value.faults[0].hint == "export each case as a trace of its own"
+
+
+def test_of_several_evaluations_the_user_says_which_decides(tmp_path: Path) -> None:
+    path = tmp_path / "spans.json"
+    first = evaluated("a", {"name": "correct", "score.label": "Pass"}, status={"code": 2})
+    second = evaluated("b", {"name": "polite", "score.label": "fail"})
+    path.write_bytes(canonical.line(exported(first, second)))
+    test = "evaluations.correct.label == 'Pass'"
+    with pytest.raises(ImportFaultsError, match=f'--success "{test}"; the evaluations are correct, polite'):
+        imported(None, path, tmp_path / "none", **NOMINAL)
+    path.write_bytes(canonical.line(exported(first)))
+    account, [record] = imported(None, path, tmp_path / "out", **NOMINAL)
+    assert record["outcome"] == "success"
+    assert counts(account, "odd") == {"traces that ended in an error with an evaluation that passed": 1}
+
+
+def test_what_was_seen_is_proposed_as_the_outcome_and_never_a_count_of_tool_errors(tmp_path: Path) -> None:
+    path = tmp_path / "spans.json"
+
+    def proposed(*results: dict[str, Any]) -> list[str]:
+        groups = [evaluated(str(at), result) for at, result in enumerate(results)]
+        path.write_bytes(canonical.line(exported(*groups, evaluated("none"))))
+        lines = suggest(path, ImportOptions()).splitlines()
+        return [line.removeprefix("#   --success ") for line in lines if "--success" in line]
+
+    label, value = {"name": "correct", "score.label": "pass"}, {"name": "points", "score.value": 7}
+    assert proposed(label) == ["\"evaluations.correct.label == 'pass'\""]
+    assert proposed(value) == ['"evaluations.points.value >= THRESHOLD"']
+    assert not any("tool_errors" in line for line in proposed())
 
 
 def test_results_of_one_evaluation_that_differ_refuse_the_trace(tmp_path: Path) -> None:
