@@ -39,6 +39,7 @@ ZIP: Final = b"PK\x03\x04"  # only Inspect writes archives: `importers` takes ev
 _SAMPLE = re.compile(r"samples/.+_epoch_[0-9]+(/sample)?\.json\Z", re.DOTALL)
 _GOOD: Final = frozenset({"c", "yes", "true", "1", "1.0"})
 _BAD: Final = frozenset({"i", "p", "n", "no", "false", "0", "0.0"})
+_LONGEST: Final = 80  # characters of a proposed test
 _PATHS: Final = ("id", "epoch", "target", "metadata", "error", "limit", "started_at", "total_time")
 
 
@@ -244,10 +245,17 @@ class InspectLog(Importer):
         held = list(value.values()) if isinstance(value, dict) else [value]
         if any(isinstance(number, int | float) and number > 1 for number in held):
             self.least = "THRESHOLD"
-        tests = ("== 'C'", "!= 'C'")
-        if isinstance(value, int | float | dict):
-            tests = (f">= {self.least}", f"< {self.least}")
-        self.hints["outcome"] = success_test(spelled(path), tests[fails(name)])
+        seen, harm = [*held, None][0], fails(name)
+        fine = (str(seen).lower() in _BAD) is harm
+        test = f"{'==' if fine else '!='} {str(seen).lower() if isinstance(seen, bool) else repr(seen)}"
+        if isinstance(seen, int | float) and not isinstance(seen, bool):
+            fine, test = True, f"{'<' if harm else '>='} {self.least}"
+        if (
+            isinstance(seen, str | int | float)
+            and len(test) < _LONGEST
+            and (fine or "outcome" not in self.hints)
+        ):
+            self.hints["outcome"] = success_test(spelled(path), test)
         if len(names) > 1:
             self.hints["several"] = f"; the scorers are {', '.join(map(visible, names))}"
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -179,6 +180,25 @@ def test_a_scorer_whose_name_means_harm_needs_the_users_word(tmp_path: Path, nam
     assert f'give --success "scores.{name}.value < 0.5"' in str(refused(path))
     path = log(tmp_path / "a.json", [sample(1, scores={"quality": {"value": 7}})])
     assert '--success "scores.quality.value >= THRESHOLD"' in str(refused(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "proposed"),
+    [
+        ("s", ["wrong?", "fine"], "scores.s.value == 'fine'"),
+        ("s", ["I", "Yes", "I"], "scores.s.value == 'Yes'"),
+        ("s", [True], "scores.s.value == true"),
+        ("harmful", ["yes", "no"], "scores.harmful.value == 'no'"),
+        ("s", [["a"], None, "x" * 100], "EXPRESSION"),
+    ],
+)
+def test_a_value_that_the_log_has_is_proposed(
+    tmp_path: Path, name: str, values: list[object], proposed: str
+) -> None:
+    beside = {"b": {"value": 1}} if name == "s" else {}
+    samples = [sample(at, scores={name: {"value": held}} | beside) for at, held in enumerate(values)]
+    path = log(tmp_path / "a.json", samples)
+    assert re.search(rf'--success "?{re.escape(proposed)}"?[,; ]', str(refused(path)))
 
 
 def test_a_score_that_a_person_changed_and_a_sample_declared_invalid(tmp_path: Path) -> None:
