@@ -61,6 +61,8 @@ _MEASURE: Final = re.compile(r"[-+]?[0-9][0-9.,:/TZAPMapm +-]*(s|ms|sec|min|h|%|
 _FAULTY: Final = frozenset(NAMES["condition"]) - {"bedingung"}
 """Words beside which a column speaks of faults."""
 
+_NEGATING: Final = _DENYING | {"free", "frei", "non", "not"}
+
 _TEXTS: Final = {
     meaning: frozenset(words.split() if isinstance(words, str) else words)
     for meaning, words in _LISTS["texts"].items()
@@ -426,11 +428,19 @@ def _called_a_fault(name: str) -> bool:
     return not _words(name).isdisjoint(_FAULTY) or _named((name,), "condition")
 
 
+@lru_cache(1024)
+def _denies_a_fault(name: str) -> bool:
+    words, faults = _words(name), _FAULTY.union(*VOCABULARY["adversarial"][:2])
+    beside = not words.isdisjoint(_NEGATING) and not words.isdisjoint(faults)
+    return beside or any(f"un{fault}" in words for fault in faults)
+
+
 def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any, str, str | None]]:
     """Yield where a row states a fault, a result or a count of runs, what stands there, and what it means.
 
     A fault is all that denies none under a name with a word for faults, a yes under a name that reads as one,
-    and elsewhere a text that reads as one, unless it says how the run ended.
+    all but a yes under a name that denies one, and elsewhere a text that reads as one, unless it says how the
+    run ended.
     """
     for path, held in paths(row, lead, lists=True):
         called, judging, counting = _says(path)
@@ -444,6 +454,8 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
                 numbers = [number.removesuffix(".0") for number in numbers]
                 if any(number.isdecimal() and int(number) <= int(count) for number in numbers):
                     yield path, held, "count", None
+            if text not in _YES and _denies_a_fault(path[-1]):
+                yield path, held, "fault", None
             if text in BLANK or text in _NONE:
                 continue
             if (meant := _meant(path[-1] if text in _YES else whole)) == "nominal":

@@ -1041,6 +1041,19 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
             "config": {"inject": {"mode": "timeout"}},
         }.items()
     },
+    **{
+        f"{name}, which denies faults": (
+            f"task,ok,{name}\nt,1,{held}\n",
+            {"condition": "nominal"},
+            f"runs.csv:2 /{name}: expected no fault in a nominal run, found '{held}'",
+        )
+        for name, held in {
+            **dict.fromkeys(
+                ("fault_free", "noFault", "without_attack", "unattacked", "not_injected"), "false"
+            ),
+            "no_attack": "?",
+        }.items()
+    },
     "a fault beside a member that a mapping uses": (
         '{"meta": {"task": "t", "mode": "jailbreak"}, "ok": true}\n',
         {"condition": "nominal"},
