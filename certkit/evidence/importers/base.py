@@ -300,6 +300,7 @@ class Job:
             pointer = (
                 path.rstrip("`").replace("[...]", "").replace(".", "/").replace("[", "/").replace("]", "")
             )
+            reason = re.sub("^Expected (.+), got (.+)", r"\2 where \1 belongs", reason).replace("`", "")
             self.refuse(place.fault(expected, reason[:1].lower() + reason[1:], pointer=pointer))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InputError) as error:
             words = {UnicodeDecodeError: "bytes that are not UTF-8", RecursionError: "JSON nested too deeply"}

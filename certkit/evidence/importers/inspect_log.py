@@ -17,12 +17,12 @@ from msgspec.structs import replace
 
 from certkit.errors import InputError
 from certkit.evidence import traces
-from certkit.evidence.expressions import MISSING, look_up, shell, spelled, success_test
+from certkit.evidence.expressions import MISSING, look_up, shell
 from certkit.evidence.importers.archive import Archive
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_LOG_ROW
-from certkit.evidence.importers.suggest import fails
+from certkit.evidence.importers.suggest import fails, propose
 from certkit.evidence.records.record import Outcome
 from certkit.text import visible
 
@@ -39,7 +39,6 @@ ZIP: Final = b"PK\x03\x04"  # only Inspect writes archives: `importers` takes ev
 _SAMPLE = re.compile(r"samples/.+_epoch_[0-9]+(/sample)?\.json\Z", re.DOTALL)
 _GOOD: Final = frozenset({"c", "yes", "true", "1", "1.0"})
 _BAD: Final = frozenset({"i", "p", "n", "no", "false", "0", "0.0"})
-_LONGEST: Final = 80  # characters of a proposed test
 _PATHS: Final = ("id", "epoch", "target", "metadata", "error", "limit", "started_at", "total_time")
 
 
@@ -242,20 +241,7 @@ class InspectLog(Importer):
             self._scorers.setdefault(model, {})[name] = None
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
         path = ["scores", name, "value", *(list(value)[:1] if isinstance(value, dict) else ())]
-        held = list(value.values()) if isinstance(value, dict) else [value]
-        if any(isinstance(number, int | float) and number > 1 for number in held):
-            self.least = "THRESHOLD"
-        seen, harm = [*held, None][0], fails(name)
-        fine = (str(seen).lower() in _BAD) is harm
-        test = f"{'==' if fine else '!='} {str(seen).lower() if isinstance(seen, bool) else repr(seen)}"
-        if isinstance(seen, int | float) and not isinstance(seen, bool):
-            fine, test = True, f"{'<' if harm else '>='} {self.least}"
-        if (
-            isinstance(seen, str | int | float)
-            and len(test) < _LONGEST
-            and (fine or "outcome" not in self.hints)
-        ):
-            self.hints["outcome"] = success_test(spelled(path), test)
+        propose(self, path, next(iter(value.values()), None) if isinstance(value, dict) else value)
         if len(names) > 1:
             self.hints["several"] = f"; the scorers are {', '.join(map(visible, names))}"
         return None

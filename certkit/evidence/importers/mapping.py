@@ -127,10 +127,15 @@ class Mapping(Authored):
             for word in (*chosen, *self.when.get(field, ()), *[self.constants.get(field, words[0])]):
                 text = str(word)
                 if word not in words and not (field == "condition" and text.startswith("x_")):
-                    raise ValueError(f"values: {text!r} is no value of {field}{near(text, words)}")
+                    known = f"; give {', '.join(words)}" + " or your own, x_network_loss" * (
+                        field == "condition"
+                    )
+                    raise ValueError(f"{text!r} is no value of {field}{near(text, words) or known}")
         filled = [*self.columns, *self.when, *self.constants]
         if both := sorted({name for name in filled if filled.count(name) > 1}):
-            raise ValueError(f"{both[0]!r} is filled by two of columns, when and constants")
+            names = ("columns", f"when.{both[0]}", "constants")
+            told = [f"[{name}]" for name in names if both[0] in getattr(self, name.partition(".")[0])]
+            raise ValueError(f"{both[0]!r} stands under {' and '.join(told)}; keep one")
         means = [word for table in self.values.values() for word in table.values() if isinstance(word, str)]
         if "NAME" in {*self.constants.values(), self.agent and self.agent.name, *means}:
             raise ValueError("'NAME' stands for a name of yours: write that")

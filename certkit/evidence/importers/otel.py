@@ -4,8 +4,7 @@ A trace is a run. Spans may come in any order and be spread over the file, so th
 is kept until the end. What fills the fields stands in docs/reference/importers.md.
 
 The rows that paths of a mapping lead into hold ``name``, ``attributes`` of the root span by their whole names
-(``attributes.`shop.task```) with those of the resource and other spans that state a fault, ``evaluations``,
-``tool_calls`` and ``tool_errors``.
+(``attributes.`shop.task```; of the others, faults), ``evaluations``, ``tool_calls`` and ``tool_errors``.
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from certkit.errors import InputError
-from certkit.evidence.expressions import spelled, success_test
 from certkit.evidence.importers.base import Importer, Run
-from certkit.evidence.importers.suggest import WORDS, fails, stated
+from certkit.evidence.importers.suggest import faults, propose
 from certkit.evidence.records.record import Outcome
 from certkit.text import visible
 
@@ -35,7 +33,6 @@ _CALLS: Final = frozenset({"chat", "generate_content", "text_completion"})
 _LABELS: Final = {"pass": Outcome.SUCCESS, "fail": Outcome.FAILURE}
 _PATHS: Final = ("name", "attributes", "evaluations", "tool_calls", "tool_errors")
 _ERROR: Final = (2, "STATUS_CODE_ERROR")
-_APART: Final = "export each case as a trace of its own"
 
 
 # What of OTLP's JSON is read; integers are written as text there.
@@ -102,7 +99,6 @@ class Trace(Struct):
     name: str = ""
     case: Any = None
     failed: bool | None = None  # whether the root span did, once it was met
-    faults: dict[str, Any] = {}
     attributes: dict[str, Any] = {}
     evaluations: dict[str, Any] = {}
 
@@ -124,7 +120,9 @@ class OTel(Importer):
             export = self.job.typed(row, _Export, place, "spans as OTLP writes them")
             for item in export.resource_spans if export else ():
                 self._read(item, place)
-        self._hint()
+        names = {name: None for trace in self._traces.values() for name in trace.evaluations}
+        if len(names) > 1:
+            self.hints["several"] = f"; the evaluations are {', '.join(map(visible, names))}"
         for key, trace in self._traces.items():
             if trace.begun or trace.failed or trace.steps or trace.tool_calls or trace.evaluations:
                 yield self._run(key, trace)
@@ -135,24 +133,24 @@ class OTel(Importer):
 
     def _read(self, item: _ResourceSpans, place: Place) -> None:
         resource = _plain(item.resource.attributes)
-        service, faults = resource.get("service.name"), _faults(resource)
         for span in (span for scope in item.scope_spans for span in scope.spans):
             trace = self._traces.get(span.trace_id)
             if trace is None:
                 if len(self._traces) == MAX_TRACES:
                     raise InputError("import.source", f"more than {MAX_TRACES:,} traces", where=place.file)
-                trace = self._traces[span.trace_id] = Trace(place, str(service or ""))
+                trace = self._traces[span.trace_id] = Trace(place, str(resource.get("service.name") or ""))
             self._judge(span, trace, place)
             if span.span_id and (met := hash((span.trace_id, span.span_id))) in self._spans:
                 self._left["spans that the log repeats"] += 1
                 continue
             self._spans |= {met} if span.span_id else set()
             attributes = _plain(span.attributes)
-            trace.faults = trace.faults | faults | _faults(attributes)
+            told = {name: held for name, held in attributes.items() if not name.startswith("error.")}
+            trace.attributes = trace.attributes | faults(resource | told)
             case = attributes.get("test.case.name", trace.case)
             if (trace.failed is not None and not span.parent_span_id) or trace.case not in {None, case}:
-                what = f"another root span or test.case.name in trace {span.trace_id}"
-                self.job.refuse(place.fault("one run in a trace", what, hint=_APART))
+                what, hint = f"more than one in {span.trace_id}", "export each case as a trace of its own"
+                self.job.refuse(place.fault("one root span and test.case.name in a trace", what, hint=hint))
             trace.case = case
             operation = attributes.get("gen_ai.operation.name")
             trace.steps += operation in _CALLS
@@ -168,7 +166,7 @@ class OTel(Importer):
             trace.begun |= operation == "invoke_agent"
             if not span.parent_span_id:
                 trace.failed = span.status.code in _ERROR
-                trace.name, trace.attributes = span.name, attributes
+                trace.name, trace.attributes = span.name, attributes | trace.attributes
 
     def _judge(self, span: _Span, trace: Trace, place: Place) -> None:
         for event in span.events:
@@ -191,33 +189,13 @@ class OTel(Importer):
         labels = [str(score["label"]).lower() for score in trace.evaluations.values()]
         if "several" not in self.hints and labels and labels[0] in _LABELS:
             fields["outcome"] = str(_LABELS[labels[0]])
+        for name, score in trace.evaluations.items():
+            key = "value" if score["label"] is None else "label"
+            propose(self, ("evaluations", name, key), score[key])
         if trace.failed and "pass" in labels:
-            notes = self.job.draft(agent).notes
-            notes.add("odd", "traces that ended in an error with an evaluation that passed", "they count")
-        trace.attributes = trace.attributes | trace.faults
+            self.job.draft(agent).notes.add("odd", "traces that ended in an error and passed", "they count")
         row = {name: getattr(trace, name) for name in _PATHS}
         return Run(agent, trace.place, row, fields)
-
-    def _hint(self) -> None:
-        """Propose as what decides the first label that was seen and means success, else a value."""
-        told = [item for trace in self._traces.values() for item in trace.evaluations.items()]
-        if len(names := dict.fromkeys(name for name, _ in told)) > 1:
-            self.hints["several"] = f"; the evaluations are {', '.join(map(visible, names))}"
-        proper = [(name, score["label"], score["value"]) for name, score in told if not fails(name)]
-        numbers = [(name, value) for name, _, value in proper if isinstance(value, int | float)]
-        least = "THRESHOLD" if any(value > 1 for _, value in numbers) else self.least
-        tests = [
-            (spelled(("evaluations", name, "label")), f"== {str(label)!r}")
-            for name, label, _ in proper
-            if str(label).casefold() in WORDS[Outcome.SUCCESS]
-        ] + [(spelled(("evaluations", name, "value")), f">= {least}") for name, _ in numbers]
-        self.hints |= {"outcome": success_test(*tests[0])} if tests else {}
-
-
-def _faults(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes that state a fault; ``error.type`` and the like say how a span ended."""
-    told = {path[0] for path, _, kind, _ in stated(attributes) if kind == "fault"}
-    return {name: attributes[name] for name in told if not name.startswith("error.")}
 
 
 def _plain(attributes: list[_Attribute]) -> dict[str, Any]:

@@ -20,11 +20,11 @@ from certkit.evidence.importers.mapping import DATES, GROUPED, read_time
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
 from certkit.evidence.importers.records import agent_rank, paths, plain_name
 from certkit.evidence.reading.columns import KINDS
-from certkit.evidence.records.record import FIELDS, REQUIRED, Outcome
+from certkit.evidence.records.record import FIELDS, REQUIRED, Condition, Outcome
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from certkit.evidence.importers.base import Importer, ImportOptions, Run
@@ -39,7 +39,7 @@ _LISTS: Final = toml.packaged("templates", "import-words.toml")
 NAMES: Final = {field: words.split() for field, words in _LISTS["names"].items()}
 _FIELD_NAMES: Final = frozenset(FIELDS).union(*NAMES.values())
 
-_OTHERWISE, _DENYING, _FILLING, _ENDING, _UNSURE, _FAILING, _NEUTRAL = (
+_OTHERWISE, _DENYING, _NEGATING, _FILLING, _ENDING, _UNSURE, _FAILING, _NEUTRAL = (
     frozenset(words.split()) for words in _LISTS["beside"].values()
 )
 _CAREFUL: Final = frozenset(("condition", "outcome"))
@@ -60,8 +60,6 @@ _MEASURE: Final = re.compile(r"[-+]?[0-9][0-9.,:/TZAPMapm +-]*(s|ms|sec|min|h|%|
 
 _FAULTY: Final = frozenset(NAMES["condition"]) - {"bedingung"}
 """Words beside which a column speaks of faults."""
-
-_NEGATING: Final = _DENYING | {"free", "frei", "non", "not"}
 
 _TEXTS: Final = {
     meaning: frozenset(words.split() if isinstance(words, str) else words)
@@ -166,7 +164,7 @@ class Suggestion:
         self.columns: dict[tuple[str, ...], Column] = {}
         self.rows = 0
         self.filled: set[str] = set()
-        self._nameless = False
+        self._nameless, self._equal = False, Counter[int]()
         self._add(importer.runs())
         self.unread = importer.job.faults.total
 
@@ -175,6 +173,7 @@ class Suggestion:
         lacking: set[str] = set()
         for run in runs:
             self.rows += 1
+            self._equal[hash(repr(run.row))] += 1
             self._nameless |= not (run.agent or self.options.agent)
             filled = {field for field, value in run.fields.items() if value is not None}
             self.filled |= filled | ({"steps_actual"} if run.shown.steps else set())
@@ -314,10 +313,10 @@ class Suggestion:
         tested: tuple[str, ...] | None = None
         for path, column in () if hint else self.columns.items():
             words = _words(".".join(path))
-            if words & VOCABULARY["tool_failure"][1]:
-                continue  # what befalls a tool is not how the run went
-            if words & _FAILING:
-                test = f"in {fine}" if (fine := _denied(column)) else ""
+            if words & _FAILING:  # a no says that nothing failed; what befalls a tool is not how the run went
+                fine = [v if v in column.literal else repr(v) for v in column.plain() if v.casefold() in _NO]
+                truth = column.folded() <= _TRUTH and not words & VOCABULARY["tool_failure"][1]
+                test = f"in [{', '.join(fine)}]" if fine and truth and not column.many else ""
             else:
                 numbers = column.values and column.numeric() and not any(_says(at)[2] for at in self.columns)
                 test = ">= THRESHOLD" if column.above else ">= 0.5"
@@ -345,7 +344,7 @@ class Suggestion:
             yield _CONDITION
             return
         column, name = self.columns[fitting[0]], fitting[0][-1].casefold()
-        yield "# Each value of the column needs a condition: nominal, adversarial, tool_failure, …"
+        yield f"# Each value of the column needs a condition: {', '.join(Condition)}, or x_ and a name"
         yield f"{lead}[values.condition]"
         # A blank says "no fault" in a column of faults unless a text says it too, as in merged cells; in a
         # column of conditions it says nothing.
@@ -368,6 +367,8 @@ class Suggestion:
         yield "[read]"
         if self.options.encoding is not None:
             yield f"encoding = {_quoted(self.options.encoding)}"
+        if again := self.rows - len(self._equal):
+            yield f'# duplicates = "drop-identical"  # if {again:,} rows that equal an earlier are copies'
         if commas := sorted(filter(_DECIMAL.match, texts)):
             proven = not all(map(GROUPED.match, commas))
             yield (
@@ -428,22 +429,14 @@ def _called_a_fault(name: str) -> bool:
     return not _words(name).isdisjoint(_FAULTY) or _named((name,), "condition")
 
 
-@lru_cache(1024)
-def _denies_a_fault(name: str) -> bool:
-    words, faults = _words(name), _FAULTY.union(*VOCABULARY["adversarial"][:2])
-    beside = not words.isdisjoint(_NEGATING) and not words.isdisjoint(faults)
-    return beside or any(f"un{fault}" in words for fault in faults)
-
-
 def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any, str, str | None]]:
     """Yield where a row states a fault, a result or a count of runs, what stands there, and what it means.
 
     A fault is all that denies none under a name with a word for faults, a yes under a name that reads as one,
-    all but a yes under a name that denies one, and elsewhere a text that reads as one, unless it says how the
-    run ended.
+    all but a yes under one that denies it, and elsewhere a text that reads as one and not as an end of a run.
     """
     for path, held in paths(row, lead, lists=True):
-        called, judging, counting = _says(path)
+        called, judging, counting, denying = _says(path)
         for value in held if isinstance(held, list) else [held]:
             whole = str(value)[: _LONGEST + 1] if called or not isinstance(value, dict | list) else ""
             text = whole.casefold()
@@ -454,7 +447,7 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
                 numbers = [number.removesuffix(".0") for number in numbers]
                 if any(number.isdecimal() and int(number) <= int(count) for number in numbers):
                     yield path, held, "count", None
-            if text not in _YES and _denies_a_fault(path[-1]):
+            if denying and text not in _YES:
                 yield path, held, "fault", None
             if text in BLANK or text in _NONE:
                 continue
@@ -468,12 +461,33 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
 
 
 @lru_cache(1024)
-def _says(path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, bool, bool]:
-    """Return the part of a path that speaks of faults, and whether it is of an outcome, or counts runs."""
+def _says(path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, bool, bool, bool]:
+    """Return the part of a path that speaks of faults, and whether it judges, counts runs, denies faults."""
     called = next((path[: at + 1] for at, name in enumerate(path) if _called_a_fault(name)), None)
     named = (_named(path, "outcome") or _worded(path, "outcome")) and _means(path, "outcome")
-    words = _words(path[-1])
-    return called, named and not words & (_FAILING | _UNSURE), words <= _COUNTING
+    words, faulty = _words(path[-1]), _FAULTY.union(*VOCABULARY["adversarial"][:2])
+    denying = (words & (_DENYING | _NEGATING) and words & faulty) or words & {f"un{word}" for word in faulty}
+    return called, named and not words & (_FAILING | _UNSURE), words <= _COUNTING, bool(denying)
+
+
+def faults(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the members of a row that state a fault."""
+    return {path[0]: row[path[0]] for path, _, kind, _ in stated(row) if kind == "fault"}
+
+
+def propose(importer: Importer, path: Sequence[str], seen: Any) -> None:
+    """Propose a test of a score as what decides the outcome; of texts one that means success goes first."""
+    harm, text = fails(path[1]), str(seen).casefold()
+    # Of harm, a yes is bad.
+    bad, good = (WORDS[word] for word in sorted((Outcome.SUCCESS, Outcome.FAILURE), reverse=harm))
+    fine = text in good - {"p"}  # partly
+    test = f"{'!=' if text in bad else '=='} {text if isinstance(seen, bool) else repr(seen)}"
+    if isinstance(seen, int | float) and not isinstance(seen, bool):
+        importer.least = "THRESHOLD" if seen > 1 else importer.least
+        fine, test = True, f"{'<' if harm else '>='} {importer.least}"
+    if isinstance(seen, str | int | float) and len(test) <= _LONGEST:
+        tested = success_test(spelled(path), test)
+        importer.hints["outcome"] = tested if fine else importer.hints.get("outcome", tested)
 
 
 def fails(name: str) -> bool:
@@ -498,12 +512,6 @@ def _judges(column: Column) -> bool:
     decides = any(value.casefold() not in WORDS[Outcome.HARNESS_ERROR] for value in known)
     graded = "p" in column.folded() and not column.folded() <= {"p", "f"}  # partly, beside C and I
     return decides and most and not column.many and not graded and not any(map(_is_number, unknown))
-
-
-def _denied(column: Column) -> str:
-    """Return the values of a column of yes and no that say no, as an expression has them; "" of another."""
-    fine = [v if v in column.literal else repr(v) for v in column.plain() if v.casefold() in _NO]
-    return f"[{', '.join(fine)}]" if fine and not column.many and column.folded() <= _TRUTH else ""
 
 
 def _synonyms(field: str) -> dict[str, frozenset[str]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from msgspec import Meta, Raw, Struct, json, to_builtins
+from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
 from certkit.errors import InputError
@@ -20,7 +20,7 @@ from certkit.evidence import traces
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_LOG_ROW
-from certkit.evidence.importers.suggest import stated
+from certkit.evidence.importers.suggest import faults
 from certkit.evidence.records.record import Condition, Outcome
 
 if TYPE_CHECKING:
@@ -173,9 +173,8 @@ class Tau(Importer):
 
     def _faults(self, data: bytes, place: Place, *known: str) -> dict[str, Any]:
         """Return the members of an object that state a fault, except those that are known."""
-        members = self.job.typed(data, dict[str, Raw], place, "an object") or {}
-        others = {name: json.decode(held) for name, held in members.items() if name not in known}
-        return {path[0]: others[path[0]] for path, _, kind, _ in stated(others) if kind == "fault"}
+        members = self.job.typed(data, dict[str, Any], place, "an object") or {}
+        return faults({name: held for name, held in members.items() if name not in known})
 
     def _fields(
         self, agent: str, domain: str | None, task_id: int | str, trial: int | None

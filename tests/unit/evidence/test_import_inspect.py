@@ -185,7 +185,7 @@ def test_a_scorer_whose_name_means_harm_needs_the_users_word(tmp_path: Path, nam
 @pytest.mark.parametrize(
     ("name", "values", "proposed"),
     [
-        ("s", ["wrong?", "fine"], "scores.s.value == 'fine'"),
+        ("s", ["fine", "wrong?"], "scores.s.value == 'fine'"),
         ("s", ["I", "Yes", "I"], "scores.s.value == 'Yes'"),
         ("s", [True], "scores.s.value == true"),
         ("harmful", ["yes", "no"], "scores.harmful.value == 'no'"),

@@ -13,6 +13,7 @@ from certkit import canonical
 from certkit.errors import CertkitError
 from certkit.evidence.expressions import Expression, ExpressionError
 from certkit.evidence.importers import ImportFaultsError, ImportOptions, preview, suggest
+from certkit.evidence.importers.mapping import parse_mapping
 from tests.support.importing import counts, imported
 
 if TYPE_CHECKING:
@@ -95,6 +96,25 @@ def test_otherwise_stands_last(tmp_path: Path) -> None:
     with pytest.raises(CertkitError, match=r"when\.outcome: 'otherwise' takes every row") as caught:
         imported(None, tmp_path / "runs.csv", tmp_path / "out", agent="a", mapping=file)
     assert caught.value.code == "import.mapping"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "[values.condition]\nnetwork_loss = ['loss']\n",
+            "stochastic, combined, cascade or your own, x_network_loss",
+        ),
+        (
+            "[columns]\noutcome = 'ok'\n[when.outcome]\nsuccess = 'ok'\n",
+            "'outcome' stands under [columns] and [when.outcome]; keep one",
+        ),
+    ],
+)
+def test_a_refused_mapping_says_what_to_write(text: str, told: str) -> None:
+    with pytest.raises(CertkitError) as caught:
+        parse_mapping(text, "map.toml")
+    assert str(caught.value).endswith(told)
 
 
 def test_a_refused_expression_names_its_place_in_the_mapping(tmp_path: Path) -> None:
@@ -563,6 +583,8 @@ EQUAL = "task_id,domain,condition,outcome,model\n" + "t,d,nominal,success,m\n" *
 @pytest.mark.parametrize("word", ["count", "refuse", "drop-identical"])
 def test_equal_rows_count_are_refused_or_are_left_out(tmp_path: Path, word: str) -> None:
     (tmp_path / "runs.csv").write_text(EQUAL)
+    line = '# duplicates = "drop-identical"  # if 1 rows that equal an earlier are copies'
+    assert line in suggest(tmp_path / "runs.csv", ImportOptions()).splitlines()
     (tmp_path / "map.toml").write_text(f'[read]\nduplicates = "{word}"\n')
     options = {"mapping": tmp_path / "map.toml"}
     if word == "refuse":

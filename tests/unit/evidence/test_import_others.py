@@ -201,7 +201,9 @@ def test_a_trace_is_one_run(tmp_path: Path) -> None:
     case = {"parentSpanId": "1", "attributes": attributes(test__case__name="u")}
     for more in ({}, case):
         path.write_bytes(canonical.line(exported([*root, {"traceId": "a", "spanId": "2"} | more])))
-        with pytest.raises(ImportFaultsError, match="expected one run in a trace") as caught:
+        with pytest.raises(
+            ImportFaultsError, match=r"expected one root span and test\.case\.name in a trace"
+        ) as caught:
             imported(None, path, tmp_path / "none", **NOMINAL)
         assert caught.value.faults[0].hint == "export each case as a trace of its own"
 
@@ -217,7 +219,7 @@ def test_of_several_evaluations_the_user_says_which_decides(tmp_path: Path) -> N
     path.write_bytes(canonical.line(exported(first)))
     account, [record] = imported(None, path, tmp_path / "out", **NOMINAL)
     assert record["outcome"] == "success"
-    assert counts(account, "odd") == {"traces that ended in an error with an evaluation that passed": 1}
+    assert counts(account, "odd") == {"traces that ended in an error and passed": 1}
 
 
 def test_what_was_seen_is_proposed_as_the_outcome_and_never_a_count_of_tool_errors(tmp_path: Path) -> None:

@@ -192,3 +192,13 @@ def test_a_simulation_that_a_log_repeats_counts_once_and_a_reward_is_a_share(tmp
     (tmp_path / "old.json").write_bytes(canonical.line([old]))
     with pytest.raises(CertkitError, match=r"<= 1\.0"):
         imported(None, tmp_path / "old.json", tmp_path / "b", agent="a", domain="d")
+
+
+def test_what_stands_in_a_wrong_place_is_told_and_a_nan_is_no_fault(tmp_path: Path) -> None:
+    path, row = tmp_path / "log.json", '[{"task_id": 1, "reward": 1.0, "trial": 0, "traj": [], "info": %s}]'
+    path.write_text(row % "null")
+    with pytest.raises(CertkitError, match="a run as τ-bench writes it, found null where object belongs"):
+        imported("tau", path, tmp_path / "none", domain="d")
+    path.write_text(row % '{"cost": NaN}')
+    _, [record] = imported("tau", path, tmp_path / "out", domain="d", agent="a")
+    assert record["outcome"] == "success"
