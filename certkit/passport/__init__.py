@@ -1,9 +1,7 @@
 """Passports: a verdict is stated and signed, and later verified under the verifier's own trust policy.
 
-What it knows: the statement (in-toto), the envelope (DSSE), the file (a Sigstore bundle v0.3), signing
-keys, certificates and timestamps, the trust policy with its trusted root, and the eleven steps of a
-verification. What it does not do: read the clock, or trust a key that is in the passport's file. Only
-`keyless.Keyless` and `timestamp.ask`, which sign, reach the network.
+Nothing here reads the clock, or trusts a key that is in the passport's file. Only `keyless.Keyless` and
+`timestamp.ask`, which sign, reach the network.
 
     passport = issue(assessment, summary, issuer=Issuer(name="Lab"), key=key,
                      not_before=now, not_after=now + VALIDITY)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from certkit import canonical, toml
+from certkit import canonical
 from certkit.evidence.expressions import shell, spelled, success_test
 from certkit.evidence.importers.mapping import DATES, GROUPED, read_time
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
-from certkit.evidence.importers.records import agent_rank, paths, plain_name
+from certkit.evidence.importers.records import LISTS, agent_rank, paths, plain_name
 from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.records.record import FIELDS, REQUIRED, Outcome
 from certkit.text import visible
@@ -33,14 +33,11 @@ MAX_PATHS: Final = 200
 MAX_DISTINCT: Final = 40
 _SHOWN: Final = 6
 
-_LISTS: Final = toml.packaged("templates", "import-words.toml")
-"""Words by which a column and its texts are known; the file says what each list is for."""
-
-NAMES: Final = {field: words.split() for field, words in _LISTS["names"].items()}
+NAMES: Final = {field: words.split() for field, words in LISTS["names"].items()}
 _FIELD_NAMES: Final = frozenset(FIELDS).union(*NAMES.values())
 
 _OTHERWISE, _DENYING, _FILLING, _ENDING, _UNSURE, _FAILING, _NEUTRAL = (
-    frozenset(words.split()) for words in _LISTS["beside"].values()
+    frozenset(words.split()) for words in LISTS["beside"].values()
 )
 _CAREFUL: Final = frozenset(("condition", "outcome"))
 """Fields that decide who succeeded at what: of these a name is proposed only beside neutral words."""
@@ -49,11 +46,11 @@ _CHOSEN: Final = frozenset(("outcome", "task_id"))
 
 VOCABULARY: Final = {
     condition: [frozenset(words.split()) for words in parts]
-    for condition, parts in _LISTS["conditions"].items()
+    for condition, parts in LISTS["conditions"].items()
 }
 """Condition → words that each mean it, or things and what befalls them: it takes one word of both."""
 
-_COUNTING: Final = frozenset(_LISTS["counting"]["runs"].split())
+_COUNTING: Final = frozenset(LISTS["counting"]["runs"].split())
 
 _MEASURE: Final = re.compile(r"[-+]?[0-9][0-9.,:/TZAPMapm +-]*(s|ms|sec|min|h|%|€|\$)?")
 """A number, a time or a date."""
@@ -63,7 +60,7 @@ _FAULTY: Final = frozenset(NAMES["condition"]) - {"bedingung"}
 
 _TEXTS: Final = {
     meaning: frozenset(words.split() if isinstance(words, str) else words)
-    for meaning, words in _LISTS["texts"].items()
+    for meaning, words in LISTS["texts"].items()
 }
 _NONE: Final = _TEXTS["no_fault"] | {""}
 """Texts that may say that there was no fault."""
