@@ -62,7 +62,8 @@ def documents() -> Iterator[type[Document]]:
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
-        yield kind
+        if kind.__module__.startswith("certkit."):
+            yield kind
 
 
 def line_schema(kind: type[Document]) -> dict[str, Any]:

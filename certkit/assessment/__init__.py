@@ -1,12 +1,9 @@
 """The assessment room: a summary of evidence is judged against a profile, and the judgement is a value.
 
-What it knows: every metric of HB-Eval 2026 and 2025, the tier tables as profiles, statuses, tiers,
-margins, findings. What it does not do: read files of the user, ask the clock, print, sign. The same summary,
-facts and profile give the same assessment.
-
-Rules. Values are exact until they are written, so that equality with a threshold is seen. What was not
-measured is not 0 and is never passed. Every value carries its denominator and its source. While a serious
-finding is open, a verdict that would be met is contested; no finding changes a value or a row.
+The same summary, facts and profile give the same assessment. Values are exact until they are written, so that
+equality with a threshold is seen. What was not measured is not 0 and is never passed. Every value carries its
+denominator and its source. While a serious finding is open, a verdict that would be met is contested; no
+finding changes a value or a row.
 
     profile = parse(text, "hb-eval-2026.toml")
     assessment = assess(summary, facts, profile, required_tier=2)

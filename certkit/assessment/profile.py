@@ -16,8 +16,6 @@ canonical JSON of the parsed TOML; comments and layout do not count) names one t
     ... ''', "house-rule.toml")
     >>> profile.criteria[0].threshold(1)
     Fraction(3, 5)
-
-`certkit.assessment.lint` reports whether a table makes sense as a whole.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import codecs
 import gc
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterable
 from functools import cache
@@ -210,6 +211,9 @@ def _letters(error: Any) -> tuple[str, int]:
 def run(arguments: list[str] | None = None) -> None:
     """Run the program and exit with its code."""
     codecs.register_error("letters", _letters)
+    for ending in (signal.SIGTERM, signal.SIGHUP):  # what is half written goes, as after Ctrl-C
+        if signal.getsignal(ending) is signal.SIG_DFL:
+            signal.signal(ending, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="letters")

@@ -1,9 +1,7 @@
 """Passports: a verdict is stated and signed, and later verified under the verifier's own trust policy.
 
-What it knows: the statement (in-toto), the envelope (DSSE), the file (a Sigstore bundle v0.3), signing
-keys, certificates and timestamps, the trust policy with its trusted root, and the eleven steps of a
-verification. What it does not do: read the clock, or trust a key that is in the passport's file. Only
-`keyless.Keyless` and `timestamp.ask`, which sign, reach the network.
+Nothing here reads the clock, or trusts a key that is in the passport's file. Only `keyless.Keyless` and
+`timestamp.ask`, which sign, reach the network.
 
     passport = issue(assessment, summary, issuer=Issuer(name="Lab"), key=key,
                      not_before=now, not_after=now + VALIDITY)
@@ -16,8 +14,6 @@ Rules. The signature is over the exact payload bytes, and nothing is normalised 
 passport is the SHA-256 of its payload, never of its file. A step that could not be taken is never passed.
 
 To issue: `claim` (from an assessment) → `statement` → `payload` → `dsse`, `sealed` → `issuing`. To verify:
-`sealed`, `dsse`, `payload` → `opening` → `checks`, `logs`, `replay` → `verification`; `keyless`
-and `timestamp` read certificates and timestamps; `payload`, with `derived` and `bounds`, compares a statement
-with itself and with the packaged profiles. Verifying loads `cryptography` and `msgspec`; only a replay loads
-the assessment, and only a certificate loads `sigstore`.
+`sealed`, `dsse`, `payload` → `opening` → `checks`, `logs`, `replay` → `verification`. Only a replay loads the
+assessment, and only a certificate loads `sigstore`.
 """

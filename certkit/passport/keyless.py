@@ -11,12 +11,9 @@ Signing, which uses the network and puts the identity into a public log for ever
 
     issue(..., key=Keyless.sign_in(token, config))
 
-`sigstore` takes a second to import, so nothing here is imported before a certificate is met. What it leaves
-to its callers is done here and in `checks`: the payload type, the subject, and the windows of the root's
-authorities and logs, whose ends it does not look at. It is asked twice, and never shown a window: about the
-signature against the whole root, then against the parts of the root that were valid at the verified time of
-signing. So no part of it is reached into, but for `Signer._signing_cert`: the certificate has to be known
-before the statement that names its key can be written, and the library offers no public way to it.
+`sigstore` takes a second to import, so nothing here is imported before a certificate is met. It looks neither
+at the payload type and the subject nor at the ends of the windows of the root's authorities and logs, which
+`checks` and this module do: it is asked about the whole root, and about what was valid at the signing time.
 """
 
 from __future__ import annotations

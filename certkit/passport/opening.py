@@ -263,7 +263,9 @@ def open_signed(data: bytes, trust: Trust) -> Signed:
         envelope = dsse.parse(file.dsse_envelope, payload_type=sealed.PAYLOAD_TYPE)
         steps.append(passed("envelope", "one signature over an in-toto statement"))
         signer = _signature(file, envelope, trust)
-        steps.append(passed("signature", _signed_by(signer)))
+        named = signer.identity
+        by = f"signed in as {named.identity} at {named.issuer}" if named else f"key {signer.id}"
+        steps.append(passed("signature", f"by {quoted(signer.issuer)}, {by}"))
         statement = _statement(envelope.payload, signer)
         steps.append(passed("types", "an agent passport that agrees with itself"))
     except CertkitError as error:
@@ -271,12 +273,6 @@ def open_signed(data: bytes, trust: Trust) -> Signed:
         step = STEPS[len(steps)]
         raise RefusedPassportError(step, error, before=tuple(steps), passport_id=passport_id) from None
     return Signed(file=file, envelope=envelope, signer=signer, statement=statement, steps=tuple(steps))
-
-
-def _signed_by(signer: Candidate) -> str:
-    if signer.identity is None:
-        return f"by {quoted(signer.issuer)}, key {signer.id}"
-    return f"by {quoted(signer.issuer)}, signed in as {signer.identity.identity} at {signer.identity.issuer}"
 
 
 def _signature(file: PassportFile, envelope: dsse.Envelope, trust: Trust) -> Candidate:

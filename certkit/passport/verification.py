@@ -18,8 +18,7 @@
     verification.verdict, verification.exit_code
 
 Each step passes, fails or is skipped with a reason. What rests on a failed step is skipped, never passed:
-nothing of the payload is read before its signature held. Bytes in, a value out: this module reads no file,
-no clock and no network, and never writes. What needs a bundle or a registry comes as a callable.
+nothing of the payload is read before its signature held. What needs a bundle or a log comes as a callable.
 """
 
 from __future__ import annotations

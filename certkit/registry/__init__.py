@@ -1,14 +1,5 @@
 """The registry: an append-only log of which passports were issued, and its audit.
 
-What this room knows: entries (`entry`), the rules that each must satisfy and what they say together
-(`state`); the SQLite file and the passports beside it (`store`), the tree and the signed
-checkpoint over it (`log`), what was signed last and is remembered elsewhere (`heads`); the operations of a
-writer (`registry`, `writing`), what a writer has to know (`ledger`) and who may be admitted (`admission`);
-drift from one passport to the next (`drifts`) and the standing of a lineage (`standing`); the keeper's work
-(`keeping`) and the public form (`export`, read back by `source`); the verified reader of either form
-(`reader`), a passport's status (`status`), and the proof from bytes that all of it holds (`auditing`).
-What it does not know: reports, and which keys deserve trust. Import names from these modules.
-
     vkey = Registry.init(folder, "acme", log_key, at=now)      # publish the verifier key
     with Registry.open(folder, heads=path) as registry:
         appended = registry.append(passport, check=check, submitter=key, log_key=log_key, at=now)

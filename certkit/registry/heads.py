@@ -11,9 +11,6 @@ keeper cheated. A log that is not in the file is believed once.
         …                                      # the new checkpoint is on the registry's disk
         head.advance(newer, root_at)           # and is remembered when the block has ended
 
-Beside the head may stand a snapshot of what the log's entries say (`certkit.registry.ledger`), believed as
-the head is.
-
 The order is: registry, then this file, then the proof is handed out. A crash in between leaves a head that
 is older than the registry, which is no contradiction and is caught up with.
 """

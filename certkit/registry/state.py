@@ -15,7 +15,6 @@ supersession, a graver reason before another, and else the first.
 `Dates` and `Lineages` are rules that every entry must satisfy, used by writer and auditor: date, and place
 in its lineage. The place is the log's, the date the submitter's word: so that nobody can date an entry back,
 none may be dated before those above it, nor later than now; clocks may differ by a few minutes.
-How a lineage drifted is `certkit.registry.drifts`.
 """
 
 from __future__ import annotations

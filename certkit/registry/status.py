@@ -10,8 +10,7 @@ All entries up to the checkpoint are hashed and must give its root, and those th
 The answer for N entries is: no entry in [0, N) ends it. Where an entry cannot be read the status is unknown.
 
 How old that is: with a quorum of witnesses the time that they vouch for; without one, that of the newest
-entry that a trusted key signed, which whoever keeps the log cannot write. A log in which nothing happens
-grows old so: its keeper logs a note, or has it witnessed.
+entry that a trusted key signed.
 
 A status file, for those who verify offline, holds the signed checkpoint, every entry of the log that names
 the passport, and the log's word that there is no other: a signed note of the log's key over

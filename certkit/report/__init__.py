@@ -1,13 +1,9 @@
 """The report room: an assessment, and the passport where there is one, as a safety case people can read.
 
-What it knows: how to say a verdict honestly, how to draw it, and how to lay it out as HTML and PDF. What
-it does not do: judge evidence, verify a signature, ask the clock. The same assessment, passport and date
-give the same bytes.
-
-Rules. A report is drawn from evidence that was judged for it. Bad news stands first. No word of praise goes
-beyond "meets the Tier n evidence thresholds of profile P". Information that is missing prints as "not
-provided". Simulated evidence is a specimen on every page. Text that came from evidence is hostile: it is
-escaped and made visible.
+The same assessment, passport and date give the same bytes. A report is drawn from evidence that was judged
+for it. Bad news stands first. No word of praise goes beyond "meets the Tier n evidence thresholds of profile
+P". Information that is missing prints as "not provided". Simulated evidence is a specimen on every page.
+Text that came from evidence is hostile: it is escaped and made visible.
 
     drawn = view(assessment, passport=data, generated_at=moment)
     page = html(drawn)

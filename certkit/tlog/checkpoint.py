@@ -14,8 +14,7 @@ entry itself there, so that the leaf hash can be made again from this one file.
     head = verify_proof(proof, leaf_hash(proof.extra or b""), trusted_logs)
 
 With a cosignature a witness states: at this time, this was the largest tree of the log that I had seen, and
-it extends all that I had seen before (C2SP tlog-cosignature). A log that shows two people different trees
-needs k cosignatures for each; where k is more than half, some witness has signed both and is not honest.
+it extends all that I had seen before (C2SP tlog-cosignature).
 """
 
 from __future__ import annotations

@@ -261,13 +261,9 @@ class Signer:
         """The key that others verify with."""
         return VerifierKey(self.name, KeyType.ED25519, self.key.public_key().public_bytes_raw())
 
-    @cached_property
-    def _key_id(self) -> bytes:
-        return self.vkey.key_id
-
     def sign(self, text: str) -> Signature:
         """Return the signature of a note's text."""
-        return Signature(self.name, self._key_id, self.key.sign(text.encode()))
+        return Signature(self.name, self.vkey.key_id, self.key.sign(text.encode()))
 
 
 def write_note(text: str, signatures: Iterable[Signature]) -> bytes:

@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -173,3 +174,19 @@ def test_a_kill_while_sealing_leaves_a_bundle_that_opens(tmp_path: Path) -> None
     # fchmod, fsync, replace, fsync of the folder: killed at each, and then not at all.
     killed = -signal.SIGKILL
     assert seen == [(killed, False), (killed, False), (killed, False), (killed, True), (0, True)]
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+def test_an_import_that_is_ended_leaves_nothing(tmp_path: Path, ending: signal.Signals) -> None:
+    log, out = tmp_path / "log.csv", tmp_path / "out"
+    rows = (f"{i},a,d,d/{i},nominal,success\n" for i in range(100_000))
+    log.write_text("run_id,agent,domain,task_id,condition,outcome\n" + "".join(rows))
+    out.mkdir()
+    command = [sys.executable, "-c", START, "import", str(log), "-o", str(out / "bundle"), "-q"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as importing:
+        while not [*out.iterdir()]:
+            assert importing.poll() is None
+            time.sleep(0.01)
+        importing.send_signal(ending)
+        assert importing.wait() == 130
+    assert [*out.iterdir()] == []

@@ -23,7 +23,7 @@ from certkit.assessment.recheck import Claims
 from certkit.evidence.bundle import calibration
 from certkit.evidence.bundle.manifest import Manifest
 from certkit.evidence.context import Context
-from certkit.evidence.records.record import MAX_LINE, TIMESTAMP_PATTERN, USER_FIELD_PATTERN, Record
+from certkit.evidence.records.record import END, MAX_LINE, USER_FIELD_PATTERN, Record
 from certkit.passport.sealed import PAYLOAD_TYPE, PassportFile
 from certkit.passport.statement import Statement
 from certkit.passport.trust import TRUST_SCHEMA, Trust
@@ -41,6 +41,10 @@ _BASE64: Final = {"type": "string", "contentEncoding": "base64"}
 
 _SIGNERS: Final = ("publicKey", "certificate", "x509CertificateChain")
 """The members of the material, one of which tells who signed."""
+TIMESTAMP_PATTERN: Final = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:?[0-9]{2})"
+    + END
+)
 
 
 def name_of(kind: type[Document]) -> str:

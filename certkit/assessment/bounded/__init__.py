@@ -1,9 +1,8 @@
 """From a summary to judged rows: the metrics, both readings of every row, and the tier of each reading.
 
-The table reading compares point estimates with thresholds, the bounded reading confidence limits. The
-confidence δ is the tier's own, raised for every attempt after the first. A row that the table
-reading does not meet is never met here. The row's kind computes the bound
-(`certkit.assessment.kinds`).
+The table reading compares point estimates with thresholds, the bounded reading confidence limits, which the
+row's kind computes. The confidence δ is the tier's own, raised for every attempt after the first. A row that
+the table reading does not meet is never met here.
 
 - Tasks must be declared independent: by a `cluster_id` on every record, or by `protocol.tasks_independent`.
   With neither, rows that rest on tasks are insufficient, since no arithmetic sees families that nobody names.

@@ -37,7 +37,9 @@ def plausibility(view: View, metrics: dict[str, Metric], profile: Profile) -> It
         return
     yield from _counts(view)
     yield from _domains(view)
-    yield from _resisting(metrics["adversarial_resistance"], profile)
+    n = metrics["adversarial_resistance"].n or 0
+    if 0 < n < FAULT_RUNS and any(row.metric == "adversarial_resistance" for row in profile.criteria):
+        yield finding("few-fault-runs", f"adversarial resistance rests on {many(n)}, fewer than {FAULT_RUNS}")
     yield from _mix(view)
     yield from _times(view)
     yield from _repeats(view)
@@ -82,12 +84,6 @@ def _domains(view: View) -> Iterator[Finding]:
         yield finding("few-fault-runs", f"domains with fewer than {FAULT_RUNS} fault runs: {names(few)}")
     if share:
         yield finding("nominal-share", f"domains with a nominal share outside 19-21 %: {names(share)}")
-
-
-def _resisting(metric: Metric, profile: Profile) -> Iterator[Finding]:
-    n = metric.n or 0
-    if 0 < n < FAULT_RUNS and any(row.metric == metric.id for row in profile.criteria):
-        yield finding("few-fault-runs", f"adversarial resistance rests on {many(n)}, fewer than {FAULT_RUNS}")
 
 
 def _mix(view: View) -> Iterator[Finding]:

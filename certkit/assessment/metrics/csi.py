@@ -6,13 +6,7 @@ It is computed as printed all the same, and the findings say where it bites.
 
 `csi_windowed` is certkit's alternative. The product is that of eq. 9, (1 - min(1, 2σ_PEI/c)) ·
 (1 - min(1, 2σ_IRS/c)) · (1 - ρ) with c = 0.5, but its terms measure drift between windows instead of the
-scatter of single runs:
-
-- All ordered runs, at least 500, in ten equal consecutive windows.
-- σ² is the variance between the window means less what the variance within windows explains, and 0 unless
-  homogeneity is rejected at 5 % (F test for PEI, χ² with 9 degrees of freedom for IRS).
-- ρ is the rise of the failure rate from the first run to the last by least squares, and 0 unless a
-  one-sided test of the slope has p < .05.
+scatter of single runs, over all ordered runs, at least 500, in ten equal consecutive windows.
 """
 
 from __future__ import annotations
@@ -42,7 +36,6 @@ EPSILON: Final = Fraction(1, 10**6)
 
 SILENT: Final = -1
 """How `WindowRun.irs` marks a recovery without any memory field."""
-
 
 LEAST_RUNS: Final = 500
 LEAST_RECOVERIES: Final = 5

@@ -16,6 +16,7 @@ from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
+from certkit import toml
 from certkit.errors import InputError
 from certkit.evidence.importers.base import Importer, Job, Run
 from certkit.evidence.importers.drafts import Place
@@ -35,31 +36,17 @@ COLUMNAR: Final = {b"PAR1": parquet.rows, arrow.FILE: arrow.rows, arrow.STREAM: 
 """How files of columns begin, and what reads their rows."""
 
 MAX_DEPTH: Final = 4
-AGENT_COLUMNS: Final = (
-    *("agent", "agent_name", "agent_id", "bot", "bot_name", "model", "model_name", "model_id", "modell"),
-    *("modèle", "llm", "llm_name", "system", "system_name", "assistant", "assistant_name"),
-)
-"""Columns, or nested values, that name the agent: the first of them counts, of one name the least nested.
-
-Of equally nested ones it is the first by the alphabet, in every row the same.
-"""
+LISTS: Final = toml.packaged("templates", "import-words.toml")
+"""Words by which a column and its texts are known; the file says what each list is for."""
 
 MAX_AGENT_NAME: Final = 200
 """Characters of an agent's name; a longer text, such as a system prompt, names none."""
 
-_RATERS: Final = frozenset(("judge", "grader", "scorer", "rater", "user", "simulator"))
 _SEPARATORS: Final = ",;\t|"
 _STATED = re.compile(rf"sep=([{_SEPARATORS}])\s*\Z", re.IGNORECASE)
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _OLE: Final = b"\xd0\xcf\x11\xe0"  # .xls, .doc
 _PDF: Final = b"%PDF-"
-_TOTALS: Final = (
-    *("total", "totals", "grand total", "subtotal", "sum", "average", "mean", "median", "overall"),
-    *("summary", "ø", "pass rate", "success rate"),
-    *("summe", "gesamt", "gesamtsumme", "zwischensumme", "durchschnitt", "mittelwert", "erfolgsquote"),
-    *("ergebnis", "moyenne"),
-)
-"""Texts by which spreadsheets call rows that sum up others."""
 
 
 class Records(Importer):
@@ -155,14 +142,14 @@ def plain_name(name: str) -> str:
 
 @lru_cache(1024)
 def agent_rank(path: tuple[str, ...], suffix: str = "") -> int | None:
-    """Return the place in `AGENT_COLUMNS` of a path's last part or last two before `suffix`; None without.
+    """Return the place among the names of agents of a path's last part or last two before `suffix`.
 
-    What lies below a name with a word of `_RATERS` is of a rater, not of the agent.
+    None without; what lies below a name with a word for raters is of a rater, not of the agent.
     """
     names = list(map(plain_name, path))
-    if not _RATERS.isdisjoint("_".join(names[:-1]).split("_")):
+    if not set(LISTS["agents"]["raters"].split()).isdisjoint("_".join(names[:-1]).split("_")):
         return None
-    known = {f"{name}{suffix}": rank for rank, name in enumerate(AGENT_COLUMNS)}
+    known = {f"{name}{suffix}": rank for rank, name in enumerate(LISTS["agents"]["names"].split())}
     return known.get(names[-1], known.get("_".join(names[-2:])))
 
 
@@ -214,7 +201,7 @@ def separator(header: str) -> str:
 
 def sums_up(text: str) -> bool:
     """Tell whether a text is a name of rows that sum up others."""
-    return re.sub(r"[\W\d_]+\Z", "", re.sub(r"\An ?=", "total", text.casefold())) in _TOTALS
+    return re.sub(r"[\W\d_]+\Z", "", re.sub(r"\An ?=", "total", text.casefold())) in LISTS["totals"]["texts"]
 
 
 def _no_run(cells: list[str], header: list[str], width: int, place: Place, top: int) -> Fault | None:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from certkit import canonical, toml
+from certkit import canonical
 from certkit.evidence.expressions import shell, spelled, success_test
 from certkit.evidence.importers.mapping import DATES, GROUPED, read_time
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
-from certkit.evidence.importers.records import agent_rank, paths, plain_name
+from certkit.evidence.importers.records import LISTS, agent_rank, paths, plain_name
 from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.records.record import FIELDS, REQUIRED, Condition, Outcome
 from certkit.text import visible
@@ -33,14 +33,11 @@ MAX_PATHS: Final = 200
 MAX_DISTINCT: Final = 40
 _SHOWN: Final = 6
 
-_LISTS: Final = toml.packaged("templates", "import-words.toml")
-"""Words by which a column and its texts are known; the file says what each list is for."""
-
-NAMES: Final = {field: words.split() for field, words in _LISTS["names"].items()}
+NAMES: Final = {field: words.split() for field, words in LISTS["names"].items()}
 _FIELD_NAMES: Final = frozenset(FIELDS).union(*NAMES.values())
 
-_OTHERWISE, _DENYING, _NEGATING, _FILLING, _ENDING, _UNSURE, _FAILING, _NEUTRAL = (
-    frozenset(words.split()) for words in _LISTS["beside"].values()
+_OTHERWISE, _DENYING, _FILLING, _ENDING, _UNSURE, _FAILING, _NEUTRAL = (
+    frozenset(words.split()) for words in LISTS["beside"].values()
 )
 _CAREFUL: Final = frozenset(("condition", "outcome"))
 """Fields that decide who succeeded at what: of these a name is proposed only beside neutral words."""
@@ -49,11 +46,11 @@ _CHOSEN: Final = frozenset(("outcome", "task_id"))
 
 VOCABULARY: Final = {
     condition: [frozenset(words.split()) for words in parts]
-    for condition, parts in _LISTS["conditions"].items()
+    for condition, parts in LISTS["conditions"].items()
 }
 """Condition → words that each mean it, or things and what befalls them: it takes one word of both."""
 
-_COUNTING: Final = frozenset(_LISTS["counting"]["runs"].split())
+_COUNTING: Final = frozenset(LISTS["counting"]["runs"].split())
 
 _MEASURE: Final = re.compile(r"[-+]?[0-9][0-9.,:/TZAPMapm +-]*(s|ms|sec|min|h|%|€|\$)?")
 """A number, a time or a date."""
@@ -63,7 +60,7 @@ _FAULTY: Final = frozenset(NAMES["condition"]) - {"bedingung"}
 
 _TEXTS: Final = {
     meaning: frozenset(words.split() if isinstance(words, str) else words)
-    for meaning, words in _LISTS["texts"].items()
+    for meaning, words in LISTS["texts"].items()
 }
 _NONE: Final = _TEXTS["no_fault"] | {""}
 """Texts that may say that there was no fault."""
@@ -164,7 +161,7 @@ class Suggestion:
         self.columns: dict[tuple[str, ...], Column] = {}
         self.rows = 0
         self.filled: set[str] = set()
-        self._nameless, self._equal = False, Counter[int]()
+        self._nameless = False
         self._add(importer.runs())
         self.unread = importer.job.faults.total
 
@@ -173,7 +170,6 @@ class Suggestion:
         lacking: set[str] = set()
         for run in runs:
             self.rows += 1
-            self._equal[hash(repr(run.row))] += 1
             self._nameless |= not (run.agent or self.options.agent)
             filled = {field for field, value in run.fields.items() if value is not None}
             self.filled |= filled | ({"steps_actual"} if run.shown.steps else set())
@@ -367,8 +363,6 @@ class Suggestion:
         yield "[read]"
         if self.options.encoding is not None:
             yield f"encoding = {_quoted(self.options.encoding)}"
-        if again := self.rows - len(self._equal):
-            yield f'# duplicates = "drop-identical"  # if {again:,} rows that equal an earlier are copies'
         if commas := sorted(filter(_DECIMAL.match, texts)):
             proven = not all(map(GROUPED.match, commas))
             yield (
@@ -433,10 +427,10 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
     """Yield where a row states a fault, a result or a count of runs, what stands there, and what it means.
 
     A fault is all that denies none under a name with a word for faults, a yes under a name that reads as one,
-    all but a yes under one that denies it, and elsewhere a text that reads as one and not as an end of a run.
+    and elsewhere a text that reads as one, unless it says how the run ended.
     """
     for path, held in paths(row, lead, lists=True):
-        called, judging, counting, denying = _says(path)
+        called, judging, counting = _says(path)
         for value in held if isinstance(held, list) else [held]:
             whole = str(value)[: _LONGEST + 1] if called or not isinstance(value, dict | list) else ""
             text = whole.casefold()
@@ -447,8 +441,6 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
                 numbers = [number.removesuffix(".0") for number in numbers]
                 if any(number.isdecimal() and int(number) <= int(count) for number in numbers):
                     yield path, held, "count", None
-            if denying and text not in _YES:
-                yield path, held, "fault", None
             if text in BLANK or text in _NONE:
                 continue
             if (meant := _meant(path[-1] if text in _YES else whole)) == "nominal":
@@ -461,13 +453,12 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
 
 
 @lru_cache(1024)
-def _says(path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, bool, bool, bool]:
-    """Return the part of a path that speaks of faults, and whether it judges, counts runs, denies faults."""
+def _says(path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, bool, bool]:
+    """Return the part of a path that speaks of faults, and whether it is of an outcome, or counts runs."""
     called = next((path[: at + 1] for at, name in enumerate(path) if _called_a_fault(name)), None)
     named = (_named(path, "outcome") or _worded(path, "outcome")) and _means(path, "outcome")
-    words, faulty = _words(path[-1]), _FAULTY.union(*VOCABULARY["adversarial"][:2])
-    denying = (words & (_DENYING | _NEGATING) and words & faulty) or words & {f"un{word}" for word in faulty}
-    return called, named and not words & (_FAILING | _UNSURE), words <= _COUNTING, bool(denying)
+    words = _words(path[-1])
+    return called, named and not words & (_FAILING | _UNSURE), words <= _COUNTING
 
 
 def faults(row: dict[str, Any]) -> dict[str, Any]:
@@ -476,9 +467,8 @@ def faults(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def propose(importer: Importer, path: Sequence[str], seen: Any) -> None:
-    """Propose a test of a score as what decides the outcome; of texts one that means success goes first."""
+    """Propose a test of a score as what decides the outcome, one of success first; of harm a yes is bad."""
     harm, text = fails(path[1]), str(seen).casefold()
-    # Of harm, a yes is bad.
     bad, good = (WORDS[word] for word in sorted((Outcome.SUCCESS, Outcome.FAILURE), reverse=harm))
     fine = text in good - {"p"}  # partly
     test = f"{'!=' if text in bad else '=='} {text if isinstance(seen, bool) else repr(seen)}"

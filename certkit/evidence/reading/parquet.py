@@ -54,6 +54,9 @@ MEMORY: Final = "400MB"
 FEW: Final = 10_000
 """Most distinct values of a text column that DuckDB numbers, estimated."""
 
+CUT: Final = 513
+"""Characters of a text that are read: one more than a record may have, so that what was cut is refused."""
+
 _SMALL_INTEGERS: Final = {"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"}
 _NUMBERS: Final = {*_SMALL_INTEGERS, "BIGINT", "DOUBLE"}
 _INSTANT: Final = "TIMESTAMP WITH TIME ZONE"
@@ -116,8 +119,8 @@ def fetched(
     size = " + ".join(_size(name, kind) for name, kind in kinds.items())
     sized = f"SELECT row_number() OVER () - 1 AS row, {size} AS size FROM {source}"  # noqa: S608 - quoted
     total = f"SELECT *, sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS total FROM ({sized})"  # noqa: S608
-    found = "min(row), count(*), max(size), arg_max(row, size)"
-    parts = f"SELECT {found} FROM ({total}) GROUP BY total // {limit} ORDER BY 1"  # noqa: S608 - as above
+    told = "min(row), count(*), max(size), arg_max(row, size)"
+    parts = f"SELECT {told} FROM ({total}) GROUP BY total // {limit} ORDER BY 1"  # noqa: S608 - as above
     listed = connection.execute(parts).fetchall()
     for first, count, largest, row in listed:
         if largest > limit:
@@ -224,7 +227,7 @@ def _selected(name: str, kind: str, indices: Mapping[str, Index]) -> str:
             f"CASE WHEN isfinite({value}) THEN epoch_us({value}) WHEN {value} IS NOT NULL THEN {_NEVER} END"
         )
     else:
-        wanted = value if kind == "VARCHAR" else None
+        wanted = f"left({value}, {CUT})" if kind == "VARCHAR" else None
     return f"{wanted or f'{value} IS NULL'} AS {value}"
 
 
@@ -323,6 +326,8 @@ def _lines(connection: duckdb.DuckDBPyConnection, source: str, kinds: Mapping[st
     for name, kind in kinds.items():
         if kind == _INSTANT:
             values[name] = f"strftime({values[name]}, '%Y-%m-%dT%H:%M:%S.%fZ')"
+        elif kind == "VARCHAR":
+            values[name] = f"left({values[name]}, {CUT})"
     pairs = ", ".join(f"'{name}', {value}" for name, value in values.items())
     cursor = connection.execute(f"SELECT json_object({pairs}) FROM {source}")  # noqa: S608 - quoted
     block: list[bytes] = []

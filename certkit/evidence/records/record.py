@@ -76,10 +76,6 @@ END: Final = r"$(?!\n)"
 CONDITION_PATTERN: Final = "^(" + "|".join(Condition) + "|x_[a-z0-9_]{1,62})" + END
 DIGEST_PATTERN: Final = "^sha256:[0-9a-f]{64}" + END
 USER_FIELD_PATTERN: Final = "^x_[A-Za-z0-9_]{1,126}" + END
-TIMESTAMP_PATTERN: Final = (
-    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:?[0-9]{2})"
-    + END
-)
 GRADES: Final = (0.0, 0.4, 0.7, 1.0)
 USER_FIELD: Final = re.compile(USER_FIELD_PATTERN)
 

@@ -4,8 +4,8 @@
 finding of the assessment.
 
 `parse_times` reads RFC 3339 times of a common form, many at once, as microseconds since 1970-01-01 UTC; for
-all others it returns None, and the slow reader decides, which accepts exactly what
-`record.TIMESTAMP_PATTERN` and the calendar allow.
+all others it returns None, and the slow reader decides, which accepts exactly what the published schema and
+the calendar allow.
 """
 
 from __future__ import annotations

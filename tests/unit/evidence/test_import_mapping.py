@@ -583,8 +583,6 @@ EQUAL = "task_id,domain,condition,outcome,model\n" + "t,d,nominal,success,m\n" *
 @pytest.mark.parametrize("word", ["count", "refuse", "drop-identical"])
 def test_equal_rows_count_are_refused_or_are_left_out(tmp_path: Path, word: str) -> None:
     (tmp_path / "runs.csv").write_text(EQUAL)
-    line = '# duplicates = "drop-identical"  # if 1 rows that equal an earlier are copies'
-    assert line in suggest(tmp_path / "runs.csv", ImportOptions()).splitlines()
     (tmp_path / "map.toml").write_text(f'[read]\nduplicates = "{word}"\n')
     options = {"mapping": tmp_path / "map.toml"}
     if word == "refuse":
@@ -1061,19 +1059,6 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
             "jailbreak": "yes",
             "tags": ["easy", "tool failure"],
             "config": {"inject": {"mode": "timeout"}},
-        }.items()
-    },
-    **{
-        f"{name}, which denies faults": (
-            f"task,ok,{name}\nt,1,{held}\n",
-            {"condition": "nominal"},
-            f"runs.csv:2 /{name}: expected no fault in a nominal run, found '{held}'",
-        )
-        for name, held in {
-            **dict.fromkeys(
-                ("fault_free", "noFault", "without_attack", "unattacked", "not_injected"), "false"
-            ),
-            "no_attack": "?",
         }.items()
     },
     "a fault beside a member that a mapping uses": (

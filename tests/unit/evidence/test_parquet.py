@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from certkit import canonical, workflow
@@ -222,3 +226,29 @@ def test_a_missing_required_column_is_a_fault_of_every_row(tmp_path: Path) -> No
         (1, "record.missing-field"),
         (2, "record.missing-field"),
     }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a program's own peak")
+def test_a_text_that_many_rows_repeat_does_not_fill_the_memory(tmp_path: Path) -> None:
+    """Of a longer text than a record may have, no more is read than shows it."""
+    root, long = bundles.write(tmp_path / "b", {}), pa.array(["x" * 10_000_000])
+    columns = {name: ["d"] * 4000 for name in ("domain", "condition", "outcome")}
+    columns |= {"run_id": [str(i) for i in range(4000)]}
+    repeated = pa.DictionaryArray.from_arrays(pa.array([0] * 4000, pa.int32()), long)
+    table = pa.table(columns | {"task_id": repeated})
+    pq.write_table(table, root / "records" / "a.parquet", dictionary_pagesize_limit=1 << 30)
+    script = """
+import sys
+from pathlib import Path
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.records.faults import RecordFaultsError
+from certkit.evidence.summary.gather import summarise
+try:
+    summarise(open_bundle(Path(sys.argv[1])))
+except RecordFaultsError as error:
+    assert any(fault.pointer == "/task_id" for fault in error.faults)
+    status = Path("/proc/self/status").read_text()
+    print(int(status.partition("VmHWM:")[2].split()[0]))
+"""
+    done = subprocess.run([sys.executable, "-c", script, root], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 300_000
