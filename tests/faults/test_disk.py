@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -183,7 +184,10 @@ def test_an_import_that_is_ended_leaves_nothing(tmp_path: Path, ending: signal.S
     log.write_text("run_id,agent,domain,task_id,condition,outcome\n" + "".join(rows))
     out.mkdir()
     command = [sys.executable, "-c", START, "import", str(log), "-o", str(out / "bundle"), "-q"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE) as importing:
+    default = partial(
+        signal.signal, ending, signal.SIG_DFL
+    )  # which `nohup` takes away, and a program respects
+    with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=default) as importing:
         while not [*out.iterdir()]:
             assert importing.poll() is None
             time.sleep(0.01)
