@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -183,11 +182,10 @@ def test_an_import_that_is_ended_leaves_nothing(tmp_path: Path, ending: signal.S
     rows = (f"{i},a,d,d/{i},nominal,success\n" for i in range(100_000))
     log.write_text("run_id,agent,domain,task_id,condition,outcome\n" + "".join(rows))
     out.mkdir()
-    command = [sys.executable, "-c", START, "import", str(log), "-o", str(out / "bundle"), "-q"]
-    default = partial(
-        signal.signal, ending, signal.SIG_DFL
-    )  # which `nohup` takes away, and a program respects
-    with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=default) as importing:
+    # Whoever runs the tests by `nohup` ignores SIGHUP, and so would the program.
+    start = f"import signal; signal.signal({int(ending)}, signal.SIG_DFL); {START}"
+    command = [sys.executable, "-c", start, "import", str(log), "-o", str(out / "bundle"), "-q"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as importing:
         while not [*out.iterdir()]:
             assert importing.poll() is None
             time.sleep(0.01)
