@@ -9,8 +9,6 @@ different letters look alike.
     >>> visible("tria\u200bge")
     'tria\\u200bge'
 
-`skeleton` is for comparing: names that differ only in spelling share one.
-
 The list is written out and not taken from `unicodedata`, whose answers differ between versions of Python.
 """
 

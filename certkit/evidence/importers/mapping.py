@@ -127,9 +127,8 @@ class Mapping(Authored):
             for word in (*chosen, *self.when.get(field, ()), *[self.constants.get(field, words[0])]):
                 text = str(word)
                 if word not in words and not (field == "condition" and text.startswith("x_")):
-                    known = f"; give {', '.join(words)}" + " or your own, x_network_loss" * (
-                        field == "condition"
-                    )
+                    own = " or your own, x_network_loss" * (field == "condition")
+                    known = f"; give {', '.join(words)}{own}"
                     raise ValueError(f"{text!r} is no value of {field}{near(text, words) or known}")
         filled = [*self.columns, *self.when, *self.constants]
         if both := sorted({name for name in filled if filled.count(name) > 1}):
