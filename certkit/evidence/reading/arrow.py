@@ -35,7 +35,7 @@ def rows(path: Path, *, shown: str, limit: int) -> Iterator[dict[str, Any]]:
         import flatbuffers  # noqa: F401, PLC0415 - need not be there, nor pyarrow
         import pyarrow as pa  # noqa: PLC0415
     except ImportError as error:
-        message, hint = f"an Arrow file, and {error.name} is not installed", "pip install 'certkit[arrow]'"
+        message, hint = f"an Arrow file, and {error.name} is not installed", "pip install pyarrow flatbuffers"
         raise InputError("import.source", message, where=shown, hint=hint) from None
     no_table = (struct.error, IndexError, TypeError, EOFError)  # what flatbuffers says of other bytes
     errors = (pa.ArrowException, OSError, *no_table)

@@ -122,7 +122,7 @@ def test_the_packages_that_are_missing_are_told(
     monkeypatch.setitem(sys.modules, package, None)
     error = refused(write(tmp_path / "a.arrow", table()))
     assert error.message == f"an Arrow file, and {package} is not installed"
-    assert error.hint == "pip install 'certkit[arrow]'"
+    assert error.hint == "pip install pyarrow flatbuffers"
 
 
 @pytest.mark.parametrize(("packing", "repeated"), [("zstd", False), ("lz4", False), ("zstd", True)])
