@@ -20,7 +20,7 @@ import hashlib
 import json  # noqa: TID251 - this module is the door
 import re
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, Final, NewType, overload
 
 import rfc8785
@@ -37,6 +37,8 @@ DIGITS: Final = 6
 MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DEPTH: Final = 64
 MAX_INTEGER: Final = 2**53 - 1
+MAX_VALUES: Final = 1_000_000
+"""Most values of a document, each of which takes up to some 240 bytes of memory, however short its text."""
 
 _FIRST_WITH_EXPONENT: Final = 1e21
 """From here on ECMAScript, and so RFC 8785, writes a number with an exponent."""
@@ -45,6 +47,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 # Strings are taken out whole, so that brackets inside them are not counted; one that never ends is taken out
 # too, since to begin anew at every quotation mark in it would take time quadratic in its length.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_STRING_OR_MARK = re.compile(_STRING.pattern + rb"|[,\[{]", re.DOTALL)
 # A digit other than 0 before the exponent: the number is not zero, whatever a double makes of it.
 _NONZERO = r"^[^eE]*[1-9]"
 # A surrogate as JSON escapes it. Both halves of a pair are; what is left of them in a value stood alone.
@@ -112,6 +115,14 @@ def _check_depth(data: bytes, where: str | None) -> None:
         raise InputError("json.too-deep", f"nested deeper than {MAX_DEPTH} levels", where=where)
 
 
+def check_values(data: bytes, where: str | None = None) -> None:
+    """Raise `InputError` ``json.too-large`` where brackets and commas announce over `MAX_VALUES` values."""
+    if len(data) > MAX_VALUES and sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        marks = (match for match in _STRING_OR_MARK.finditer(data) if data[match.start()] != ord('"'))
+        if any(islice(marks, MAX_VALUES, None)):
+            raise InputError("json.too-large", f"holds more than {MAX_VALUES:,} values", where=where)
+
+
 def loads(
     data: bytes,
     *,
@@ -134,6 +145,7 @@ def loads(
         raise InputError(
             "json.encoding", "begins with a byte order mark", where=where, hint="save the file as plain UTF-8"
         )
+    check_values(data, where)
     _check_depth(data, where)
     try:
         value = _DECODERS[constants].decode(text)

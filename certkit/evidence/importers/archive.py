@@ -60,19 +60,17 @@ class Archive:
 
     def read(self, name: str) -> bytes:
         """Return the content of a member; raise `InputError` where it is damaged or too large."""
-        member, parts, before = self._members[name], [], self._unpacked
+        member = self._members[name]
         try:
             with self._open(member) as stream:
-                while part := stream.read(source.CHUNK):
-                    parts.append(part)
-                    self._unpacked += len(part)
-                    if self._unpacked - before > member.file_size:
-                        self._refuse(f"member {name!r} holds more than it declares")
-                    if self._unpacked > max(source.FREE, source.MAX_RATIO * self._size):
-                        self._refuse(f"unpacks to more than {source.MAX_RATIO} times its size")
+                content: bytes = stream.read(member.file_size + 1)
         except (*_DAMAGED, OSError, NotImplementedError, RuntimeError) as error:
             self._refuse(f"member {name!r} is damaged: {error}")
-        content = b"".join(parts)
+        if len(content) > member.file_size:
+            self._refuse(f"member {name!r} holds more than it declares")
+        self._unpacked += len(content)
+        if self._unpacked > max(source.FREE, source.MAX_RATIO * self._size):
+            self._refuse(f"unpacks to more than {source.MAX_RATIO} times its size")
         if member.compress_type == ZSTD and zlib.crc32(content) != member.CRC:  # else `zipfile` checked it
             self._refuse(f"member {name!r} is damaged: wrong checksum")
         return content

@@ -339,6 +339,7 @@ def _decoded(row: Any, type_: type[Typed]) -> Typed:
     """
     if not isinstance(row, bytes):
         return msgspec.convert(row, type_)
+    canonical.check_values(row)
     try:
         return msgspec.json.decode(row, type=type_)
     except msgspec.ValidationError:

@@ -176,7 +176,8 @@ class Draft:
         except ValueError as error:
             return [place.fault("values that JSON has", str(error))]
         self.records += 1
-        self._filled.update(row.keys())
+        for name in row:
+            self._filled[name] += 1
         for name, counts in self.words.items():
             counts[str(row.get(name))] += 1
         self._places.extend((self._files[place.file], place.line))

@@ -98,6 +98,7 @@ class InspectLog(Importer):
         self._evals: dict[str, Eval] = {}
         self._met: dict[object, int] = {}  # the copies of a sample → the hash of their scores
         self._header: Header | None = None  # of the log being read, as its samples and its scorer
+        self._told: dict[str, Any] = {}  # what rows say of it
         self._held: dict[tuple[int | str, int], bool] = {}  # whether a person declared it invalid
         self._scorer = ""
         self._scorers: dict[str, dict[str, None]] = {}  # of each agent
@@ -158,6 +159,7 @@ class InspectLog(Importer):
 
     def _begin(self, header: Header) -> None:
         self._header, eval_, status = header, header.eval, header.status or "interrupted"
+        self._told = to_builtins(eval_)
         notes, first = self.job.draft(eval_.model).notes, self._evals.setdefault(eval_.model, eval_)
         if status != "success":
             detail = f"first of task {eval_.task}, status {status}: only the samples that ended are in it"
@@ -207,7 +209,7 @@ class InspectLog(Importer):
             notes.add("odd", "samples whose score a person changed", "the changed score counts")
         self._runs += 1
         row = {name: getattr(sample, name) for name in _PATHS}
-        row |= {"scores": scores, "eval": to_builtins(eval_)}
+        row |= {"scores": scores, "eval": self._told}
         fields = self._fields(sample, scores, eval_, notes)
         yield Run(eval_.model, place, row, fields, traces.shown(sample), data)
 

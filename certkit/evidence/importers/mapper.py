@@ -96,6 +96,7 @@ class Mapper:
         self._looked_at = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
         self._used = {".".join(path[:end]) for path in self._paths for end in range(1, len(path) + 1)}
         self._remarks = importer.remarks
+        self._parts: dict[tuple[str, ...], tuple[Any, list[Any]]] = {}  # each as it was last, what it states
         self._versioned: list[tuple[str, ...]] = []
         self._keys: dict[str, None] = {}
         self._given: set[str] = set()  # fields that transcripts filled
@@ -168,7 +169,7 @@ class Mapper:
     def _contradiction(self, run: Run, fields: dict[str, Any], draft: Draft) -> list[Fault]:
         """Return the fault of a row that states another condition or outcome, or several runs, unused."""
         parts = [(lead, look_up(run.row, lead)) for lead in self._remarks]
-        told = (stated(part, lead) for lead, part in parts if isinstance(part, dict))
+        told = (self._stated(part, lead) for lead, part in parts if isinstance(part, dict))
         condition, outcome = fields.get("condition"), fields.get("outcome")
         if self._tabular and (trial := fields.get("trial")) is not None:
             again = draft.repeat(f"{fields.get('task_id')}#{condition}#{trial}")
@@ -192,6 +193,13 @@ class Mapper:
                 continue
             return [run.place.fault(expected, repr(held), pointer=f"/{visible(name)}", hint=visible(hint))]
         return []
+
+    def _stated(self, part: dict[str, Any], lead: tuple[str, ...]) -> list[tuple[Any, ...]]:
+        """Return what a part of a row states; a header that many runs share is read once."""
+        last, told = self._parts.get(lead, (None, []))
+        if last is not part:
+            self._parts[lead] = part, (told := [*stated(part, lead)])
+        return told
 
     def _show(self, run: Run, fields: dict[str, Any]) -> None:
         """Fill what the transcript of a run shows, or the answer in its row, and nothing else fills."""

@@ -127,8 +127,8 @@ class Mapping(Authored):
             for word in (*chosen, *self.when.get(field, ()), *[self.constants.get(field, words[0])]):
                 text = str(word)
                 if word not in words and not (field == "condition" and text.startswith("x_")):
-                    own = " or your own, x_network_loss" * (field == "condition")
-                    known = f"; give {', '.join(words)}{own}"
+                    named = " or your own, x_network_loss" * (field == "condition")
+                    known = f"; give {', '.join(words)}{named}"
                     raise ValueError(f"{text!r} is no value of {field}{near(text, words) or known}")
         filled = [*self.columns, *self.when, *self.constants]
         if both := sorted({name for name in filled if filled.count(name) > 1}):

@@ -80,30 +80,6 @@ WORDS: Final[dict[str, frozenset[str]]] = {
     Outcome.HARNESS_ERROR: _TEXTS["harness_error"],
 }
 BLANK: Final = _TEXTS["blank"]
-NEEDS: Final = (
-    ("Failure resilience (frr)", "recovered, recovery_steps and recovery_approach of runs under faults"),
-    ("Planning efficiency (pei)", "steps_actual and steps_oracle"),
-    (
-        "Intentional recovery (irs)",
-        "memory_query_offset, memory_similarity, memory_modified of recovered runs",
-    ),
-    ("Traceability (ti)", "traceability"),
-    ("Consistency (csi)", "sequence or started_at"),
-    ("Constraint violations", "violations"),
-    ("Adversarial resistance", "attack_landed and attack_succeeded of adversarial runs"),
-)
-
-_DOMAIN: Final = """\
-# The domain must be decided: --domain NAME, or
-# [constants]
-# domain = "NAME"
-"""
-_CONDITION: Final = """\
-# The condition must be decided. If no run was under a fault: --condition nominal. Else:
-# [when.condition]
-# nominal = "COLUMN == 'none'"
-# "KIND OF FAULT" = "otherwise"
-"""
 _DECIMAL = re.compile(r"-?[0-9]+,[0-9]+\Z")
 
 
@@ -262,14 +238,18 @@ class Suggestion:
             yield from self._condition(proposed)
         if "domain" not in self.filled | proposed.keys() | given:
             above = self._candidates("domain", proposed)
-            yield "# The domain must be decided: a column above, or --domain NAME\n" if above else _DOMAIN
+            yield (
+                "# The domain must be decided: a column above, or --domain NAME\n"
+                if above
+                else LISTS["asked"]["domain"]
+            )
         yield from self._read(proposed)
         yield "# Columns that fill nothing yet:"
         for path, column in self.columns.items():
             if path not in proposed.values():
                 yield f"#   {visible('.'.join(path))}: {column.told()}"
         yield "#\n# What criteria still need, as columns of these names or mapped to them:"
-        for criterion, fields in NEEDS:
+        for criterion, fields in LISTS["needs"].items():
             needed = {word.strip(",") for word in fields.split()} & set(FIELDS)
             yield from [f"#   {criterion}: {fields}"] if needed - self.filled - proposed.keys() else []
 
@@ -337,7 +317,7 @@ class Suggestion:
         """Yield what each value of the column means, as a comment where it is only a candidate."""
         lead = "" if "condition" in proposed else "# "
         if not (fitting := self._candidates("condition", proposed)):
-            yield _CONDITION
+            yield LISTS["asked"]["condition"]
             return
         column, name = self.columns[fitting[0]], fitting[0][-1].casefold()
         yield f"# Each value of the column needs a condition: {', '.join(Condition)}, or x_ and a name"
@@ -480,6 +460,7 @@ def propose(importer: Importer, path: Sequence[str], seen: Any) -> None:
         importer.hints["outcome"] = tested if fine else importer.hints.get("outcome", tested)
 
 
+@lru_cache(1024)
 def fails(name: str) -> bool:
     """Tell whether a yes under this name may say that a run failed, or an attack succeeded."""
     return not _words(name).isdisjoint(_FAILING.union(_FAULTY, *VOCABULARY["adversarial"][:2]))

@@ -492,8 +492,20 @@ print(int(status.partition("VmHWM:")[2].split()[0]) * 1024)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a process' own peak")
-def test_the_largest_sample_is_refused_within_300_megabytes(tmp_path: Path) -> None:
-    sample = b'{"id": 1, "epoch": 1, "metadata": {"a": "' + b"\xff" * (60 << 20) + b'"}}'
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(b'"' + b"\xff" * (60 << 20) + b'"', id="a long text that is no UTF-8"),
+        pytest.param(b"[" + b"[]," * (21 << 20) + b"[]]", id="many empty lists"),
+        pytest.param(
+            b"[" + b'{"a":{"b":0}},' * 400_000 + b"\xff]", id="as many objects as a sample may hold"
+        ),
+    ],
+)
+def test_a_sample_that_would_fill_the_memory_is_refused_within_300_megabytes(
+    tmp_path: Path, value: bytes
+) -> None:
+    sample = b'{"id": 1, "epoch": 1, "metadata": {"a": ' + value + b"}}"
     path = zipped(tmp_path / "a.eval", {"header.json": HEADER, "samples/1_epoch_1.json": sample})
     done = subprocess.run([sys.executable, "-c", MEASURE, path], check=True, capture_output=True, text=True)
     code, peak = done.stdout.split()

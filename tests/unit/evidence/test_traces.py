@@ -153,7 +153,7 @@ def test_no_transcript_is_enclosed_where_the_user_says_so(tmp_path: Path) -> Non
         b"no zstd",
         zstandard.compress(b" " * (65 << 20)),
         zstandard.compress(b"["),
-        zstandard.compress(b'{"id": [' + b"0," * traces.MAX_VALUES + b"0]}"),
+        zstandard.compress(b'{"id": [' + b"0," * canonical.MAX_VALUES + b"0]}"),
     ],
 )
 def test_a_trace_that_cannot_be_read_is_refused(tmp_path: Path, data: bytes) -> None:

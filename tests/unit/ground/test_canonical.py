@@ -109,6 +109,14 @@ def test_the_depth_limit_counts_brackets_outside_strings_only() -> None:
     assert caught.value.code == "json.too-deep"
 
 
+def test_the_limit_of_values_counts_marks_outside_strings_only() -> None:
+    most = b'["' + b"," * canonical.MAX_VALUES + b'"' + b",0" * (canonical.MAX_VALUES - 1) + b"]"
+    assert len(canonical.loads(most)) == canonical.MAX_VALUES
+    with pytest.raises(InputError) as caught:
+        canonical.loads(most[:-1] + b",0]")
+    assert caught.value.code == "json.too-large"
+
+
 def test_quotation_marks_without_end_are_refused_in_time() -> None:
     # With work quadratic in its length this megabyte would take an hour.
     with pytest.raises(InputError) as caught:
