@@ -82,7 +82,7 @@ def test_the_answer_stands_first_and_fits_a_terminal(made: Made) -> None:
         row["flagged"] for row in certkit("drift", made.old, made.new, "--json").document["behaviour"]
     )
     assert lines[:3] == [
-        f"DRIFTED: it behaves worse, in {flagged} of 18 rows",
+        f"DRIFTED: the agent behaves worse, in {flagged} of 18 rows",
         "tier: Tier 2 before, Tier 1 now",
         "SIGNATURES NOT CHECKED: name a trust policy with --trust",
     ]

@@ -139,12 +139,12 @@ def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) 
     baseline = tmp_path / "passport.json"
     baseline.write_bytes(of_bundle(tmp_path / "strong").to_json())
     before = baseline.read_bytes()
-    for bundle, code, said in (("strong", 0, "STABLE"), ("weak", 5, "DRIFTED, worse in ")):
+    for bundle, code, said in (("strong", 0, "STABLE"), ("weak", 5, "DRIFTED: the agent behaves worse: ")):
         done = certkit("assess", tmp_path / bundle, "--baseline", baseline)
         assert done.code == code
         assert f"Baseline {baseline} (signature not checked): {said}" in " ".join(done.out.split())
         told = certkit("assess", tmp_path / bundle, "--baseline", baseline, "--json").document["baseline"]
-        assert (told["result"], bool(told["worse"])) == (said.partition(",")[0], code == 5)
+        assert (told["result"], bool(told["worse"])) == (said.partition(":")[0], code == 5)
     other = certkit("simulate", "-o", tmp_path / "other", "--runs", 300, "--agent", "courier", "-q")
     assert other.code == 0
     said = "The baseline is of another agent: simulated-agent 1.0.0, this is courier 1.0.0 Baseline "
@@ -155,7 +155,8 @@ def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) 
         "not_comparable"
     ]
     assert len(reasons) > 1
-    more = f"not comparable: {reasons[0]}; {len(reasons) - 1} more ('certkit drift' lists them)"
+    said = "NOT_COMPARABLE: the two sides measure different things"
+    more = f"{said}: {reasons[0]}; {len(reasons) - 1} more ('certkit drift' lists them)"
     assert f" Baseline {tmp_path / 'strong'}: {more} " in " ".join(done.out.split())
     assert max(map(len, done.out.replace(str(tmp_path), "").splitlines())) <= 80
     assert baseline.read_bytes() == before

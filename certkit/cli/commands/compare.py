@@ -16,6 +16,7 @@ from certkit.assessment.metrics.metric import rounded, shown
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold, progress
+from certkit.cli.views import WORDS
 from certkit.text import quoted, visible
 from certkit.wording import many
 
@@ -100,13 +101,6 @@ def drift(
 
 _NAME: Final = 18
 _LABEL: Final = 36
-_RESULTS: Final = {
-    "STABLE": f"a loss of the margin in {named('r_op')} is excluded, and no row shows that it got worse",
-    "DRIFTED": "it behaves worse",
-    "IDENTITY_CHANGED": "the agent is not the same, though no row shows that it got worse",
-    "UNDERPOWERED": f"no row shows that it got worse, and a loss in {named('r_op')} is not excluded",
-    "NOT_COMPARABLE": "the two sides measure different things",
-}
 _ROW, _VALUE, _RUNS, _LOSS = 32, 6, 8, 7
 
 
@@ -196,7 +190,7 @@ def show_drift(drift: Drift) -> Iterator[str]:
     """Print a drift: the result, the signatures, what changed, the rows, the reasons."""
     worse = sum(row.flagged for row in drift.behaviour)
     rows = f", in {worse} of {many(len(drift.behaviour), 'row')}" if worse else ""
-    yield from fold(f"{drift.result}: {_RESULTS[drift.result]}{rows}")
+    yield from fold(f"{drift.result}: {WORDS[drift.result]}{rows}")
     yield from fold(f"tier: {wording.tier(drift.tier.old)} before, {wording.tier(drift.tier.new)} now")
     if drift.sides:
         yield from fold(_signatures(*drift.sides.before, drift.sides.old, drift.sides.new))

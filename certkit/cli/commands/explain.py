@@ -10,12 +10,13 @@ from typing import Annotated, Any, Final, Literal
 import typer
 from msgspec import structs
 
-from certkit import toml, workflow
+from certkit import workflow
 from certkit.assessment.findings.findings import GRADED, MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
 from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold
+from certkit.cli.views import WORDS
 from certkit.document import Count, Document, Part, Text, fill
 from certkit.errors import CODES, UsageError
 from certkit.evidence.bundle.folder import open_bundle
@@ -27,8 +28,6 @@ from certkit.wording import many
 
 _SHOWN: Final = 40
 _KNOWN: Final = "criteria, metrics, findings, challenges, codes, record fields, columns of assess, some words"
-_WORDS: Final[dict[str, str]] = toml.packaged("templates", "words.toml")
-"""The words of the screens, with what each means."""
 
 
 class Explanation(Document, frozen=True, kw_only=True, tag="urn:certkit:explanation:v1"):
@@ -92,7 +91,7 @@ def known(profile: str) -> dict[str, Explanation]:
     }
     names |= {name: _told(name, "column", body["description"]) for name, body in columns.items()}
     names |= {name: _told(name, "finding", text, severity=_severity(name)) for name, text in MEANING.items()}
-    names |= {name: _told(name, "word", text) for name, text in _WORDS.items()}
+    names |= {name: _told(name, "word", text) for name, text in WORDS.items()}
     names |= {name: _metric(name, name, "metric") for name in CATALOGUE}
     judged = workflow.load_profile(profile)
     for row in judged.criteria:

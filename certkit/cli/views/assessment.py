@@ -29,6 +29,7 @@ from certkit.assessment.words import (
     serious,
 )
 from certkit.cli.emit import WIDTH, fold
+from certkit.cli.views import WORDS
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.text import quoted, visible
 from certkit.wording import many, readings, tier
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 _ANSWER: Final = 8
 DRIFT: Final = {"DRIFTED", "IDENTITY_CHANGED"}
-_BASELINE: Final = {"UNDERPOWERED": "too few runs to exclude a loss", "NOT_COMPARABLE": "not comparable"}
 _TIER_STYLE: Final = {TierStatus.MET: "bold green", TierStatus.NOT_MET: "bold red"}
 _SEVERITY_STYLE: Final = {Severity.WARNING: "yellow", Severity.INFO: "dim"}
 
@@ -135,8 +135,8 @@ def _compared(baseline: Baseline) -> Iterator[Line]:
     """Print what the comparison with an earlier passport or bundle gave, and why it gave none."""
     if baseline.agents:
         yield from fold("The baseline is of another agent: {}, this is {}".format(*baseline.agents))
-    told = _BASELINE.get(baseline.result, baseline.result)
-    told += f", worse in {_first(baseline.worse)}" if baseline.worse else ""
+    told = f"{baseline.result}: {WORDS[baseline.result]}"
+    told += f": {_first(baseline.worse)}" if baseline.worse else ""
     if reasons := baseline.not_comparable:
         told += f": {_first(reasons, 1)}"
     unchecked = " (signature not checked)" if baseline.signature == "not_checked" else ""

@@ -3,8 +3,8 @@
 A trace is a run. Spans may come in any order and be spread over the file, so that of every trace a summary
 is kept until the end. What fills the fields stands in docs/reference/importers.md.
 
-The rows that paths of a mapping lead into hold ``name``, ``attributes`` of the root span by their whole names
-(``attributes.`shop.task```; of the others, faults), ``evaluations``, ``tool_calls`` and ``tool_errors``.
+The rows that paths of a mapping lead into hold ``name``, ``evaluations``, ``tool_calls``, ``tool_errors`` and
+``attributes``: all of the root span (``attributes.`shop.task```), of other spans those that state a fault.
 """
 
 from __future__ import annotations
