@@ -141,10 +141,11 @@ class Expression:
             return None
         if isinstance(value, str) and value in _TRUTH:
             return _TRUTH[value]
-        if isinstance(value, str | list | dict):
+        if value not in (0, 1):
             error = ExpressionError(f"{self.text!r} takes {_shown(value)}, neither true nor false")
             comma = isinstance(value, list)  # what Python makes of `x >= 0,5`
-            error.hint = "write 0.5, not 0,5" if comma else "compare it, for instance with == 'yes'"
+            compared = "== 'yes'" if isinstance(value, str) else ">= 0.5"
+            error.hint = "write 0.5, not 0,5" if comma else f"compare it, for instance with {compared}"
             raise error
         return bool(value)
 

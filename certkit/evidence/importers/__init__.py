@@ -357,7 +357,10 @@ def _finish(draft: Draft, job: Job, name: str, out: Path, rules: Rules) -> Impor
         message = f"agent {visible(draft.agent)!r} has several versions: {', '.join(map(visible, versions))}"
         hint = f"a bundle of each: {job.command(split_by=column)}"
         raise InputError("import.choice-needed", message, where=job.name, hint=hint)
-    agent["version"] = options.agent_version or agent.get("version") or next(iter(versions), UNVERSIONED)
+    told = (
+        word for name, words in draft.versions.items() if name.lower().endswith("version") for word in words
+    )
+    agent["version"] = options.agent_version or agent.get("version") or next(told, UNVERSIONED)
     if not agent["name"]:
         hint = f"name it: {job.command(agent='NAME')}"
         raise InputError("import.choice-needed", "the log does not name the agent", where=job.name, hint=hint)

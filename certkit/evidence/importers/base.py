@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from certkit.evidence.importers.source import Source
     from certkit.progress import Progress
 
-MAX_AGENTS: Final = 64
-"""Agents in one source."""
+MAX_AGENTS: Final = 64  # agents in one source
 
 MAX_FILES: Final = 1_000_000
 CHOICES: Final = ("split_by", "domain", "condition", "success", "timezone", "encoding")

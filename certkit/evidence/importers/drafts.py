@@ -26,14 +26,11 @@ if TYPE_CHECKING:
 
 RECORD_FILE: Final = "records/runs.jsonl"
 
-OTHERS: Final = "other record fields"
-"""What the account calls fields that no source fills."""
+OTHERS: Final = "other record fields"  # what the account calls fields that no source fills
 
-MAX_TRACES: Final = 50_000
-"""Traces in a bundle."""
+MAX_TRACES: Final = 50_000  # traces in a bundle
 
-MAX_SHOWN: Final = 200
-"""Characters of a found value that a fault shows."""
+MAX_SHOWN: Final = 200  # characters of a found value that a fault shows
 
 Kind = Literal["filled", "unmeasured", "odd", "refused"]
 

@@ -200,7 +200,8 @@ class InspectLog(Importer):
             detail = "the same uuid, or the same evaluation, sample and epoch, counts once"
             notes.add("refused", "samples that a retried or copied log repeats", detail)
             if earlier != [told] * len(earlier):
-                notes.add("odd", "samples whose copies have other scores", "the first that was scored counts")
+                hint = "give one of the logs, or a folder without the copies that do not count"
+                self.job.refuse(place.fault("the scores of its copy", "other scores", hint=hint))
             return
         self._met |= dict.fromkeys(same, told)
         if sample.limit is not None:

@@ -128,11 +128,13 @@ def paths(
 
 @lru_cache(1024)
 def versions(held: tuple[tuple[str, ...], ...]) -> list[tuple[str, ...]]:
-    """Return which paths of a row tell the agent's version: ``model_version``, or ``version`` beside it."""
+    """Return which paths of a row tell the agent's version, or its model beside another name of it."""
+    named = sorted((rank, len(path), path) for path in held if (rank := agent_rank(path)) is not None)
+    models = [path for *_, path in named[1:] if plain_name(path[-1]) in LISTS["agents"]["models"].split()]
     beside = {(*path[:-1], "version") for path in held if agent_rank(path) is not None}
     told = [path for path in held if agent_rank(path, "_version") is not None]
     told += [path for path in held if (*path[:-1], path[-1].casefold()) in beside]
-    return sorted(told, key=len)
+    return sorted(told, key=len) + models
 
 
 def plain_name(name: str) -> str:

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from certkit.evidence.importers.splitter import Piece
     from certkit.progress import Progress
 
-MAX_ROW: Final = 16 * 1024 * 1024
-"""Longest row, unpacked bytes."""
+MAX_ROW: Final = 16 * 1024 * 1024  # longest row, unpacked bytes
 
 MAX_LOG_ROW: Final = 64 * 1024 * 1024
 """Longest run with its transcript, of which only a few fields are kept, unpacked bytes."""
@@ -41,8 +40,7 @@ MAX_LOG_ROW: Final = 64 * 1024 * 1024
 MAX_RATIO: Final = 250
 """Unpacked bytes per packed byte above `FREE`; logs reach about 12, gzip itself 1,030."""
 
-FREE: Final = 64 * 1024 * 1024
-"""Unpacked bytes up to which the ratio is not limited."""
+FREE: Final = 64 * 1024 * 1024  # unpacked bytes up to which the ratio is not limited
 
 CHUNK: Final = 1 << 18
 _HEAD: Final = 1 << 16

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 _MEMBER = re.compile(rb'\s*("(?:[^"\\]|\\[\s\S])*")\s*:([\s\S]*)\Z')
 _QUOTE, _COMMA, _BACKSLASH, _OPENING, _CLOSING = b'",\\{}'
 _CURLY: Final = np.uint8(ord("{") - ord("["))  # the bit that makes a square bracket curly
-_CUT: Final = 2
-"""Levels of nesting that are cut."""
+_CUT: Final = 2  # levels of nesting
 
 
 class Piece(NamedTuple):

@@ -55,15 +55,13 @@ _COUNTING: Final = frozenset(LISTS["counting"]["runs"].split())
 _MEASURE: Final = re.compile(r"[-+]?[0-9][0-9.,:/TZAPMapm +-]*(s|ms|sec|min|h|%|€|\$)?")
 """A number, a time or a date."""
 
-_FAULTY: Final = frozenset(NAMES["condition"]) - {"bedingung"}
-"""Words beside which a column speaks of faults."""
+_FAULTY: Final = frozenset(NAMES["condition"]) - {"bedingung"}  # words beside which a column speaks of faults
 
 _TEXTS: Final = {
     meaning: frozenset(words.split() if isinstance(words, str) else words)
     for meaning, words in LISTS["texts"].items()
 }
-_NONE: Final = _TEXTS["no_fault"] | {""}
-"""Texts that may say that there was no fault."""
+_NONE: Final = _TEXTS["no_fault"] | {""}  # texts that may say that there was no fault
 
 _UNKNOWN: Final = "KIND OF FAULT"
 """Stands for a condition that the reader must name; no mapping with it is accepted."""
@@ -87,7 +85,7 @@ class Column:
     """What was seen at a path: distinct values with their counts, up to a limit, and how many were blank."""
 
     def __init__(self) -> None:
-        self.rows = self.blank = 0
+        self.rows = self.blank = 0  # with a value, and without
         self.values: Counter[str] = Counter()
         self.many = self.above = False  # more values than are kept; a number above 1
         self.literal: set[str] = set()  # values that are no texts
@@ -95,7 +93,6 @@ class Column:
     def add(self, value: Any) -> None:
         """Count a value."""
         if value is None or value == "":
-            self.blank += 1
             return
         self.rows += 1
         text = value if isinstance(value, str) else canonical.line(value).decode().strip()
@@ -153,6 +150,8 @@ class Suggestion:
             for path, value in paths(run.row):
                 if agent_rank(path) is None and (path in self.columns or len(self.columns) < MAX_PATHS):
                     self.columns.setdefault(path, Column()).add(value)
+        for column in self.columns.values():
+            column.blank = self.rows - column.rows  # also where the path is absent
         self.filled = self.filled - lacking | ({"outcome"} if self.options.success else set())
 
     def proposals(self) -> dict[str, tuple[str, ...]]:
@@ -194,7 +193,8 @@ class Suggestion:
             column = self.columns[path]
             meant = {*map(_meant, column.values)}
             speaks = _called_a_fault(path[-1]) or "nominal" in meant or not (column.many or None in meant)
-            means = speaks and not (column.folded() <= _TRUTH or _words(".".join(path)) & _OTHERWISE)
+            beside = _words(".".join(path)) & (_OTHERWISE | _ENDING)
+            means = speaks and not (column.folded() <= _TRUTH or beside)
             fits = {"domain": not column.many and column.rows == self.rows, "condition": means}
             if not column.numeric() and fits.get(field, True):
                 chosen.append(path)

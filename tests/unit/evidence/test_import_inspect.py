@@ -313,15 +313,16 @@ def test_a_finished_log_holds_the_samples_that_it_declares(
         assert odd.get("logs that hold another number of samples than they declare", 0) == told
 
 
-def test_an_unscored_copy_hides_no_scored_one_and_copies_that_differ_are_told(tmp_path: Path) -> None:
+def test_an_unscored_copy_hides_no_scored_one_and_copies_that_differ_are_refused(tmp_path: Path) -> None:
     folder, header = tmp_path / "logs", {"run_id": "r", "task_id": "x"}
     folder.mkdir()
     wrong = {"match": {"value": "I"}}
     log(folder / "a.json", [sample(1, scores=None), sample(2)], **header)
-    log(folder / "b.json", [sample(1, scores=wrong), sample(2, scores=wrong)], **header)
-    account, records = imported(None, folder, tmp_path / "out", condition="nominal")
+    log(folder / "b.json", [sample(1, scores=wrong), sample(2)], **header)
+    _, records = imported(None, folder, tmp_path / "out", condition="nominal")
     assert Counter(record["outcome"] for record in records) == {"success": 1, "failure": 1}
-    assert counts(account, "odd") == {"samples whose copies have other scores": 1}
+    log(folder / "b.json", [sample(1, scores=wrong), sample(2, scores=wrong)], **header)
+    assert "expected the scores of its copy, found other scores" in str(refused(folder))
 
 
 @pytest.mark.parametrize("name", ["solver", "solver_args", "model_args", "model_generate_config"])

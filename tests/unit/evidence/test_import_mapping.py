@@ -296,12 +296,23 @@ def test_a_suggested_mapping_is_accepted_as_it_is(tmp_path: Path) -> None:
     assert [record["outcome"] for record in records] == ["success", "failure", "failure", "success"]
 
 
+def test_a_suggestion_reads_an_absent_fault_as_a_blank_and_the_end_of_a_run_as_no_fault(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "runs.jsonl"
+    rows = [{"task": "t", "fault": {"type": "tool timeout"}}, {"task": "u", "fault": None}]
+    path.write_bytes(b"".join(map(canonical.line, rows)))
+    assert '"" = "nominal"' in suggest(path, ImportOptions())
+    path.write_bytes(b"".join(canonical.line({"task": row["task"], "error.type": "timeout"}) for row in rows))
+    assert "# condition =" not in suggest(path, ImportOptions())
+
+
 def test_a_suggestion_names_what_must_be_decided(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     path.write_text('{"task": "t", "fault": "none", "info": {"reward": 0.5}}\n{"task": "u", "fault": "x"}\n')
     text = suggest(path, ImportOptions())
     (tmp_path / "map.toml").write_text(text)
-    assert '#   --success "info.reward >= 0.5"  (1 distinct: 0.5 (1))' in text
+    assert '#   --success "info.reward >= 0.5"  (1 distinct: 0.5 (1); blank (1))' in text
     assert '"none" = "nominal"' in text
     assert '# "x" = "KIND OF FAULT"  # in 1 of the rows' in text
     options = ImportOptions(mapping=tmp_path / "map.toml", success="info.reward >= 0.5", domain="d")
@@ -782,10 +793,10 @@ def test_a_blank_is_no_failure_unless_the_mapping_says_so(tmp_path: Path) -> Non
     assert [record["outcome"] for record in records] == ["failure", "success", "success"]
 
 
-def test_a_text_alone_is_no_success(tmp_path: Path) -> None:
+def test_a_text_or_a_number_alone_is_no_success(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(SCORES.replace("u,d,nominal,,\n", ""))
-    for test in ("ok", "not ok", "ok and Score >= 0.5", "Score > 2 or ok"):
+    for test in ("ok", "not ok", "ok and Score >= 0.5", "Score > 2 or ok", "Score"):
         with pytest.raises(ImportFaultsError, match="neither true nor false"):
             imported(None, path, tmp_path / "none", agent="a", success=test)
     path.write_text(SCORES.replace("yes", "true").replace("no\n", "false\n").replace("u,d,nominal,,\n", ""))
@@ -1099,6 +1110,11 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         )
         for name in ("Version", "model_version", "Model Version", "modelVersion")
     },
+    "two models of an agent": (
+        "task,agent,model,condition,success\nt,m,x,nominal,1\nu,m,y,nominal,0\n",
+        {},
+        "agent 'm' has several versions: x, y a bundle of each: certkit import",
+    ),
     "two versions of the model of an agent": (
         "task,agent,agent_version,model_version,condition,success\nt,m,1,x,nominal,1\nu,m,1,y,nominal,0\n",
         {},
