@@ -300,7 +300,10 @@ def test_a_suggestion_reads_an_absent_fault_as_a_blank_and_the_end_of_a_run_as_n
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "runs.jsonl"
-    rows = [{"task": "t", "fault": {"type": "tool timeout"}}, {"task": "u", "fault": None}]
+    rows: list[dict[str, Any]] = [
+        {"task": "t", "fault": {"type": "tool timeout"}},
+        {"task": "u", "fault": None},
+    ]
     path.write_bytes(b"".join(map(canonical.line, rows)))
     assert '"" = "nominal"' in suggest(path, ImportOptions())
     path.write_bytes(b"".join(canonical.line({"task": row["task"], "error.type": "timeout"}) for row in rows))
