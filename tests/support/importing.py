@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from certkit import canonical
 from certkit.evidence.bundle.folder import open_bundle
@@ -37,3 +41,31 @@ def written(account: ImportAccount) -> list[dict[str, Any]]:
 def counts(account: ImportAccount, kind: str) -> dict[str, int]:
     """Return what the account says of one kind."""
     return {note.what: note.count for note in account.imported.notes if note.kind == kind}
+
+
+TELLS_PEAK = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="only Linux tells a process' own peak"
+)
+
+MEASURE = """
+import sys
+import subprocess
+import sys
+from pathlib import Path
+from certkit.errors import CertkitError
+from certkit.evidence.importers import ImportOptions, run
+from certkit.progress import SILENT
+try:
+    run(Path(sys.argv[1]), Path(sys.argv[1] + ".out"), ImportOptions(condition="nominal"), SILENT)
+except CertkitError as error:
+    print(error.code)
+status = Path("/proc/self/status").read_text()  # ru_maxrss would count the process that started this one
+print(int(status.partition("VmHWM:")[2].split()[0]) * 1024)
+"""
+
+
+def peak_of_import(path: Path) -> tuple[str, int]:
+    """Import a log in a process of its own; return the code of the refusal and the peak of memory, bytes."""
+    done = subprocess.run([sys.executable, "-c", MEASURE, path], check=True, capture_output=True, text=True)
+    code, peak = done.stdout.split()
+    return code, int(peak)

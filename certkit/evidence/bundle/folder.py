@@ -115,11 +115,8 @@ def open_bundle(root: str | Path, *, progress: Progress = SILENT) -> Bundle:
     _refuse_relabelled(manifest)
     listed = document.get("files")
     if absent := sorted({item.evidence for item in manifest.attested} - set(present)):
-        raise InputError(
-            "bundle.manifest-invalid",
-            _named(absent, "attested as evidence but not found"),
-            where=MANIFEST_NAME,
-        )
+        message = _named(absent, "attested as evidence but not found")
+        raise InputError("bundle.manifest-invalid", message, where=MANIFEST_NAME)
     hashed = _hash(root, present, progress)
     if listed is not None:
         _compare(root, listed, hashed)
@@ -208,19 +205,14 @@ def _inventory(root: Path) -> dict[str, int]:
             raise InputError("bundle.path-unsafe", f"{path!r} {reason}", where=str(root))
         key = unicodedata.normalize("NFC", path).casefold()
         if key in names:
-            raise InputError(
-                "bundle.path-collision",
-                f"{names[key]!r} and {path!r} are the same name on some systems",
-                where=str(root),
-                hint="rename one of the two",
-            )
+            message = f"{names[key]!r} and {path!r} are the same name on some systems; rename one of them"
+            raise InputError("bundle.path-collision", message, where=str(root))
         names[key] = path
         if stat.S_ISDIR(status.st_mode):
             continue
         if not stat.S_ISREG(status.st_mode):
-            raise InputError(
-                "bundle.not-regular", f"{path!r} is a link, device, socket or pipe", where=str(root)
-            )
+            message = f"{path!r} is a link, device, socket or pipe"
+            raise InputError("bundle.not-regular", message, where=str(root))
         if path != MANIFEST_NAME:
             _check_record_name(root, path)
             sizes[path] = status.st_size

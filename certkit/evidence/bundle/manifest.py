@@ -22,6 +22,8 @@ from certkit.text import TIMESTAMP, lineage, moment, span
 MANIFEST_SCHEMA: Final = "urn:certkit:bundle:v1"
 MANIFEST_NAME: Final = "bundle.json"
 UNVERSIONED: Final = "unversioned"
+GUESSED: Final = "outcomes guessed"
+"""The note of an import that chose the column of the outcome, and left columns that nobody looked at."""
 SIMULATOR: Final = "simulate"
 """What `imported.format` says of simulated records."""
 

@@ -198,7 +198,6 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAcco
         if mapper.mapping.agent is not None:
             draft.agent_document |= mapper.mapping.agent.model_dump(mode="json", exclude_none=True)
         job.note_files(draft)
-        mapper.check_guess(draft, job)
         mapper.account(draft, details)
         accounts.append(replace(_finish(draft, job, format_, out, mapping.trace), without=without))
     if options.split_by is None:
@@ -237,7 +236,7 @@ def preview(
         job.close_files()
         for draft in job.drafts.values():
             job.note_faults(draft)
-            mapper.check_guess(draft, job)
+        mapper.check(job.name)
         job.number_rows()
     words = [draft.words for draft in job.drafts.values()]
     counts = {name: sum((each[name] for each in words), Counter()) for name in ("condition", "outcome")}

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from certkit import canonical, files
 from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
-from certkit.errors import InputError, UsageError
+from certkit.errors import InputError
 from certkit.evidence.bundle.manifest import Agent, Imported, ImportSource, unsafe_path
 from certkit.evidence.expressions import shell
 from certkit.evidence.importers.drafts import RECORD_FILE, Draft, Place
@@ -195,7 +195,6 @@ class Job:
         self.sources: list[ImportSource] = []
         self.drafts: dict[tuple[str, str], Draft] = {}
         self._stack = ExitStack()
-        self._slugs: set[str] = set()
         self.left_out = self.blank = self._links = 0
         self.begins = array("q")  # the line at which each row of a CSV file begins, the header's first
 
@@ -212,10 +211,7 @@ class Job:
     @cached_property
     def zone(self) -> ZoneInfo | None:
         """The time zone that the user gave."""
-        try:
-            return zone(self.options.timezone)
-        except ValueError as error:
-            raise UsageError("usage.option", f"--timezone: {error}") from None
+        return zone(self.options.timezone)
 
     def draft(self, agent: str, part: str = "") -> Draft:
         """Return the bundle of `agent` and, where the user splits by a column, of its value `part`."""
@@ -223,10 +219,8 @@ class Job:
         if draft is None:
             if len(self.drafts) == MAX_AGENTS:
                 raise InputError("import.source", f"more than {MAX_AGENTS} agents or parts", where=self.name)
-            slug = (
-                portable(part or agent, self._slugs) if self.options.split_by else f"part-{len(self.drafts)}"
-            )
-            self._slugs.add(slug)
+            taken = {draft.subfolder for draft in self.drafts.values()}
+            slug = portable(part or agent, taken) if self.options.split_by else f"part-{len(taken)}"
             stream = self._stack.enter_context(files.writing(self.folder / slug / RECORD_FILE))
             draft = Draft(self.folder / slug, stream, agent, slug)
             self.drafts[agent, part] = draft

@@ -128,9 +128,7 @@ class HbEval(Importer):
         self._kinds.setdefault(kind, place)
         if len(self._kinds) > 1:
             (first, here), (second, there) = self._kinds.items()
-            message = (
-                f"methodology {first} (first at line {here.line}) and {second} (line {there.line}) are mixed"
-            )
+            message = f"methodologies {first} (line {here.line}) and {second} (line {there.line}) are mixed"
             hint = "split the file and import each part: their judges differ"
             raise InputError("import.source", message, where=place.file, hint=hint)
 

@@ -7,7 +7,6 @@ refused. `success` alone decides anew. Where nothing names a run of a table, its
 
 from __future__ import annotations
 
-from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 
 from certkit import canonical, files
 from certkit.errors import InputError, UsageError
-from certkit.evidence.bundle.manifest import UNVERSIONED
+from certkit.evidence.bundle.manifest import GUESSED, UNVERSIONED
 from certkit.evidence.expressions import MISSING, ExpressionError, look_up, shell
 from certkit.evidence.importers.base import CHOICES
 from certkit.evidence.importers.mapping import (
@@ -33,7 +32,7 @@ from certkit.evidence.importers.mapping import (
     zone,
 )
 from certkit.evidence.importers.records import agent_rank, paths, sums_up, versions
-from certkit.evidence.importers.suggest import VOCABULARY, column_name, stated
+from certkit.evidence.importers.suggest import VOCABULARY, column_name, says, stated
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Condition, Outcome
 from certkit.text import visible
 
@@ -76,6 +75,7 @@ class Mapper:
     def __init__(self, mapping: Mapping, options: ImportOptions, importer: Importer) -> None:
         self.mapping = mapping
         self._options, self._tabular, self._hints = options, importer.tabular, importer.hints
+        self._cells = importer.cells
         self._values = Values(mapping, options.timezone, cells=importer.cells)
         self._paths: dict[tuple[str, ...], bool] = {}  # those the mapping names, and whether a row had them
         self._columns = {field: self._getter(text) for field, text in mapping.columns.items()}
@@ -102,6 +102,7 @@ class Mapper:
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
         self._incomplete = 0  # runs that lack one
+        self._faulty = False  # a run states a fault that nothing maps
         self._contradicted: dict[str, None] = {}  # options that say something else than a row
         self._nameless = False
         self._suggested = options.mapping is None and mapping != Mapping()
@@ -156,9 +157,9 @@ class Mapper:
             if value in run.row and value not in WORDS.get(field, ()):
                 hint = f"write `{field} = {_toml(value)}` under `[columns]` in a mapping"
                 raise UsageError("usage.option", f"--{field}: {value!r} is a column", hint=hint)
-            if fields.setdefault(field, value) is None:
+            if fields.get(field) in {None, value}:
                 fields[field] = value
-            elif fields[field] != value:
+            else:
                 pointer = f"/{visible(self.mapping.columns.get(field, field))}"
                 expected = f"{value!r}, as --{field} says"
                 hint = f"leave --{field} out, or say in a mapping what holds"
@@ -168,31 +169,35 @@ class Mapper:
 
     def _contradiction(self, run: Run, fields: dict[str, Any], draft: Draft) -> list[Fault]:
         """Return the fault of a row that states another condition or outcome, or several runs, unused."""
-        parts = [(lead, look_up(run.row, lead)) for lead in self._remarks]
-        told = (self._stated(part, lead) for lead, part in parts if isinstance(part, dict))
         condition, outcome = fields.get("condition"), fields.get("outcome")
-        if self._tabular and (trial := fields.get("trial")) is not None:
-            again = draft.repeat(f"{fields.get('task_id')}#{condition}#{trial}")
-            draft.notes.add_those(
-                (again, "odd", "rows of a task, condition and trial met before", "they count")
-            )
+        trial = fields.get("trial") if self._tabular else None
+        if trial is not None and draft.repeat(f"{fields.get('task_id')}#{condition}#{trial}"):
+            draft.notes.add("odd", "rows of a task, condition and trial met before", "they count")
         decided = not self._tabular or "outcome" in self._when or "outcome" in self.mapping.constants
-        for path, held, kind, meant in chain.from_iterable(told):
-            name, nominal = ".".join(path), condition == Condition.NOMINAL
-            hint = f"map it, if need be to a field of your own: `x_{kind} = {column_name(path)}`"
+        for path, held, kind, meant in self._told(run):
+            name, nominal = ".".join(says(path)[0] or path), condition == Condition.NOMINAL
+            hint = f"map it under `[columns]`; `x_{kind} = {column_name(path)}` keeps it without a meaning"
             if path[0] in FIELDS or USER_FIELD.match(path[0]) or name in self._used:
                 continue
             if kind == "fault" and (nominal or (meant not in {None, condition} and condition in VOCABULARY)):
                 expected = f"no {'' if nominal else 'other '}fault in a {condition} run"
                 self._contradicted |= {"condition": None} if self._options.condition else {}
+                self._faulty = True
             elif kind == "result" and not decided and {meant, outcome} == {Outcome.SUCCESS, Outcome.FAILURE}:
                 expected = f"{outcome}, as the outcome is"
             elif kind == "count" and self._tabular:
                 expected, hint = "one run", f"write one row for each run; if it counts none, {hint}"
             else:
                 continue
-            return [run.place.fault(expected, repr(held), pointer=f"/{visible(name)}", hint=visible(hint))]
+            pointer = "/" + visible(".".join(path))
+            return [run.place.fault(expected, repr(held), pointer=pointer, hint=visible(hint))]
         return []
+
+    def _told(self, run: Run) -> Iterator[tuple[Any, ...]]:
+        """Yield what the parts of a row state that importers do not read."""
+        for lead in self._remarks:
+            if isinstance(part := look_up(run.row, lead), dict):
+                yield from self._stated(part, lead)
 
     def _stated(self, part: dict[str, Any], lead: tuple[str, ...]) -> list[tuple[Any, ...]]:
         """Return what a part of a row states; a header that many runs share is read once."""
@@ -221,7 +226,7 @@ class Mapper:
         faults = []
         for field, column, get in self._sources(run, draft.left):
             raw = get(run.row)
-            if raw is MISSING and "" in self.mapping.values.get(field, {}):
+            if raw is MISSING and (field in wanting or "" in self.mapping.values.get(field, {})):
                 raw = None
             if raw is MISSING:
                 continue
@@ -229,7 +234,7 @@ class Mapper:
             try:
                 fields[field] = self._values.value(field, raw)
                 if fields[field] is None and field in REQUIRED:
-                    wanting[field] = _blank(run, field, column, raw)
+                    wanting[field] = _blank(run, field, column, raw, MERGED if self._cells else "")
             except NaiveTimeError:
                 draft.notes.add("unmeasured", field, NO_TIME_ZONE)
             except (CellError, ExpressionError) as error:
@@ -331,16 +336,18 @@ class Mapper:
     def _missing(self, fields: Sequence[str], run: Run) -> Fault:
         """Return the fault of a row that has nothing for some required fields."""
         test = shell(self._hints["outcome"]) if "outcome" in self._hints else '"EXPRESSION"'
+        fault = next((item[0] for item in self._told(run) if item[2] == "fault"), None)
+        self._faulty |= fault is not None
+        unnamed = f"`condition = {column_name(fault)}` under `[columns]`" if fault else ""
         hints = {
             "domain": "--domain NAME",
-            "condition": "--condition nominal if no fault was injected",
+            "condition": unnamed or "--condition nominal if no fault was injected",
             "outcome": f"--success {test}{self._hints.get('several', '')}",
-            "task_id": "`task_id` under `[columns]`",
-            "run_id": "`run_id` under `[columns]`",
+            "task_id": '`task_id = "COLUMN"` under `[columns]`',
+            "run_id": '`run_id = "COLUMN"` under `[columns]`',
         }
         held = [".".join(path) for path, _ in paths(run.row)]
-        mapping = "the mapping that --suggest writes" if self._suggested else "a mapping"
-        mapping = "the mapping" if self._options.mapping else mapping
+        mapping = "the mapping" if self._options.mapping else "a mapping (--suggest writes one)"
         hints |= {
             field: f"`{field} = {_toml(close)}` under `[columns]`"
             for field in fields
@@ -358,7 +365,7 @@ class Mapper:
         silent = fields == ["condition"] and not self._tabular
         given = ", ".join(map(hints.__getitem__, fields))
         return run.place.fault(
-            f"something that fills {', '.join(fields)}",
+            f"a value for {', '.join(fields)}",
             "a log that does not say whether faults were injected" if silent else f"the columns {columns}",
             code="record.missing-field",
             hint=f"{rows}give {given}{nameless}{', or say it' * ('--' in given + nameless)} in {mapping}",
@@ -386,13 +393,14 @@ class Mapper:
         names = [{"outcome": "success"}.get(field, field) for field in self._absent]
         mapped = job.command(mapping="MAP.toml", **agent)
         first = "nothing was imported; correct these rows, or write a mapping:"
-        if self._contradicted:
+        if self._contradicted and not self._faulty:
             first = f"nothing was imported; without the option: {job.command(**agent)}\nor map it:"
-        if job.faults.total == self._incomplete and set(names) <= given.keys():
-            when = "nothing was imported; if no fault was injected:"
-            when = when if "condition" in names else "nothing was imported; say what is missing:"
-            first = f"{when} {job.command(**{name: given[name] for name in names}, **agent)}\nelse map it:"
-        return f"{first} {suggest}\nthen decide its lines that begin with #, and use it: {mapped}"
+        decided = given.keys() - ({"condition"} if self._faulty else ())
+        if job.faults.total == self._incomplete and set(names) <= decided:
+            when = "if no fault was injected:" if "condition" in names else "say what is missing:"
+            command = job.command(**{name: given[name] for name in names}, **agent)
+            first = f"nothing was imported; {when} {command}\nelse map it:"
+        return f"{first} {suggest}\nthen decide there what stands under DECIDE, and import: {mapped}"
 
     def check(self, name: str) -> None:
         """Raise `InputError` ``import.mapping`` where no row has a path of the mapping."""
@@ -403,24 +411,6 @@ class Mapper:
                 keys = ", ".join(map(visible, self._keys))
                 message = f"a mapping can read {keys} in rows of this format, and not {paths}"
             raise InputError("import.mapping", message, where=name)
-
-    def check_guess(self, draft: Draft, job: Job) -> None:
-        """Raise `InputError` ``import.choice-needed`` where an outcome was guessed and columns are left over.
-
-        Any of them may contradict the outcome, or count the runs of a row, which only the reader knows.
-        """
-        guessed = self.mapping.columns.get("outcome") if self._suggested else None
-        if guessed is None or not draft.left or job.faults:
-            return
-        left = sorted(map(visible, draft.left))
-        shown = ", ".join(map(repr, left[:_SHOWN])) + ", …" * (len(left) > _SHOWN)
-        raise InputError(
-            "import.choice-needed",
-            f"the outcome was guessed from {visible(guessed)!r}; left over, and may say otherwise: {shown}",
-            where=job.name,
-            hint=f"look at what they hold: {job.options.command(job.source)} --suggest -o MAP.toml\n"
-            f"if its lines are right, or once you have corrected them: {job.command(mapping='MAP.toml')}",
-        )
 
     def account(self, draft: Draft, details: dict[str, str]) -> None:
         """Note which columns filled which fields or were left out."""
@@ -435,6 +425,13 @@ class Mapper:
             draft.notes.add("refused", f"column{'s' * (len(columns) > 1)} {names}", why, count=count)
         named = dict.fromkeys(self._given, "what the transcript shows")
         mapping = self.mapping
+        if self._suggested and "outcome" in mapping.columns and parts:
+            names = ", ".join([*map(repr, parts)][:_SHOWN]) + ", …" * (len(parts) > _SHOWN)
+            detail = (
+                f"from the name of the column {mapping.columns['outcome']!r}; not used, and may contradict"
+            )
+            detail += f" it: {names}; look with --suggest -o MAP.toml, then import with --map MAP.toml"
+            draft.notes.add("odd", GUESSED, detail, count=draft.records)
         read = {field: field for field in mapping.values if self._tabular} | mapping.columns
         words = {field: _read_by(mapping.values.get(field)) for field in read}
         named |= {field: f"from {column!r}{words[field]}" for field, column in read.items()}
@@ -510,9 +507,8 @@ def _decided(cases: Iterable[tuple[Any, Expression | None]], row: dict[str, Any]
     return None, blank
 
 
-def _blank(run: Run, field: str, column: str, raw: Any) -> Fault:
+def _blank(run: Run, field: str, column: str, raw: Any, hint: str) -> Fault:
     """Return the fault of a required field whose column is blank."""
-    hint = MERGED
     if field in _MEANS:
         means, when = _MEANS[field]
         hint = f'say what it means under `[values.{field}]`, for instance `{_toml(raw or "")} = "{means}"`'

@@ -266,11 +266,12 @@ class Values:
 
         Raises `CellError`, and `NaiveTimeError` for a time without an offset.
         """
-        if isinstance(raw, dict | list):
-            raise CellError("a text, number or truth value")
         table = self._tables.get(field, {})
-        if (key := "" if raw is None else self._key(raw)) in table:
+        if (key := "" if raw in (None, []) else self._key(raw)) in table:
             return table[key]
+        if isinstance(raw, dict | list) and raw:
+            hint = f"say what it means under `[values.{field}]`"
+            raise CellError("a text, number or truth value", hint=hint)
         if key in self._blank:
             return None
         kind = KINDS.get(field, "string")

@@ -16,7 +16,7 @@ from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit import toml
+from certkit import canonical, toml
 from certkit.errors import InputError
 from certkit.evidence.importers.base import Importer, Job, Run
 from certkit.evidence.importers.drafts import Place
@@ -179,7 +179,7 @@ def _csv_rows(source: Source, job: Job, encoding: str) -> Iterator[tuple[dict[st
     header: list[str] = []
     try:
         for written in reader:
-            place, cells = Place(source.name, begins), [cell.strip() for cell in written]
+            place, cells = Place(source.name, begins), _cells(written, f"{source.name}:{begins}")
             job.begins.append(begins)
             begins, size = reader.line_num + before, 0
             if not header:
@@ -193,6 +193,12 @@ def _csv_rows(source: Source, job: Job, encoding: str) -> Iterator[tuple[dict[st
     except csv.Error as error:
         where = f"{source.name}:{begins}"
         raise InputError("import.source", f"not CSV: {error}", where=where) from None
+
+
+def _cells(written: list[str], where: str) -> list[str]:
+    if len(written) > canonical.MAX_VALUES:
+        raise InputError("json.too-large", f"holds more than {canonical.MAX_VALUES:,} cells", where=where)
+    return [cell.strip() for cell in written]
 
 
 def separator(header: str) -> str:
@@ -223,10 +229,12 @@ def _no_run(cells: list[str], header: list[str], width: int, place: Place, top: 
 
 
 def _nameless(named: int, cells: int, place: Place) -> InputError:
-    message = (
-        f"the first line of a CSV file names its columns, and {cells - named} of {cells} have no name here"
-    )
     hint = "give each column a name, and remove a title or other lines above the names"
+    return _not_named(place, f"{cells - named} of {cells} have no name here", hint)
+
+
+def _not_named(place: Place, told: str, hint: str) -> InputError:
+    message = f"the first line of a CSV file names its columns, and {told}"
     return InputError("import.source", message, where=f"{place.file}:{place.line}", hint=hint)
 
 
@@ -234,13 +242,9 @@ def _header(cells: list[str], place: Place) -> list[str]:
     """Return the names of the columns; cells without one at the end are left out."""
     names = cells[: max((at for at, name in enumerate(cells, 1) if name), default=0)]
     if not names:
-        message = "the first line of a CSV file names its columns, and is blank here"
-        hint = "remove the blank lines above the names"
-        raise InputError("import.source", message, where=f"{place.file}:{place.line}", hint=hint)
+        raise _not_named(place, "is blank here", "remove the blank lines above the names")
     if "" in names:
         raise _nameless(len(names) - names.count(""), len(names), place)
     if twice := next((name for i, name in enumerate(names) if name in names[:i]), None):
-        message = f"the first line of a CSV file names its columns, and {visible(twice)!r} stands twice"
-        hint = "give each column a name of its own"
-        raise InputError("import.source", message, where=f"{place.file}:{place.line}", hint=hint)
+        raise _not_named(place, f"{visible(twice)!r} stands twice", "give each column a name of its own")
     return names

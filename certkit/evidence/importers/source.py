@@ -70,12 +70,11 @@ class _Unpacked(io.RawIOBase):
         self.tell_progress(self._raw.tell())
         self._size += size
         if self._size > max(FREE, MAX_RATIO * self._told):
-            raise InputError(
-                "import.source",
+            told, hint = (
                 f"unpacks to more than {MAX_RATIO} times its size",
-                where=self._name,
-                hint="unpack it yourself if you trust it, and import the plain file",
+                "unpack it, if you trust it",
             )
+            raise InputError("import.source", told, where=self._name, hint=hint)
         return size
 
     def tell_progress(self, at: int) -> None:
@@ -145,7 +144,11 @@ class Source:
         """Return the whole content, of at most `limit` bytes."""
         data = self._stream.read(limit + 1)
         if len(data) > limit:
-            raise InputError("json.too-large", f"larger than {limit:,} bytes", where=self.name)
+            told, hint = (
+                f"larger than {limit:,} bytes",
+                "if it holds many runs, write one of them on each line",
+            )
+            raise InputError("json.too-large", told, where=self.name, hint=hint)
         return data
 
     def facts(self) -> ImportSource:
@@ -156,9 +159,8 @@ class Source:
 
     def _check_row(self, number: int, size: int) -> None:
         if size > MAX_ROW:
-            raise InputError(
-                "json.too-large", f"row longer than {MAX_ROW:,} bytes", where=f"{self.name}:{number}"
-            )
+            where = f"{self.name}:{number}"
+            raise InputError("json.too-large", f"row longer than {MAX_ROW:,} bytes", where=where)
 
 
 @contextmanager

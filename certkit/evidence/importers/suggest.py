@@ -63,7 +63,7 @@ _TEXTS: Final = {
 }
 _NONE: Final = _TEXTS["no_fault"] | {""}  # texts that may say that there was no fault
 
-_UNKNOWN: Final = "KIND OF FAULT"
+_UNKNOWN: Final = "CONDITION"
 """Stands for a condition that the reader must name; no mapping with it is accepted."""
 
 _CANDIDATES: Final = 4
@@ -92,7 +92,7 @@ class Column:
 
     def add(self, value: Any) -> None:
         """Count a value."""
-        if value is None or value == "":
+        if value in (None, "", []):
             return
         self.rows += 1
         text = value if isinstance(value, str) else canonical.line(value).decode().strip()
@@ -111,7 +111,11 @@ class Column:
         )
         more = ", …" if self.many or len(self.values) > _SHOWN else ""
         more += f"; blank ({self.blank:,})" if self.blank else ""
-        return f"{'more than ' if self.many else ''}{len(self.values)} distinct: {shown}{more}"
+        return (
+            f"{'more than ' * self.many}{len(self.values)} distinct: {shown}{more}"
+            if shown
+            else "always blank"
+        )
 
     def plain(self) -> list[str]:
         """Return the values that are not blank."""
@@ -147,7 +151,9 @@ class Suggestion:
             filled = {field for field, value in run.fields.items() if value is not None}
             self.filled |= filled | ({"steps_actual"} if run.shown.steps else set())
             lacking |= set(REQUIRED) - filled
-            for path, value in paths(run.row):
+            for path, value in paths(run.row, lists=True):
+                if isinstance(value, dict | list) and not says(path)[0]:
+                    continue
                 if agent_rank(path) is None and (path in self.columns or len(self.columns) < MAX_PATHS):
                     self.columns.setdefault(path, Column()).add(value)
         for column in self.columns.values():
@@ -192,7 +198,7 @@ class Suggestion:
         for path in self._fitting(field, lambda *_: True, proposed):
             column = self.columns[path]
             meant = {*map(_meant, column.values)}
-            speaks = _called_a_fault(path[-1]) or "nominal" in meant or not (column.many or None in meant)
+            speaks = says(path)[0] or "nominal" in meant or not (column.many or None in meant)
             beside = _words(".".join(path)) & (_OTHERWISE | _ENDING)
             means = speaks and not (column.folded() <= _TRUTH or beside)
             fits = {"domain": not column.many and column.rows == self.rows, "condition": means}
@@ -224,7 +230,7 @@ class Suggestion:
         size = f"{self.rows:,} rows, {len(self.columns)} columns"
         size += f"; left out, since they cannot be read: {self.unread:,}" * bool(self.unread)
         yield f"# A mapping for {visible(self.source.name)}, read as {format_}: {size}."
-        yield "# Lines that begin with # say what was seen and what you must decide. Then:"
+        yield "# Lines with # say what was seen. Under DECIDE take the # off the line that is right. Then:"
         given = {name for name in ("domain", "condition") if getattr(self.options, name) is not None}
         options = replace(self.options, **dict.fromkeys(given & proposed.keys()))
         options = replace(options, agent="NAME") if self._nameless else options
@@ -239,7 +245,7 @@ class Suggestion:
         if "domain" not in self.filled | proposed.keys() | given:
             above = self._candidates("domain", proposed)
             yield (
-                "# The domain must be decided: a column above, or --domain NAME\n"
+                "# DECIDE the domain: a column above, or --domain NAME\n"
                 if above
                 else LISTS["asked"]["domain"]
             )
@@ -260,7 +266,9 @@ class Suggestion:
             yield f"{'# ' * (path == (field,))}{field} = {column_name(path)}  # {self.columns[path].told()}"
         for field in (*REQUIRED, "started_at"):
             if field not in self.filled | proposed.keys() | {"run_id"}:
-                for path in self._candidates(field, proposed):
+                choices = self._candidates(field, proposed)
+                yield from [f"# DECIDE which column holds {field}:"] if choices else []
+                for path in choices:
                     yield f"# {field} = {column_name(path)}  # {self.columns[path].told()}"
         yield ""
 
@@ -274,16 +282,15 @@ class Suggestion:
                 known.update(theirs)
         for text, count in [*column.values.items(), ("", column.blank)] if field == "outcome" else ():
             if count and (not text or text.casefold() in BLANK):
-                when = f"if the test rig failed in these {count:,} runs: they count as not succeeded"
-                means = f'"harness_error"  # {when}; else "success" or "failure"'
-                lines.append(f"# {_quoted(text)} = {means}")
+                when = "harness_error if the test rig failed there, else success or failure"
+                lines.append(f'# {_quoted(text)} = "harness_error"  # DECIDE (rows: {count:,}): {when}')
             elif count and text not in known:
-                lines.append(f'# {_quoted(text)} = "SUCCESS OR FAILURE"  # in {count:,} of the rows')
+                lines.append(f'# {_quoted(text)} = "SUCCESS OR FAILURE"  # DECIDE (rows: {count:,})')
         if lines:
             yield from (f"[values.{field}]", *lines, "")
 
     def _outcome(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
-        yield "# What is a success must be decided, for instance so:"
+        yield "# DECIDE what a success is, for instance so:"
         hint = self.hints.get("outcome")
         tests = {hint: self.hints.get("several", "")} if hint else {}
         tested: tuple[str, ...] | None = None
@@ -294,18 +301,18 @@ class Suggestion:
                 truth = column.folded() <= _TRUTH and not words & VOCABULARY["tool_failure"][1]
                 test = f"in [{', '.join(fine)}]" if fine and truth and not column.many else ""
             else:
-                numbers = column.values and column.numeric() and not any(_says(at)[2] for at in self.columns)
+                numbers = column.values and column.numeric() and not any(says(at)[2] for at in self.columns)
                 test = ">= THRESHOLD" if column.above else ">= 0.5"
                 test *= bool(numbers and words & {"outcome", *NAMES["outcome"]})
             if test:
                 tested = tested or path
                 tests[success_test(spelled(path), test)] = f"  ({column.told()})"
-        told = tests or {"COLUMN >= 0.5": "  (no column has the name and the values of an outcome)"}
+        told = tests or {"COLUMN >= 0.5": "  (with a column of yours; none is called like an outcome)"}
         yield from (f"#   --success {shell(test)}{more}" for test, more in told.items())
         for test in [*tests][:1]:
             yield f"# or so:\n# [when.outcome]\n# success = {_quoted(test)}"
             if tested and (count := self.rows - self.columns[tested].rows):
-                when = f"if the test rig failed in the {count:,} rows without one; else correct these"
+                when = f"if the test rig failed in the {count:,} rows that are blank there"
                 yield f"# harness_error = {_quoted(f'{spelled(tested)} == null')}  # {when}"
             yield '# failure = "otherwise"'
         yield ""
@@ -317,11 +324,10 @@ class Suggestion:
         """Yield what each value of the column means, as a comment where it is only a candidate."""
         lead = "" if "condition" in proposed else "# "
         if not (fitting := self._candidates("condition", proposed)):
-            yield LISTS["asked"]["condition"]
+            yield LISTS["asked"]["condition"].format(conditions=", ".join(Condition))
             return
         column, name = self.columns[fitting[0]], fitting[0][-1].casefold()
-        yield f"# Each value of the column needs a condition: {', '.join(Condition)}, or x_ and a name"
-        yield f"{lead}[values.condition]"
+        lines = []
         # A blank says "no fault" in a column of faults unless a text says it too, as in merged cells; in a
         # column of conditions it says nothing.
         said = name == "condition" or "nominal" in map(_meant, column.values)
@@ -330,9 +336,11 @@ class Suggestion:
             if value not in ENUMERATIONS["condition"]:
                 likely = "nominal" if value.casefold() in _NONE else _UNKNOWN
                 count = column.values[value] if value else column.blank
-                asked = "" if meant else f"  # in {count:,} of the rows"
-                yield f'{lead if meant else "# "}{_quoted(value)} = "{meant or likely}"{asked}'
-        yield ""
+                asked = "" if meant else f"  # DECIDE (rows: {count:,})"
+                lines.append(f'{lead if meant else "# "}{_quoted(value)} = "{meant or likely}"{asked}')
+        if lines:
+            yield f"# What each value means: {', '.join(Condition)}, or x_ and a name"
+            yield from (f"{lead}[values.condition]", *lines, "")
 
     def _read(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         texts = [value for column in self.columns.values() for value in column.values]
@@ -346,7 +354,9 @@ class Suggestion:
         if commas := sorted(filter(_DECIMAL.match, texts)):
             proven = not all(map(GROUPED.match, commas))
             yield (
-                "decimal_comma = true" if proven else f"# decimal_comma = true  # {commas[0]} is no thousand"
+                "decimal_comma = true"
+                if proven
+                else f"# decimal_comma = true  # DECIDE: if the comma in {commas[0]} marks no thousands"
             )
         if blank:
             yield f"blank = {_quoted(blank)}"
@@ -387,6 +397,7 @@ def _meant(text: str) -> str | None:
 
     What denies is nominal where it denies faults alone: "no attack", and not "no response".
     """
+    text = text.removeprefix('["').removesuffix('"]')  # a list of one text
     words = _spoken(text) if len(text) <= _LONGEST and re.fullmatch(r"[^\W_][\w\s-]*", text) else []
     if words and words[0] in _DENYING:
         denied = _FAULTY.union(_FILLING, ["fehler"], *VOCABULARY["adversarial"])
@@ -410,14 +421,14 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
     and elsewhere a text that reads as one, unless it says how the run ended.
     """
     for path, held in paths(row, lead, lists=True):
-        called, judging, counting = _says(path)
+        called, judging, counting = says(path)
         for value in held if isinstance(held, list) else [held]:
             whole = str(value)[: _LONGEST + 1] if called or not isinstance(value, dict | list) else ""
             text = whole.casefold()
             if judging and (outcome := next((key for key in WORDS if text in WORDS[key]), None)):
                 yield path, held, "result", outcome
             if counting and (count := text.removesuffix(".0")).isdecimal() and int(count) > 1:
-                numbers = [str(number)[:_LONGEST] for beside, number in paths(row, lead) if _says(beside)[1]]
+                numbers = [str(number)[:_LONGEST] for beside, number in paths(row, lead) if says(beside)[1]]
                 numbers = [number.removesuffix(".0") for number in numbers]
                 if any(number.isdecimal() and int(number) <= int(count) for number in numbers):
                     yield path, held, "count", None
@@ -428,12 +439,12 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
             if called or (
                 meant and not (text in WORDS[Outcome.HARNESS_ERROR] and _words(path[-1]) & _ENDING)
             ):
-                yield called or path, held, "fault", meant
+                yield path, held, "fault", meant
                 break
 
 
 @lru_cache(1024)
-def _says(path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, bool, bool]:
+def says(path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, bool, bool]:
     """Return the part of a path that speaks of faults, and whether it is of an outcome, or counts runs."""
     called = next((path[: at + 1] for at, name in enumerate(path) if _called_a_fault(name)), None)
     named = (_named(path, "outcome") or _worded(path, "outcome")) and _means(path, "outcome")

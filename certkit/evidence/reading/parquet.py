@@ -187,11 +187,8 @@ def _kinds(connection: duckdb.DuckDBPyConnection, source: str, shown: str) -> di
     }
     for name in kinds:
         if name not in FIELDS and not USER_FIELD.match(name):
-            raise InputError(
-                "bundle.parquet-unreadable",
-                f"column {name!r} is not a field of the record format and has no x_ prefix",
-                where=shown,
-            )
+            message = f"column {name!r} is not a field of the record format and has no x_ prefix"
+            raise InputError("bundle.parquet-unreadable", message, where=shown)
     return {name: kind for name, kind in kinds.items() if name in FIELDS}
 
 

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from certkit.assessment.findings.findings import SEVERITY, Severity
 from certkit.assessment.findings.plausibility import identical_repeats
+from certkit.evidence.bundle.manifest import GUESSED
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Stretch, Tally, Times, Traces, Window
 from tests.support import build
@@ -98,11 +99,11 @@ LOOSE = {"name": "courier", "version": "1", "components": [{"role": "tools", "na
 ATTACK = "adversarial"
 
 
-def imported(kind: str) -> dict[str, Any]:
+def imported(kind: str, what: str = "empty responses") -> dict[str, Any]:
     return {
         "format": "records",
         "records": 1,
-        "notes": [{"kind": kind, "what": "empty responses", "count": 3}],
+        "notes": [{"kind": kind, "what": what, "count": 3}],
     }
 
 
@@ -145,6 +146,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     ),
     "unread-parts": lambda: found(unread=("integrity/",)),
     "import-odd": lambda: found(imported=imported("odd")),
+    "outcome-guessed": lambda: found(imported=imported("odd", GUESSED)),
     "import-refused": lambda: found(imported=imported("refused")),
     "declared-runs-differ": lambda: found(declared_runs=120),
     "harness-errors": lambda: found(

@@ -24,7 +24,7 @@ from certkit.errors import CertkitError, Exit
 from certkit.evidence import importers
 from certkit.evidence.importers import ImportOptions, archive, run, source
 from certkit.progress import SILENT
-from tests.support.importing import counts, imported
+from tests.support.importing import TELLS_PEAK, counts, imported, peak_of_import
 
 WRITER = Path(__file__).parents[2] / "support" / "inspect_logs.py"
 EVAL = {"task": "sums", "model": "org/m-1", "created": "2025-01-01T00:00:00+00:00"}
@@ -250,7 +250,7 @@ def test_a_fault_that_stands_in_a_log_is_not_nominal(tmp_path: Path, member: str
     assert "expected no fault in a nominal run" in str(error)
     assert f"{next(iter(held)) if isinstance(held, dict) else member}" in str(error)
     assert "--condition" not in str(error.hint)
-    (tmp_path / "map.toml").write_text(str(error).partition("of your own: `")[2].partition("`")[0])
+    (tmp_path / "map.toml").write_text(str(error).partition("`; `")[2].rpartition("` keeps")[0])
     (tmp_path / "map.toml").write_text("[columns]\n" + (tmp_path / "map.toml").read_text())
     if "fault" not in held and not isinstance(held, list):
         imported(None, path, tmp_path / "out", condition="nominal", mapping=tmp_path / "map.toml")
@@ -361,7 +361,7 @@ def test_the_answer_key_is_no_condition(tmp_path: Path) -> None:
     path = log(tmp_path / "log.json", [sample(1, target="none"), sample(2, target="x")])
     text = importers.suggest(path, ImportOptions())
     assert '"target"' not in text
-    assert '# nominal = "COLUMN == \'none\'"\n# "KIND OF FAULT" = "otherwise"' in text
+    assert '# nominal = "COLUMN == \'none\'"\n# "CONDITION" = "otherwise"' in text
 
 
 def test_two_agents_in_a_folder_of_logs_need_a_choice(tmp_path: Path) -> None:
@@ -477,22 +477,7 @@ def test_a_zip_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (error.code, "times its size" in str(error)) == ("import.source", True)
 
 
-MEASURE = """
-import sys
-from pathlib import Path
-from certkit.errors import CertkitError
-from certkit.evidence.importers import ImportOptions, run
-from certkit.progress import SILENT
-try:
-    run(Path(sys.argv[1]), Path(sys.argv[1] + ".out"), ImportOptions(condition="nominal"), SILENT)
-except CertkitError as error:
-    print(error.code)
-status = Path("/proc/self/status").read_text()  # ru_maxrss would count the process that started this one
-print(int(status.partition("VmHWM:")[2].split()[0]) * 1024)
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a process' own peak")
+@TELLS_PEAK
 @pytest.mark.parametrize(
     "value",
     [
@@ -508,9 +493,8 @@ def test_a_sample_that_would_fill_the_memory_is_refused_within_300_megabytes(
 ) -> None:
     sample = b'{"id": 1, "epoch": 1, "metadata": {"a": ' + value + b"}}"
     path = zipped(tmp_path / "a.eval", {"header.json": HEADER, "samples/1_epoch_1.json": sample})
-    done = subprocess.run([sys.executable, "-c", MEASURE, path], check=True, capture_output=True, text=True)
-    code, peak = done.stdout.split()
-    assert (code, int(peak) <= 300_000_000) == ("import.row", True)
+    code, peak = peak_of_import(path)
+    assert (code, peak <= 300_000_000) == ("import.row", True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.eval"]
 
 

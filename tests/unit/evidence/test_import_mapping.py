@@ -11,6 +11,7 @@ import pytest
 
 from certkit import canonical
 from certkit.errors import CertkitError
+from certkit.evidence.bundle.manifest import GUESSED
 from certkit.evidence.expressions import Expression, ExpressionError
 from certkit.evidence.importers import ImportFaultsError, ImportOptions, preview, suggest
 from certkit.evidence.importers.mapping import parse_mapping
@@ -211,7 +212,7 @@ def test_columns_that_are_missing_are_one_fault_with_the_nearest_names(tmp_path:
         imported(None, tmp_path / "runs.csv", tmp_path / "out")
     message = str(caught.value)
     assert message.count("\n") == 1
-    assert "expected something that fills domain, task_id, condition, outcome" in message
+    assert "expected a value for domain, task_id, condition, outcome" in message
     assert "found the columns tasks_id, domains, Outcomes" in message
     assert '`task_id = "tasks_id"` under `[columns]`' in message
     assert '`outcome = "Outcomes"` under `[columns]`' in message
@@ -317,7 +318,7 @@ def test_a_suggestion_names_what_must_be_decided(tmp_path: Path) -> None:
     (tmp_path / "map.toml").write_text(text)
     assert '#   --success "info.reward >= 0.5"  (1 distinct: 0.5 (1); blank (1))' in text
     assert '"none" = "nominal"' in text
-    assert '# "x" = "KIND OF FAULT"  # in 1 of the rows' in text
+    assert '# "x" = "CONDITION"  # DECIDE (rows: 1)' in text
     options = ImportOptions(mapping=tmp_path / "map.toml", success="info.reward >= 0.5", domain="d")
     records, _, faults = preview(path, options)
     assert [record.get("outcome") for record in records] == ["success", None]
@@ -348,12 +349,13 @@ def test_a_column_is_proposed_by_a_word_of_its_name_where_its_values_agree(tmp_p
     assert values == [
         '"none" = "nominal"',
         '"prompt injection" = "adversarial"',
-        '# "no tool" = "KIND OF FAULT"  # in 1 of the rows',
-        '# "sabotage" = "KIND OF FAULT"  # in 1 of the rows',
+        '# "no tool" = "CONDITION"  # DECIDE (rows: 1)',
+        '# "sabotage" = "CONDITION"  # DECIDE (rows: 1)',
     ]
     [blank] = [line for line in lines if "harness_error" in line]
-    assert blank.startswith('# "" = "harness_error"  # if the test rig failed in these 1 runs: they')
-    assert blank.endswith('else "success" or "failure"')
+    assert blank.startswith(
+        '# "" = "harness_error"  # DECIDE (rows: 1): harness_error if the test rig failed'
+    )
 
 
 def test_columns_whose_values_alone_fit_are_left_to_the_reader(tmp_path: Path) -> None:
@@ -367,7 +369,7 @@ def test_columns_whose_values_alone_fit_are_left_to_the_reader(tmp_path: Path) -
         '# outcome = "Fine"  # 2 distinct: yes (1), no (1)',
         '# success = ["yes"]',
         '# failure = ["no"]',
-        '# [values.condition]\n# "baseline" = "nominal"\n# "outage of the search" = "KIND OF FAULT"',
+        '# [values.condition]\n# "baseline" = "nominal"\n# "outage of the search" = "CONDITION"',
     ):
         assert line in text
     with pytest.raises(ImportFaultsError, match="domain, task_id, condition, outcome"):
@@ -401,16 +403,14 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
     path.write_text(SHEET)
     text = suggest(path, ImportOptions())
     assert '[values.recovered]\ntrue = ["ja"]\nfalse = ["nein"]' in text
-    for act in (
-        lambda: imported(None, path, tmp_path / "out", agent="a", domain="d"),
-        lambda: preview(path, ImportOptions(agent="a", domain="d")),
-    ):
-        with pytest.raises(CertkitError, match=r"otherwise: 'Nr.', 'Punkte \(0-1\)'"):
-            act()
+    account, _ = imported(None, path, tmp_path / "guessed", agent="a", domain="d")
+    [guess] = [note for note in account.imported.notes if note.what == GUESSED]
+    assert "column 'Erfolg?'; not used, and may contradict it: 'Nr.', 'Punkte (0-1)'" in str(guess.detail)
     kept = "Aufgabe?;Erfolg?;recovered;Störung"
     rows = list(csv.DictReader(SHEET.splitlines(), delimiter=";"))
     path.write_text("\n".join([kept, *(";".join(row[name] for name in kept.split(";")) for row in rows)]))
     account, records = imported(None, path, tmp_path / "out", agent="a", domain="d")
+    assert GUESSED not in {note.what for note in account.imported.notes}
     found = [(r["task_id"], r["condition"], r["outcome"], r.get("recovered")) for r in records]
     assert found == [
         ("t1", "nominal", "success", None),
@@ -546,7 +546,7 @@ def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: P
     for line in (
         'outcome = "Erfolg"  # 1 distinct: ja (1); blank (1)',
         '"" = "nominal"',
-        '# "x" = "KIND OF FAULT"  # in 1 of the rows',
+        '# "x" = "CONDITION"  # DECIDE (rows: 1)',
     ):
         assert line in text.splitlines()
     assert "The domain must be decided" not in text
@@ -739,11 +739,6 @@ def test_a_blank_is_no_normal_run_where_another_column_speaks_of_faults(tmp_path
         imported(None, path, tmp_path / "out")
     assert "runs.csv:4 /Injected fault?: expected no fault in a nominal run, found 'Yes'" in str(caught.value)
     path.write_text(SHEETS["fault"].replace("Injected fault?", "Seed"))
-    with pytest.raises(CertkitError) as refused:
-        imported(None, path, tmp_path / "out")
-    assert "left over, and may say otherwise: 'Seed'" in str(refused.value)
-    cells = [line.split(",") for line in path.read_text().splitlines()]
-    path.write_text("\n".join(",".join(row[:2] + row[3:]) for row in cells))
     account, _ = imported(None, path, tmp_path / "out")
     told = {note.what: note.detail for note in account.imported.notes}
     assert told["condition"] == (
@@ -751,6 +746,44 @@ def test_a_blank_is_no_normal_run_where_another_column_speaks_of_faults(tmp_path
         """ read by "timeout" = "tool_failure", "" = "nominal\""""
     )
     assert preview(path, ImportOptions())[1]["condition"] == {"nominal": 2, "tool_failure": 1}
+
+
+def test_a_list_of_faults_means_what_the_mapping_says_of_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    row = {"task": "t", "suite": "s", "success": True}
+    kinds: list[list[str]] = [[], ["timeout"], ["timeout", "jailbreak"]]
+    path.write_bytes(b"".join(canonical.line(row | {"fault": kind}) for kind in kinds[:2]))
+    _, records = imported(None, path, tmp_path / "out", agent="a")
+    assert [record["condition"] for record in records] == ["nominal", "tool_failure"]
+    path.write_bytes(b"".join(canonical.line(row | {"fault": kind}) for kind in kinds))
+    with pytest.raises(ImportFaultsError, match=r"say what it means under `\[values.condition\]`"):
+        imported(None, path, tmp_path / "none", agent="a")
+    text = suggest(path, ImportOptions())
+    asked = '# "[\\"timeout\\",\\"jailbreak\\"]" = "CONDITION"  # DECIDE (rows: 1)'
+    assert asked in text
+    (tmp_path / "map.toml").write_text(text.replace(asked, asked[2:].replace("CONDITION", "combined")))
+    _, records = imported(None, path, tmp_path / "mapped", agent="a", mapping=tmp_path / "map.toml")
+    assert [record["condition"] for record in records] == ["nominal", "tool_failure", "combined"]
+
+
+def test_hints_about_a_nested_fault_lead_to_its_column_and_never_in_a_circle(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.jsonl", tmp_path / "map.toml"
+    row = {"task": "t", "suite": "s", "success": True}
+    path.write_bytes(canonical.line(row) + canonical.line(row | {"injected": {"fault": {"kind": "odd"}}}))
+    for options in ({}, {"condition": "nominal"}):
+        with pytest.raises(ImportFaultsError) as caught:
+            imported(None, path, tmp_path / "out", agent="a", **options)
+        assert '= "injected.fault.kind"' in str(caught.value)
+        assert "--condition" not in str(caught.value.hint)
+    assert '# condition = "injected.fault.kind"' in suggest(path, ImportOptions())
+    file.write_text('[columns]\ntask_id = "task"\ndomain = "suite"\ncondition = "injected.fault.kind"\n')
+    with file.open("a") as more:
+        more.write(
+            'outcome = "success"\n[values]\noutcome = {success = [true]}\ncondition = {odd = "x_odd"}\n'
+        )
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a", mapping=file)
+    assert '`"" = "nominal"` if no fault was injected there' in str(caught.value)
 
 
 def test_blank_names_look_like_merged_cells_and_get_no_name_of_their_own(tmp_path: Path) -> None:
@@ -769,7 +802,7 @@ def test_a_blank_is_no_failure_unless_the_mapping_says_so(tmp_path: Path) -> Non
     path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
     path.write_text(SCORES.replace("n/a", "0"))
     given: dict[str, Any] = {"agent": "a"}
-    line = '# harness_error = "Score == null"  # if the test rig failed in the 1 rows without one'
+    line = '# harness_error = "Score == null"  # if the test rig failed in the 1 rows that are blank there'
     assert line in suggest(path, ImportOptions())
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "none", success="Score >= 0.5", **given)
@@ -830,18 +863,18 @@ def test_a_fault_that_is_null_or_an_object_is_told_with_the_test_to_write(tmp_pa
         ("Task,Fault injected\nt,0\nu,1\nv,-\n", ('# "0" = "nominal"', '# "-" = "nominal"')),
         (
             "Task,Condition\nt,no_attack\nu,no response\nv,kein Fehler\n",
-            ('"no_attack" = "nominal"', '# "no response" = "KIND OF FAULT"', '"kein Fehler" = "nominal"'),
+            ('"no_attack" = "nominal"', '# "no response" = "CONDITION"', '"kein Fehler" = "nominal"'),
         ),
         (
             "Task,Failure result\nt,yes\nu,no\n",
-            ("# What is a success must be decided", "#   --success '`Failure result` in [\"no\"]'"),
+            ("# DECIDE what a success is", "#   --success '`Failure result` in [\"no\"]'"),
         ),
-        ("Task,Failed result\nt,yes\n", ("# What is a success must be decided",)),
+        ("Task,Failed result\nt,yes\n", ("# DECIDE what a success is",)),
         ("Task,error_status\nt,1\nu,0\n", ("#   --success \"error_status in ['0']\"",)),
         ("Task,Status,Passed\nt,ok,yes\nu,ok,no\n", ('# outcome = "Status"', '# outcome = "Passed"')),
         ('{"Task": "t", "expected": {"result": "ok"}}\n', ('# outcome = "expected.result"',)),
         ("Task,Pass/Fail\nt,pass\nu,fail\n", ('outcome = "Pass/Fail"', 'success = ["pass"]')),
-        ("Task,Condition\nt,clean\nu,injected\n", ('"clean" = "nominal"', '# "injected" = "KIND OF FAULT"')),
+        ("Task,Condition\nt,clean\nu,injected\n", ('"clean" = "nominal"', '# "injected" = "CONDITION"')),
         ("Task,Success\nt,yes\nu,maybe\nv,TRUE\n", ('success = ["TRUE", "yes"]', '# "maybe" = "SUCCESS OR')),
         ("Task;Erfolg\nt;WAHR\nu;FALSCH\nSumme;50%\n", ('success = ["WAHR"]', 'failure = ["FALSCH"]')),
         ("Task,Ergebnis\nt,bestanden\nu,nicht bestanden\n", ('failure = ["nicht bestanden"]',)),
@@ -849,7 +882,7 @@ def test_a_fault_that_is_null_or_an_object_is_told_with_the_test_to_write(tmp_pa
         ("Task,Score\nt,7\nu,0.4\n", ('#   --success "Score >= THRESHOLD"',)),
         ("Task,passed,trials\nt,3,5\nu,1,5\n", ('#   --success "COLUMN >= 0.5"',)),
         ("Task,Hallucinated\nt,yes\nu,no\n", ("#   --success \"Hallucinated in ['no']\"",)),
-        ("Task,Result\nt,P\nu,C\n", ("# What is a success must be decided",)),
+        ("Task,Result\nt,P\nu,C\n", ("# DECIDE what a success is",)),
         ("Task,Result\nt,P\nu,F\n", ('success = ["P"]', 'failure = ["F"]')),
         ("Task,Result\nt,✓\nu,✗\n", ('success = ["✓"]', 'failure = ["✗"]')),
         ("Task,Result\nt,T\nu,nok\n", ('success = ["T"]', 'failure = ["nok"]')),
@@ -976,7 +1009,7 @@ def test_who_succeeded_at_what_is_guessed_only_by_a_name_that_says_it(
         _, [record] = imported(None, path, tmp_path / "out", agent="a")
         assert (record["condition"], record["outcome"]) == ("tool_failure", "success")
         return
-    with pytest.raises(ImportFaultsError, match=f"expected something that fills {field}"):
+    with pytest.raises(ImportFaultsError, match=f"expected a value for {field}"):
         imported(None, path, tmp_path / "out", agent="a")
 
 
@@ -985,7 +1018,7 @@ CONDITIONS = {
     "adversarial": "jailbreak, prompt injection, the attack, prompt-injection attack, attaque",
     "tool_failure": "tool timeout, Werkzeugausfall, tool broken, timeout, panne",
     "context_corruption": "context corruption, corrupted context",
-    "KIND OF FAULT": "baseline attack, clean injection, w/o attack, attack-free, non-adversarial,"
+    "CONDITION": "baseline attack, clean injection, w/o attack, attack-free, non-adversarial,"
     " not attacked, unattacked, pre-attack, attack failure, tool ok, tool success, tool failure fixed,"
     " normal tool error, unclean context, injection and tool timeout, baseline injection, no response,"
     " ✗ attack, attack?, tool, no fault; attack",
@@ -998,7 +1031,7 @@ def test_a_text_means_a_condition_where_all_its_words_do(tmp_path: Path, meant: 
     path = tmp_path / "runs.csv"
     for text in CONDITIONS[meant].split(", "):
         path.write_text(f"Task|{name}|Passed\nt|{text}|yes\nu|latency|yes\n")
-        lead = "# " if meant == "KIND OF FAULT" else ""
+        lead = "# " if meant == "CONDITION" else ""
         assert f'\n{lead}"{text}" = "{meant}"' in suggest(path, ImportOptions()), text
 
 
@@ -1059,7 +1092,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "nested faults": (
         '{"task": "t", "ok": true, "injection": {"type": "jailbreak"}}\n{"task": "u", "ok": true}\n',
         {"condition": "nominal"},
-        "/injection: expected no fault in a nominal run",
+        "/injection.type: expected no fault in a nominal run",
     ),
     **{
         f"a fault that {name} tells": (
@@ -1088,7 +1121,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "a list of faults": (
         '{"task": "t", "ok": true, "faults": ["timeout"]}\n{"task": "u", "ok": true, "faults": []}\n',
         {"condition": "nominal"},
-        "/faults: expected no fault in a nominal run",
+        "/faults: expected 'nominal', as --condition says, found 'tool_failure'",
     ),
     "a total with a blank cell": (
         "Suite,Task,Fault,Passed\ns,t,none,yes\nTotal (2),2,,yes\n",
@@ -1144,31 +1177,21 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         {"success": "passed >= 1"},
         "expected one run, found '5.0'",
     ),
-    "a status beside a score": (
-        "task,condition,status,score\nt,nominal,success,35\n",
-        {},
-        "guessed from 'status'; left over, and may say otherwise: 'score'",
-    ),
     "a row of several attempts": (
         "task,condition,passed,attempts\nt,nominal,1,5\n",
         {"success": "passed == 1"},
         "expected one run, found '5'",
-    ),
-    "runs beside each other": (
-        "task,fault,success,success_2\nt,none,1,0\nu,timeout,1,0\n",
-        {},
-        "otherwise: 'success_2'",
     ),
     "a count of runs in other words": (
         "task,condition,passed,Anzahl\nt,nominal,1,5\n",
         {"success": "passed == 1"},
         "expected one run, found '5'",
     ),
-    "an exit status": ("task,condition,status\nt,nominal,0\nu,nominal,1\n", {}, "fills outcome"),
+    "an exit status": ("task,condition,status\nt,nominal,0\nu,nominal,1\n", {}, "a value for outcome"),
     "two columns of tasks": (
         "sample,question,condition,passed\n1,q,nominal,yes\n2,q,nominal,no\n",
         {},
-        "fills task_id",
+        "a value for task_id",
     ),
     "a fault that became the task": (
         "case_id,scenario,passed\nc1,prompt injection,yes\n",

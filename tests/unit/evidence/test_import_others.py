@@ -124,7 +124,7 @@ def test_a_fault_among_the_attributes_is_not_nominal_until_a_mapping_uses_it(tmp
         ImportFaultsError, match="expected no fault in a nominal run, found 'timeout'"
     ) as caught:
         imported(None, tmp_path / "spans.json", tmp_path / "none", **given)
-    told = str(caught.value).partition("of your own: `")[2].rpartition("`")[0]
+    told = str(caught.value).partition("`; `")[2].rpartition("` keeps")[0]
     (tmp_path / "map.toml").write_text(f"[columns]\n{told}\n")
     _, [record] = imported(
         None, tmp_path / "spans.json", tmp_path / "out", mapping=tmp_path / "map.toml", **given
@@ -160,7 +160,7 @@ def test_traces_that_are_left_out_are_told_and_crashed_ones_are_not_left_out(tmp
     agent = {"attributes": attributes(gen_ai__operation__name="invoke_agent")}
     for crashed in (lead | agent, lead | {"status": {"code": "STATUS_CODE_ERROR"}}):
         path.write_bytes(canonical.line(exported(group, [crashed])))
-        with pytest.raises(ImportFaultsError, match="something that fills task_id, outcome"):
+        with pytest.raises(ImportFaultsError, match="a value for task_id, outcome"):
             imported(None, path, tmp_path / "none", **given)
 
 

@@ -91,7 +91,9 @@ def test_a_fault_in_a_simulation_or_in_info_is_not_nominal(tmp_path: Path, path:
         place = place[parent]
     place[name] = {"type": "latency"}
     (tmp_path / "one.json").write_bytes(canonical.line(document))
-    with pytest.raises(CertkitError, match=rf"/{path}: expected no fault in a nominal run, found 'latency'"):
+    with pytest.raises(
+        CertkitError, match=rf"/{path}.type: expected no fault in a nominal run, found 'latency'"
+    ):
         imported(None, tmp_path / "one.json", tmp_path / "a")
 
 
