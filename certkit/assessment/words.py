@@ -235,7 +235,7 @@ def next_command(
     if r_op is not None and r_op.threshold is not None:
         seen, said = r_op.value, ""
         if not r_op.metric.n:
-            c_nom, said = assessment.metrics["c_nom"], "  # about as in normal runs"
+            c_nom, said = assessment.metrics["c_nom"], "  # about the rate of normal runs"
             seen = c_nom.value and (c_nom.value * (n := c_nom.n or 0) + Fraction(1, 2)) / (n + 1)
         if Fraction(rate := f"{float(seen or 0):.4g}") > r_op.threshold:
             return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={rate}{said}"
@@ -315,7 +315,7 @@ def _more_runs(row: Row, assessment: Assessment) -> str:
         return ""
     seen, confidence = shown(rate, Unit.FRACTION), float(threshold)
     if rate <= tau:
-        return f"; at {seen} success no number of runs shows it"
+        return f"; a success rate of {seen} is too low, however many runs"
     interval, size, noun = metric.interval, metric.n, "fault runs"
     if assessment.profile.reading == "bounded" and row.bounded:
         interval = next((item for item in metric.intervals if item.method == TASK_INTERVAL), None)

@@ -99,7 +99,7 @@ def _missing(view: View) -> Iterator[Finding]:
     )
     missing = [name for name, value, bears in facts if bears and value is None]
     if missing:
-        yield finding("protocol-not-stated", f"the evidence does not state: {', '.join(missing)}")
+        yield finding("protocol-not-stated", f"facts about the evaluation are missing: {', '.join(missing)}")
 
 
 def _protocol(view: View, profile: Profile) -> Iterator[Finding]:
