@@ -115,8 +115,9 @@ def building(path: Path) -> Iterator[Path]:
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise UsageError("file.exists", "exists and is not an empty folder", where=str(path), hint=RENAME)
         _make_folder(path.parent)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", dir=path.parent))
-        try:
+        temporary = path.parent / f".{path.name[:40]}.{os.urandom(8).hex()}"
+        try:  # mkdtemp would leave its folder where a signal arrives before it returns the name
+            temporary.mkdir(0o700)
             yield temporary
             temporary.chmod(0o755)
             for folder in (temporary, *(item for item in temporary.rglob("*") if item.is_dir())):
