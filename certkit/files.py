@@ -17,7 +17,6 @@ import os
 import shutil
 import stat
 import tempfile
-import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
@@ -116,9 +115,8 @@ def building(path: Path) -> Iterator[Path]:
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise UsageError("file.exists", "exists and is not an empty folder", where=str(path), hint=RENAME)
         _make_folder(path.parent)
-        temporary = path.parent / f".{path.name[:40]}.{os.getpid()}-{threading.get_ident()}"
-        try:  # mkdtemp would leave its folder where a signal arrives before it returns the name
-            temporary.mkdir(0o700)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", dir=path.parent))
+        try:
             yield temporary
             temporary.chmod(0o755)
             for folder in (temporary, *(item for item in temporary.rglob("*") if item.is_dir())):
