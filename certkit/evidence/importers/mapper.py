@@ -173,11 +173,14 @@ class Mapper:
         trial = fields.get("trial") if self._tabular else None
         if trial is not None and draft.repeat(f"{fields.get('task_id')}#{condition}#{trial}"):
             draft.notes.add("odd", "rows of a task, condition and trial met before", "they count")
+        column: Evaluate = self._columns.get("condition") or (lambda _: True)
+        blank = column(run.row) in (MISSING, None, "", [])
         decided = not self._tabular or "outcome" in self._when or "outcome" in self.mapping.constants
         for path, held, kind, meant in self._told(run):
             name, nominal = ".".join(says(path)[0] or path), condition == Condition.NOMINAL
             hint = f"map it under `[columns]`; `x_{kind} = {column_name(path)}` keeps it without a meaning"
-            if path[0] in FIELDS or USER_FIELD.match(path[0]) or name in self._used:
+            used = name in self._used and not (nominal and kind == "fault" and blank)
+            if path[0] in FIELDS or USER_FIELD.match(path[0]) or used:
                 continue
             if kind == "fault" and (nominal or (meant not in {None, condition} and condition in VOCABULARY)):
                 expected = f"no {'' if nominal else 'other '}fault in a {condition} run"

@@ -786,6 +786,18 @@ def test_hints_about_a_nested_fault_lead_to_its_column_and_never_in_a_circle(tmp
     assert '`"" = "nominal"` if no fault was injected there' in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "fault", ["timeout", True, ["odd"], {"at_step": 2}, {"type": None, "tool": "search"}]
+)
+def test_a_fault_beside_the_blank_column_of_faults_is_not_nominal(tmp_path: Path, fault: Any) -> None:
+    path = tmp_path / "runs.jsonl"
+    row = {"task": "t", "suite": "s", "success": True}
+    faults = ({"type": "timeout"}, fault)
+    path.write_bytes(b"".join(canonical.line(row | {"fault": kind}) for kind in faults) + canonical.line(row))
+    with pytest.raises(ImportFaultsError, match=r"runs.jsonl:2 /fault.*: expected no fault in a nominal run"):
+        imported(None, path, tmp_path / "out", agent="a")
+
+
 def test_blank_names_look_like_merged_cells_and_get_no_name_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(SHEETS["merged"])
