@@ -125,7 +125,7 @@ def _answer(
                 f"Furthest: {named(row.metric.id)}: {advice}",
                 f"{lead}{advice}",
                 f"{lead}{advice.rpartition('; ')[2]}",
-                f"{lead}the advice stands below the table",
+                f"{lead}see below the table",
             )
             lines += next((folded for folded in map(fold, texts) if len(folded) <= room), [])
     yield from [*lines, *todo, ""]

@@ -176,24 +176,26 @@ class Mapper:
         column: Evaluate = self._columns.get("condition") or (lambda _: True)
         blank = column(run.row) in (MISSING, None, "", [])
         decided = not self._tabular or "outcome" in self._when or "outcome" in self.mapping.constants
+        nominal = condition == Condition.NOMINAL
         for path, held, kind, meant in self._told(run):
-            name, nominal = ".".join(says(path)[0] or path), condition == Condition.NOMINAL
-            hint = f"map it under `[columns]`; `x_{kind} = {column_name(path)}` keeps it without a meaning"
-            used = name in self._used and not (nominal and kind == "fault" and blank)
-            if path[0] in FIELDS or USER_FIELD.match(path[0]) or used:
+            name, part = ".".join(path), ".".join(says(path)[0] or path)
+            # A value beside that of the condition counts where this is blank, or where it reads as a fault.
+            more = nominal and kind == "fault" and (blank or meant) and path not in self._paths
+            if path[0] in FIELDS or USER_FIELD.match(path[0]) or (part in self._used and not more):
                 continue
+            hint = f"keep it as a note: `x_{kind} = {column_name(path)}` under `[columns]`"
+            hint = f"{'write one row for each run; ' * (kind == 'count')}if it is no {kind}, {hint}"
             if kind == "fault" and (nominal or (meant not in {None, condition} and condition in VOCABULARY)):
-                expected = f"no {'' if nominal else 'other '}fault in a {condition} run"
+                expected = "no fault in a nominal run" if nominal else f"no other fault than {condition}"
                 self._contradicted |= {"condition": None} if self._options.condition else {}
                 self._faulty = True
             elif kind == "result" and not decided and {meant, outcome} == {Outcome.SUCCESS, Outcome.FAILURE}:
                 expected = f"{outcome}, as the outcome is"
             elif kind == "count" and self._tabular:
-                expected, hint = "one run", f"write one row for each run; if it counts none, {hint}"
+                expected = "one run"
             else:
                 continue
-            pointer = "/" + visible(".".join(path))
-            return [run.place.fault(expected, repr(held), pointer=pointer, hint=visible(hint))]
+            return [run.place.fault(expected, repr(held), pointer=f"/{visible(name)}", hint=visible(hint))]
         return []
 
     def _told(self, run: Run) -> Iterator[tuple[Any, ...]]:
@@ -341,10 +343,10 @@ class Mapper:
         test = shell(self._hints["outcome"]) if "outcome" in self._hints else '"EXPRESSION"'
         fault = next((item[0] for item in self._told(run) if item[2] == "fault"), None)
         self._faulty |= fault is not None
-        unnamed = f"`condition = {column_name(fault)}` under `[columns]`" if fault else ""
+        mapped = f"`condition = {column_name(fault)}` under `[columns]`" if fault else ""
         hints = {
             "domain": "--domain NAME",
-            "condition": unnamed or "--condition nominal if no fault was injected",
+            "condition": mapped or "--condition nominal if no fault was injected",
             "outcome": f"--success {test}{self._hints.get('several', '')}",
             "task_id": '`task_id = "COLUMN"` under `[columns]`',
             "run_id": '`run_id = "COLUMN"` under `[columns]`',
@@ -428,12 +430,12 @@ class Mapper:
             draft.notes.add("refused", f"column{'s' * (len(columns) > 1)} {names}", why, count=count)
         named = dict.fromkeys(self._given, "what the transcript shows")
         mapping = self.mapping
-        if self._suggested and "outcome" in mapping.columns and parts:
-            names = ", ".join([*map(repr, parts)][:_SHOWN]) + ", …" * (len(parts) > _SHOWN)
+        if self._suggested and "outcome" in mapping.columns and (left := sorted(draft.left)):
+            names = ", ".join(map(repr, left[:_SHOWN])) + ", …" * (len(left) > _SHOWN)
             detail = (
-                f"from the name of the column {mapping.columns['outcome']!r}; not used, and may contradict"
+                f"from the column {mapping.columns['outcome']!r}, for its name; columns were left out that"
             )
-            detail += f" it: {names}; look with --suggest -o MAP.toml, then import with --map MAP.toml"
+            detail += f" may contradict it: {names}; look with --suggest -o MAP.toml, then import with --map"
             draft.notes.add("odd", GUESSED, detail, count=draft.records)
         read = {field: field for field in mapping.values if self._tabular} | mapping.columns
         words = {field: _read_by(mapping.values.get(field)) for field in read}

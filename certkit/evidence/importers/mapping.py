@@ -270,7 +270,7 @@ class Values:
         if (key := "" if raw in (None, []) else self._key(raw)) in table:
             return table[key]
         if isinstance(raw, dict | list) and raw:
-            hint = f"say what it means under `[values.{field}]`"
+            hint = f"`[values.{field}]` may say what it means; --suggest writes its line"
             raise CellError("a text, number or truth value", hint=hint)
         if key in self._blank:
             return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from functools import lru_cache
 from itertools import chain
 from math import inf
@@ -245,6 +246,6 @@ def _header(cells: list[str], place: Place) -> list[str]:
         raise _not_named(place, "is blank here", "remove the blank lines above the names")
     if "" in names:
         raise _nameless(len(names) - names.count(""), len(names), place)
-    if twice := next((name for i, name in enumerate(names) if name in names[:i]), None):
+    if twice := next((name for name, count in Counter(names).items() if count > 1), None):
         raise _not_named(place, f"{visible(twice)!r} stands twice", "give each column a name of its own")
     return names

@@ -70,11 +70,8 @@ class _Unpacked(io.RawIOBase):
         self.tell_progress(self._raw.tell())
         self._size += size
         if self._size > max(FREE, MAX_RATIO * self._told):
-            told, hint = (
-                f"unpacks to more than {MAX_RATIO} times its size",
-                "unpack it, if you trust it",
-            )
-            raise InputError("import.source", told, where=self._name, hint=hint)
+            message = f"unpacks to more than {MAX_RATIO} times its size"
+            raise InputError("import.source", message, where=self._name, hint="unpack it, if you trust it")
         return size
 
     def tell_progress(self, at: int) -> None:
@@ -144,11 +141,8 @@ class Source:
         """Return the whole content, of at most `limit` bytes."""
         data = self._stream.read(limit + 1)
         if len(data) > limit:
-            told, hint = (
-                f"larger than {limit:,} bytes",
-                "if it holds many runs, write one of them on each line",
-            )
-            raise InputError("json.too-large", told, where=self.name, hint=hint)
+            hint = "if it holds many runs, write one of them on each line"
+            raise InputError("json.too-large", f"larger than {limit:,} bytes", where=self.name, hint=hint)
         return data
 
     def facts(self) -> ImportSource:

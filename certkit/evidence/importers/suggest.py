@@ -111,11 +111,8 @@ class Column:
         )
         more = ", …" if self.many or len(self.values) > _SHOWN else ""
         more += f"; blank ({self.blank:,})" if self.blank else ""
-        return (
-            f"{'more than ' * self.many}{len(self.values)} distinct: {shown}{more}"
-            if shown
-            else "always blank"
-        )
+        distinct = f"{'more than ' * self.many}{len(self.values)} distinct: {shown}{more}"
+        return distinct if shown else "always blank"
 
     def plain(self) -> list[str]:
         """Return the values that are not blank."""
@@ -230,7 +227,7 @@ class Suggestion:
         size = f"{self.rows:,} rows, {len(self.columns)} columns"
         size += f"; left out, since they cannot be read: {self.unread:,}" * bool(self.unread)
         yield f"# A mapping for {visible(self.source.name)}, read as {format_}: {size}."
-        yield "# Lines with # say what was seen. Under DECIDE take the # off the line that is right. Then:"
+        yield "# Lines with # say what was seen. Where one says DECIDE, correct it and take its # off. Then:"
         given = {name for name in ("domain", "condition") if getattr(self.options, name) is not None}
         options = replace(self.options, **dict.fromkeys(given & proposed.keys()))
         options = replace(options, agent="NAME") if self._nameless else options
@@ -353,11 +350,8 @@ class Suggestion:
             yield f"encoding = {_quoted(self.options.encoding)}"
         if commas := sorted(filter(_DECIMAL.match, texts)):
             proven = not all(map(GROUPED.match, commas))
-            yield (
-                "decimal_comma = true"
-                if proven
-                else f"# decimal_comma = true  # DECIDE: if the comma in {commas[0]} marks no thousands"
-            )
+            asked = f"  # DECIDE: if the comma in {commas[0]} marks no thousands" * (not proven)
+            yield f"{'# ' * bool(asked)}decimal_comma = true{asked}"
         if blank:
             yield f"blank = {_quoted(blank)}"
         if dates := [form for form in forms if form]:

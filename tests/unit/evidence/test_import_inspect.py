@@ -250,7 +250,7 @@ def test_a_fault_that_stands_in_a_log_is_not_nominal(tmp_path: Path, member: str
     assert "expected no fault in a nominal run" in str(error)
     assert f"{next(iter(held)) if isinstance(held, dict) else member}" in str(error)
     assert "--condition" not in str(error.hint)
-    (tmp_path / "map.toml").write_text(str(error).partition("`; `")[2].rpartition("` keeps")[0])
+    (tmp_path / "map.toml").write_text(str(error).partition("as a note: `")[2].rpartition("` under")[0])
     (tmp_path / "map.toml").write_text("[columns]\n" + (tmp_path / "map.toml").read_text())
     if "fault" not in held and not isinstance(held, list):
         imported(None, path, tmp_path / "out", condition="nominal", mapping=tmp_path / "map.toml")

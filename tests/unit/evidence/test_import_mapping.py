@@ -405,7 +405,10 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
     assert '[values.recovered]\ntrue = ["ja"]\nfalse = ["nein"]' in text
     account, _ = imported(None, path, tmp_path / "guessed", agent="a", domain="d")
     [guess] = [note for note in account.imported.notes if note.what == GUESSED]
-    assert "column 'Erfolg?'; not used, and may contradict it: 'Nr.', 'Punkte (0-1)'" in str(guess.detail)
+    assert (
+        "'Erfolg?', for its name; columns were left out that may contradict it: 'Nr.', 'Punkte (0-1)'"
+        in str(guess.detail)
+    )
     kept = "Aufgabe?;Erfolg?;recovered;Störung"
     rows = list(csv.DictReader(SHEET.splitlines(), delimiter=";"))
     path.write_text("\n".join([kept, *(";".join(row[name] for name in kept.split(";")) for row in rows)]))
@@ -756,7 +759,7 @@ def test_a_list_of_faults_means_what_the_mapping_says_of_its_text(tmp_path: Path
     _, records = imported(None, path, tmp_path / "out", agent="a")
     assert [record["condition"] for record in records] == ["nominal", "tool_failure"]
     path.write_bytes(b"".join(canonical.line(row | {"fault": kind}) for kind in kinds))
-    with pytest.raises(ImportFaultsError, match=r"say what it means under `\[values.condition\]`"):
+    with pytest.raises(ImportFaultsError, match=r"`\[values.condition\]` may say what it means"):
         imported(None, path, tmp_path / "none", agent="a")
     text = suggest(path, ImportOptions())
     asked = '# "[\\"timeout\\",\\"jailbreak\\"]" = "CONDITION"  # DECIDE (rows: 1)'
@@ -787,12 +790,20 @@ def test_hints_about_a_nested_fault_lead_to_its_column_and_never_in_a_circle(tmp
 
 
 @pytest.mark.parametrize(
-    "fault", ["timeout", True, ["odd"], {"at_step": 2}, {"type": None, "tool": "search"}]
+    "fault",
+    [
+        "timeout",
+        True,
+        ["odd"],
+        {"at_step": 2},
+        {"type": None, "tool": "x"},
+        {"type": "none", "kind": "timeout"},
+    ],
 )
 def test_a_fault_beside_the_blank_column_of_faults_is_not_nominal(tmp_path: Path, fault: Any) -> None:
     path = tmp_path / "runs.jsonl"
     row = {"task": "t", "suite": "s", "success": True}
-    faults = ({"type": "timeout"}, fault)
+    faults = ({"type": "timeout", "severity": "low"}, fault)
     path.write_bytes(b"".join(canonical.line(row | {"fault": kind}) for kind in faults) + canonical.line(row))
     with pytest.raises(ImportFaultsError, match=r"runs.jsonl:2 /fault.*: expected no fault in a nominal run"):
         imported(None, path, tmp_path / "out", agent="a")
@@ -1113,12 +1124,20 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
             "expected no fault in a nominal run",
         )
         for name, held in {
-            **dict.fromkeys(("Szenario", "Fehler", "variant", "chaos"), "prompt injection"),
+            **dict.fromkeys(("Szenario", "Fehler", "variant"), "prompt injection"),
             **dict.fromkeys(("is_attacked", "tool_broken", "tool_failure"), 1),
             "jailbreak": "yes",
             "tags": ["easy", "tool failure"],
             "config": {"inject": {"mode": "timeout"}},
         }.items()
+    },
+    **{
+        f"a fault without a meaning that {name} tells": (
+            canonical.line({"task": "t", "ok": True, name: "high"}).decode(),
+            {"condition": "nominal"},
+            f"/{name}: expected nominal, adversarial",
+        )
+        for name in ("perturbed", "corruption", "disruption", "injections", "chaos")
     },
     "a fault beside a member that a mapping uses": (
         '{"meta": {"task": "t", "mode": "jailbreak"}, "ok": true}\n',
@@ -1128,7 +1147,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "two faults that differ": (
         "task,condition,attack,ok\nt,tool_failure,jailbreak,1\nu,nominal,none,1\n",
         {},
-        "/attack: expected no other fault in a tool_failure run, found 'jailbreak'",
+        "/attack: expected no other fault than tool_failure, found 'jailbreak'",
     ),
     "a list of faults": (
         '{"task": "t", "ok": true, "faults": ["timeout"]}\n{"task": "u", "ok": true, "faults": []}\n',
@@ -1180,7 +1199,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         f"counts over {name}": (
             f"task,condition,{name},passed\nt,nominal,5,1\n",
             {"success": "passed >= 1"},
-            "expected one run, found '5' [import.row]; write one row for each run; if it counts none, map it",
+            "found '5' [import.row]; write one row for each run; if it is no count, keep it as a note",
         )
         for name in ("trials", "n", "Runs", "total")
     },

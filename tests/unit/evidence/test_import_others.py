@@ -124,7 +124,7 @@ def test_a_fault_among_the_attributes_is_not_nominal_until_a_mapping_uses_it(tmp
         ImportFaultsError, match="expected no fault in a nominal run, found 'timeout'"
     ) as caught:
         imported(None, tmp_path / "spans.json", tmp_path / "none", **given)
-    told = str(caught.value).partition("`; `")[2].rpartition("` keeps")[0]
+    told = str(caught.value).partition("as a note: `")[2].rpartition("` under")[0]
     (tmp_path / "map.toml").write_text(f"[columns]\n{told}\n")
     _, [record] = imported(
         None, tmp_path / "spans.json", tmp_path / "out", mapping=tmp_path / "map.toml", **given
