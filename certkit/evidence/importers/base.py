@@ -125,11 +125,13 @@ class Importer:
 
     `cells`: the values of rows are texts, as in CSV. `tabular`: rows are flat, a column that has the name of
     a record field fills it, and columns that fill nothing are reported. `suffixes`: how the names of those
-    files of a folder end that are read. `remarks`: the parts of a row that may tell of a fault.
+    files of a folder end that are read. `remarks`: the parts of a row that may tell of a fault. `versioned`:
+    what tells versions of an agent, in rows that are no table's.
     """
 
     cells = tabular = False
     remarks: tuple[tuple[str, ...], ...] = ()
+    versioned: tuple[tuple[str, ...], ...] = ()
     least = "0.5"  # that a score must reach in a proposal; once a score exceeds 1, the user says it
     suffixes: tuple[str, ...] = (".json", ".jsonl")
 

@@ -97,7 +97,7 @@ class Mapper:
         self._used = {".".join(path[:end]) for path in self._paths for end in range(1, len(path) + 1)}
         self._remarks = importer.remarks
         self._parts: dict[tuple[str, ...], tuple[Any, list[Any]]] = {}  # each as it was last, what it states
-        self._versioned: list[tuple[str, ...]] = []
+        self._versioned: Sequence[tuple[str, ...]] = importer.versioned
         self._keys: dict[str, None] = {}
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
@@ -112,11 +112,7 @@ class Mapper:
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
         fields = dict(run.fields)
-        self._versioned = versions(tuple(path for path, _ in paths(run.row))) if self._tabular else []
-        for path in self._versioned:
-            told = draft.versions.setdefault(".".join(path), {})
-            if len(told) < _SHOWN and (held := look_up(run.row, path)) not in (None, ""):
-                told[str(held)] = None
+        self._note_versions(run, draft)
         self._nameless |= not (run.agent or self._options.agent or self.mapping.agent)
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
         faults = self._read(run, draft, fields, wanting) + self._decide(run, fields, wanting)
@@ -147,6 +143,14 @@ class Mapper:
         if absent := [field for field in missing if wanting[field] is None]:
             faults.append(self._missing(absent, run))
         return fields, faults
+
+    def _note_versions(self, run: Run, draft: Draft) -> None:
+        if self._tabular:
+            self._versioned = versions(tuple(path for path, _ in paths(run.row)))
+        for path in self._versioned:
+            told = draft.versions.setdefault(".".join(path), {})
+            if len(told) < _SHOWN and (held := look_up(run.row, path)) not in (None, "", MISSING):
+                told[str(held)] = None
 
     def _given_by_option(self, run: Run, fields: dict[str, Any]) -> list[Fault]:
         """Fill domain and condition by their options where they are blank; return where the log differs."""
@@ -363,9 +367,8 @@ class Mapper:
         nameless = ", --agent NAME" if self._nameless else ""
         names = list(map(visible, self._keys))
         columns = ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
-        lists = [
-            key for key, held in run.row.items() if isinstance(held, list) and isinstance([*held, 0][0], dict)
-        ]
+        told = run.row.items()
+        lists = [key for key, held in told if isinstance(held, list) and isinstance([*held, 0][0], dict)]
         rows = f"write the items of {visible(lists[0])!r} as rows of their own, or " if lists else ""
         silent = fields == ["condition"] and not self._tabular
         given = ", ".join(map(hints.__getitem__, fields))
@@ -432,10 +435,8 @@ class Mapper:
         mapping = self.mapping
         if self._suggested and "outcome" in mapping.columns and (left := sorted(draft.left)):
             names = ", ".join(map(repr, left[:_SHOWN])) + ", …" * (len(left) > _SHOWN)
-            detail = (
-                f"from the column {mapping.columns['outcome']!r}, for its name; columns were left out that"
-            )
-            detail += f" may contradict it: {names}; look with --suggest -o MAP.toml, then import with --map"
+            detail = f"from the column {mapping.columns['outcome']!r}, for its name; columns were left out"
+            detail += f" that may contradict it: {names}; look with --suggest -o MAP.toml, then take --map"
             draft.notes.add("odd", GUESSED, detail, count=draft.records)
         read = {field: field for field in mapping.values if self._tabular} | mapping.columns
         words = {field: _read_by(mapping.values.get(field)) for field in read}

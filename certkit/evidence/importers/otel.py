@@ -3,8 +3,9 @@
 A trace is a run. Spans may come in any order and be spread over the file, so that of every trace a summary
 is kept until the end. What fills the fields stands in docs/reference/importers.md.
 
-The rows that paths of a mapping lead into hold ``name``, ``evaluations``, ``tool_calls``, ``tool_errors`` and
-``attributes``: all of the root span (``attributes.`shop.task```), of other spans those that state a fault.
+The rows that paths of a mapping lead into hold ``version`` and ``model``, ``name``, ``evaluations``,
+``tool_calls``, ``tool_errors`` and ``attributes``: all of the root span (``attributes.`shop.task```), of
+other spans those that state a fault.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ MAX_TRACES: Final = 1_000_000
 _CALLS: Final = frozenset({"chat", "generate_content", "text_completion"})
 _LABELS: Final = {"pass": Outcome.SUCCESS, "fail": Outcome.FAILURE}
 _PATHS: Final = ("name", "attributes", "evaluations", "tool_calls", "tool_errors")
+_NAMED: Final = {"agent": "agent.name", "version": "agent.version", "model": "request.model"}
 _ERROR: Final = (2, "STATUS_CODE_ERROR")
 
 
@@ -90,7 +92,7 @@ class Trace(Struct):
 
     place: Place
     service: str
-    agent: str | None = None
+    named: dict[str, str] = {}
     begun: bool = False
     start: int | None = None
     steps: int = 0
@@ -107,6 +109,7 @@ class OTel(Importer):
     """Traces of OpenTelemetry."""
 
     remarks = (("attributes",),)
+    versioned = (("version",), ("model",))
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
@@ -157,9 +160,9 @@ class OTel(Importer):
             if operation == "execute_tool":
                 trace.tool_calls += 1
                 trace.tool_errors += span.status.code in _ERROR or "error.type" in attributes
-            name = attributes.get("gen_ai.agent.name")
-            if name and (trace.agent is None or not span.parent_span_id):
-                trace.agent = str(name)
+            named = {part: str(it) for part, key in _NAMED.items() if (it := attributes.get("gen_ai." + key))}
+            if operation != "embeddings":  # its model is not the agent's
+                trace.named = named | trace.named if span.parent_span_id else trace.named | named
             if span.start_time_unix_nano is not None:
                 start = int(span.start_time_unix_nano)
                 trace.start = start if trace.start is None else min(start, trace.start)
@@ -180,7 +183,7 @@ class OTel(Importer):
                 trace.evaluations = trace.evaluations | {name: score}
 
     def _run(self, key: str, trace: Trace) -> Run:
-        agent = trace.agent or trace.service
+        agent = trace.named.get("agent") or trace.service
         fields: dict[str, Any] = {"run_id": key, "steps_actual": trace.steps or None}
         if (task := trace.attributes.get("test.case.name")) is not None:
             fields["task_id"] = str(task)
@@ -194,7 +197,7 @@ class OTel(Importer):
             propose(self, ("evaluations", name, key), score[key])
         if trace.failed and "pass" in labels:
             self.job.draft(agent).notes.add("odd", "traces that ended in an error and passed", "they count")
-        row = {name: getattr(trace, name) for name in _PATHS}
+        row = trace.named | {name: getattr(trace, name) for name in _PATHS}
         return Run(agent, trace.place, row, fields)
 
 

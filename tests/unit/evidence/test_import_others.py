@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit import canonical
-from certkit.evidence.importers import ImportFaultsError, ImportOptions, suggest
+from certkit.errors import InputError
+from certkit.evidence.bundle.manifest import UNVERSIONED
+from certkit.evidence.importers import ImportFaultsError, ImportOptions, run, suggest
+from certkit.progress import SILENT
 from tests.support.importing import counts, imported
 
 if TYPE_CHECKING:
@@ -242,3 +245,31 @@ def test_results_of_one_evaluation_that_differ_refuse_the_trace(tmp_path: Path) 
     path.write_bytes(canonical.line(exported(spans("a", "pass"), spans("a", "fail")[2:])))
     with pytest.raises(ImportFaultsError, match="'judge' again, with another, in trace a"):
         imported(None, path, tmp_path / "none", domain="shop", condition="nominal")
+
+
+@pytest.mark.parametrize(
+    ("key", "column", "version"),
+    [("gen_ai.request.model", "model", UNVERSIONED), ("gen_ai.agent.version", "version", "2")],
+)
+def test_traces_of_two_models_or_versions_of_an_agent_are_not_pooled(
+    tmp_path: Path, key: str, column: str, version: str
+) -> None:
+    path = tmp_path / "spans.json"
+
+    def written(*told: str) -> None:
+        groups = [spans(name, "pass") for name in "ab"]
+        for group, name in zip(groups, told, strict=True):
+            group[0]["attributes"] += attributes(**{key.replace(".", "__"): name})
+        path.write_bytes(canonical.line(exported(*groups)))
+
+    written("1", "2")
+    (tmp_path / "map.toml").write_text("[columns]\ntask_id = 'attributes.`shop.task`'\n")
+    given: dict[str, Any] = {"domain": "shop", "condition": "nominal", "mapping": tmp_path / "map.toml"}
+    with pytest.raises(InputError, match="has several versions: 1, 2") as caught:
+        imported(None, path, tmp_path / "none", **given)
+    assert f"--split-by {column}" in (caught.value.hint or "")
+    options = ImportOptions(split_by=column, **given)
+    assert len(run(path, tmp_path / "each", options, SILENT)) == len("12")
+    written("2", "2")
+    account, _ = imported(None, path, tmp_path / "out", **given)
+    assert account.agent.version == version
