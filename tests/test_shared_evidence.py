@@ -229,6 +229,7 @@ INSPECT = {
     "scorer_logs_2025-02-11T15-17-00-05-00_popularity_dPiJifoWeEQBrfWsAopzWr.eval": "no sample has a score",
 }
 """Logs that are refused, and why; all others must be read."""
+NUMBERS = {"log_test_eval_log_log_message_deduplication.eval"}  # whose scorer's name says nothing
 
 
 def test_every_log_of_inspect_is_read_or_refused_with_the_next_step(tmp_path: Path) -> None:
@@ -242,7 +243,8 @@ def test_every_log_of_inspect_is_read_or_refused_with_the_next_step(tmp_path: Pa
             continue
         [account] = importers.run(path, out, ImportOptions(condition="nominal"), SILENT)
         assert account.imported.format == "inspect"
-        assert serious(certkit.assess(out).to_dict()) == {"no-fault-runs"}
+        guessed = {"outcome-guessed"} if path.name in NUMBERS else set()
+        assert serious(certkit.assess(out).to_dict()) == {"no-fault-runs"} | guessed
         assert account.imported.records == {
             "popularity": 3,
             "streaming": 4,

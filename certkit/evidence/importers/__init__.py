@@ -328,22 +328,20 @@ def _chosen(job: Job, wanted: str) -> list[Draft]:
     options, agents = job.options, list(dict.fromkeys(agent for agent, _ in job.drafts))
     if not agents:
         single = "; give one of its files itself" if job.left_out else ""
-        hint = f"expected {wanted}{single}"
-        raise InputError("import.source", "holds no runs", where=job.name, hint=hint)
+        raise InputError("import.source", "holds no runs", where=job.name, hint=f"expected {wanted}{single}")
     drafts = list(job.drafts.values())
-    if len(agents) > 1 and options.agent in agents:
+    if len(agents) > 1 and options.agent in agents and "" not in agents:
         drafts, agents = [draft for draft in drafts if draft.agent == options.agent], [options.agent]
     named = options.agent is not None or options.agent_version is not None
     if len(agents) > 1 and (options.split_by is None or named):
         names = ", ".join(visible(name) or "(unnamed)" for name in sorted(agents))
-        asked = f", none called {visible(options.agent)!r}" if options.agent else ""
-        raise InputError(
-            "import.choice-needed",
-            f"the source holds {len(agents)} agents{asked}: {names}",
-            where=job.name,
-            hint=f"a bundle of each: {job.command(split_by='agent', agent=None)}\n"
-            f"or one of them, for instance: {job.command(agent=visible(next(filter(None, agents))))}",
-        )
+        other = options.agent not in {None, *agents}
+        asked = f", none called {visible(str(options.agent))!r}" if other else ""
+        hint = f"a bundle of each: {job.command(split_by='agent', agent=None)}\n"
+        hint += f"or one of them, for instance: {job.command(agent=visible(next(filter(None, agents))))}"
+        hint = "write the agent's name also in the rows that have none" if "" in agents else hint
+        message = f"the source holds {len(agents)} agents{asked}: {names}"
+        raise InputError("import.choice-needed", message, where=job.name, hint=hint)
     return drafts
 
 
@@ -356,9 +354,7 @@ def _finish(draft: Draft, job: Job, name: str, out: Path, rules: Rules) -> Impor
         message = f"agent {visible(draft.agent)!r} has several versions: {', '.join(map(visible, versions))}"
         hint = f"a bundle of each: {job.command(split_by=column)}"
         raise InputError("import.choice-needed", message, where=job.name, hint=hint)
-    told = (
-        word for name, words in draft.versions.items() if name.lower().endswith("version") for word in words
-    )
+    told = (it for name, words in draft.versions.items() if name.lower().endswith("version") for it in words)
     agent["version"] = options.agent_version or agent.get("version") or next(told, UNVERSIONED)
     if not agent["name"]:
         hint = f"name it: {job.command(agent='NAME')}"

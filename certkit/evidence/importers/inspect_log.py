@@ -22,7 +22,7 @@ from certkit.evidence.importers.archive import Archive
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_LOG_ROW
-from certkit.evidence.importers.suggest import fails, propose
+from certkit.evidence.importers.suggest import fails, propose, says
 from certkit.evidence.records.record import Outcome
 from certkit.text import visible
 
@@ -76,6 +76,7 @@ class Eval(Struct, frozen=True, kw_only=True):
     task_id: str | None = None
     metadata: dict[str, Any] | None = None
     task_args: dict[str, Any] | None = None
+    model_roles: Any = None
     model_generate_config: dict[str, Any] = {}
 
 
@@ -164,7 +165,7 @@ class InspectLog(Importer):
         if status != "success":
             detail = f"first of task {eval_.task}, status {status}: only the samples that ended are in it"
             notes.add("odd", "logs of evaluations that did not finish", detail)
-        for name in ("solver", "solver_args", "model_args", "model_generate_config"):
+        for name in ("solver", "solver_args", "model_args", "model_roles", "model_generate_config"):
             if (getattr(first, name) or None) != (getattr(eval_, name) or None):
                 detail = "they count as runs of one agent; import them apart if they are of two"
                 notes.add("odd", f"logs with another {name} than the first", detail)
@@ -242,6 +243,10 @@ class InspectLog(Importer):
             if text == "p":
                 notes.add("odd", "partly correct answers, taken as failures")
             self._scorers.setdefault(model, {})[name] = None
+            if text not in "cipn" and not says((name,))[1]:  # a number, whose meaning the name does not say
+                propose(self, ("scores", name, "value"), value)
+                right = f"if that is right: --success {shell(self.hints['outcome'])}"
+                self.hints["guessed"] = f"1 from the scorer {visible(name)!r} was taken as success; {right}"
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
         path = ["scores", name, "value", *(list(value)[:1] if isinstance(value, dict) else ())]
         propose(self, path, next(iter(value.values()), None) if isinstance(value, dict) else value)

@@ -365,8 +365,7 @@ class Mapper:
         self._absent |= dict.fromkeys(fields)
         self._incomplete += 1
         nameless = ", --agent NAME" if self._nameless else ""
-        names = list(map(visible, self._keys))
-        columns = ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
+        columns = ", ".join(map(visible, [*self._keys][:_SHOWN])) + ", …" * (len(self._keys) > _SHOWN)
         told = run.row.items()
         lists = [key for key, held in told if isinstance(held, list) and isinstance([*held, 0][0], dict)]
         rows = f"write the items of {visible(lists[0])!r} as rows of their own, or " if lists else ""
@@ -433,11 +432,13 @@ class Mapper:
             draft.notes.add("refused", f"column{'s' * (len(columns) > 1)} {names}", why, count=count)
         named = dict.fromkeys(self._given, "what the transcript shows")
         mapping = self.mapping
+        guess = self._hints.get("guessed") if "outcome" not in self._taken else None
         if self._suggested and "outcome" in mapping.columns and (left := sorted(draft.left)):
             names = ", ".join(map(repr, left[:_SHOWN])) + ", …" * (len(left) > _SHOWN)
-            detail = f"from the column {mapping.columns['outcome']!r}, for its name; columns were left out"
-            detail += f" that may contradict it: {names}; look with --suggest -o MAP.toml, then take --map"
-            draft.notes.add("odd", GUESSED, detail, count=draft.records)
+            guess = f"from the column {mapping.columns['outcome']!r}, for its name; columns were left out"
+            guess += f" that may contradict it: {names}; look with --suggest -o MAP.toml, then take --map"
+        if guess:
+            draft.notes.add("odd", GUESSED, guess, count=draft.records)
         read = {field: field for field in mapping.values if self._tabular} | mapping.columns
         words = {field: _read_by(mapping.values.get(field)) for field in read}
         named |= {field: f"from {column!r}{words[field]}" for field, column in read.items()}

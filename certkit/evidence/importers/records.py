@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 COLUMNAR: Final = {b"PAR1": parquet.rows, arrow.FILE: arrow.rows, arrow.STREAM: arrow.rows}
 """How files of columns begin, and what reads their rows."""
 
-MAX_DEPTH: Final = 4
 LISTS: Final = toml.packaged("templates", "import-words.toml")
 """Words by which a column and its texts are known; the file says what each list is for."""
 
@@ -121,7 +120,7 @@ def paths(
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield the paths of a row with their plain values and nulls, with `lists` also what else they end in."""
     for name, value in row.items():
-        if isinstance(value, dict) and len(lead) < MAX_DEPTH:
+        if isinstance(value, dict) and len(lead) < canonical.MAX_DEPTH:
             yield from paths(value, (*lead, name), lists=lists)
         elif lists or not isinstance(value, list | dict):
             yield (*lead, name), value

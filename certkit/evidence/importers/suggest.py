@@ -36,7 +36,7 @@ _SHOWN: Final = 6
 NAMES: Final = {field: words.split() for field, words in LISTS["names"].items()}
 _FIELD_NAMES: Final = frozenset(FIELDS).union(*NAMES.values())
 
-_OTHERWISE, _DENYING, _FILLING, _ENDING, _UNSURE, _FAILING, _NEUTRAL = (
+_OTHERWISE, _DENYING, _FILLING, _ENDING, _UNSURE, _FAILING, _FAILED, _NEUTRAL = (
     frozenset(words.split()) for words in LISTS["beside"].values()
 )
 _CAREFUL: Final = frozenset(("condition", "outcome"))
@@ -77,6 +77,7 @@ WORDS: Final[dict[str, frozenset[str]]] = {
     Outcome.FAILURE: _NO | _TEXTS["failure"],
     Outcome.HARNESS_ERROR: _TEXTS["harness_error"],
 }
+_FAILS: Final[dict[str, frozenset[str]]] = {Outcome.FAILURE: _YES}  # what a name of failure says
 BLANK: Final = _TEXTS["blank"]
 _DECIMAL = re.compile(r"-?[0-9]+,[0-9]+\Z")
 
@@ -419,7 +420,7 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
         for value in held if isinstance(held, list) else [held]:
             whole = str(value)[: _LONGEST + 1] if called or not isinstance(value, dict | list) else ""
             text = whole.casefold()
-            if judging and (outcome := next((key for key in WORDS if text in WORDS[key]), None)):
+            if judging and (outcome := next((key for key in judging if text in judging[key]), None)):
                 yield path, held, "result", outcome
             if counting and (count := text.removesuffix(".0")).isdecimal() and int(count) > 1:
                 numbers = [str(number)[:_LONGEST] for beside, number in paths(row, lead) if says(beside)[1]]
@@ -438,12 +439,13 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
 
 
 @lru_cache(1024)
-def says(path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, bool, bool]:
-    """Return the part of a path that speaks of faults, and whether it is of an outcome, or counts runs."""
+def says(path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, dict[str, frozenset[str]], bool]:
+    """Return the part of a path that speaks of faults, what is said of outcomes, whether it counts runs."""
     called = next((path[: at + 1] for at, name in enumerate(path) if _called_a_fault(name)), None)
     named = (_named(path, "outcome") or _worded(path, "outcome")) and _means(path, "outcome")
     words = _words(path[-1])
-    return called, named and not words & (_FAILING | _UNSURE), words <= _COUNTING
+    failed = _FAILS if words & _FAILED and words <= _FAILED | _NEUTRAL else {}
+    return called, WORDS if named and not words & (_FAILING | _UNSURE) else failed, words <= _COUNTING
 
 
 def faults(row: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from certkit import canonical
 from certkit.cli.main import main
 from certkit.errors import CertkitError, Exit
 from certkit.evidence import importers
+from certkit.evidence.bundle.manifest import GUESSED
 from certkit.evidence.importers import ImportOptions, archive, run, source
 from certkit.progress import SILENT
 from tests.support.importing import TELLS_PEAK, counts, imported, peak_of_import
@@ -161,7 +162,7 @@ def test_what_a_score_says(tmp_path: Path) -> None:
         *(True, False, False, False),
         *(True, False, True, False),
     ]
-    assert counts(account, "odd") == {"partly correct answers, taken as failures": 1}
+    assert counts(account, "odd") == {"partly correct answers, taken as failures": 1, GUESSED: len(values)}
     with pytest.raises(CertkitError, match="found a log that does not say whether faults were injected"):
         imported(None, path, tmp_path / "none")
     [told] = [note.detail for note in account.imported.notes if note.what == "outcome"]
@@ -172,6 +173,26 @@ def test_what_a_score_says(tmp_path: Path) -> None:
         None, numbers, tmp_path / "b", condition="nominal", success="scores.`s t`.value.k >= 0.8"
     )
     assert record["outcome"] == "failure"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "given", "guessed"),
+    [
+        ("cost", 1, {}, True),
+        ("cheated", True, {}, True),
+        ("cost", "C", {}, False),
+        ("task_success", 1, {}, False),
+        ("cost", 1, {"success": "scores.cost.value < 2"}, False),
+    ],
+)
+def test_a_number_of_a_scorer_is_a_guess_unless_its_name_or_the_user_says_what_it_means(
+    tmp_path: Path, name: str, value: object, given: dict[str, str], *, guessed: bool
+) -> None:
+    path = log(tmp_path / "a.json", [sample(1, scores={name: {"value": value}})])
+    account, _ = imported(None, path, tmp_path / "out", condition="nominal", **given)
+    assert (GUESSED in counts(account, "odd")) == guessed
+    notes = [note.detail or "" for note in account.imported.notes if note.what == GUESSED]
+    assert all(f'if that is right: --success "scores.{name}.value ' in note for note in notes)
 
 
 @pytest.mark.parametrize("name", ["attack_success", "hallucinated", "errors_found", "jailbreakRate"])
@@ -325,7 +346,9 @@ def test_an_unscored_copy_hides_no_scored_one_and_copies_that_differ_are_refused
     assert "expected the scores of its copy, found other scores" in str(refused(folder))
 
 
-@pytest.mark.parametrize("name", ["solver", "solver_args", "model_args", "model_generate_config"])
+@pytest.mark.parametrize(
+    "name", ["solver", "solver_args", "model_args", "model_roles", "model_generate_config"]
+)
 def test_logs_of_one_model_with_other_settings_are_told(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()

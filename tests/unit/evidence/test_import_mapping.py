@@ -1127,6 +1127,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
             **dict.fromkeys(("Szenario", "Fehler", "variant"), "prompt injection"),
             **dict.fromkeys(("is_attacked", "tool_broken", "tool_failure"), 1),
             "jailbreak": "yes",
+            "noise_level": 0.4,
+            "a": {"b": {"c": {"d": {"e": {"f": {"fault": "timeout"}}}}}},
             "tags": ["easy", "tool failure"],
             "config": {"inject": {"mode": "timeout"}},
         }.items()
@@ -1194,6 +1196,14 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
             f"runs.csv:2 /{name}: expected success, as the outcome is, found 'fail'",
         )
         for name in ("final_result", "verdict of the task", "Résultat du test")
+    },
+    **{
+        f"an outcome denied by {name}": (
+            f"task,condition,passed,{name}\nt,nominal,yes,true\nu,nominal,no,true\n",
+            {},
+            f"runs.csv:2 /{name}: expected success, as the outcome is, found 'true'",
+        )
+        for name in ("failed", "is_failure", "unresolved")
     },
     **{
         f"counts over {name}": (

@@ -615,9 +615,10 @@ def test_of_equally_nested_names_of_agents_the_same_counts_in_every_row(tmp_path
 def test_rows_that_name_no_agent_beside_rows_that_do_are_told(tmp_path: Path) -> None:
     source = tmp_path / "runs.csv"
     source.write_text("task_id,agent,domain,condition,outcome\nt,,d,nominal,success\nu,a,d,nominal,success\n")
-    with pytest.raises(CertkitError, match=r"holds 2 agents: \(unnamed\), a") as caught:
-        imported("records", source, tmp_path / "out")
-    assert "--agent a -o" in str(caught.value.hint)
+    for agent in (None, "a"):  # a name picks no rows while others have none
+        with pytest.raises(CertkitError, match=r"holds 2 agents: \(unnamed\), a") as caught:
+            imported("records", source, tmp_path / "out", agent=agent)
+        assert caught.value.hint == "write the agent's name also in the rows that have none"
 
 
 def test_a_printed_command_repeats_the_format_that_the_user_named(tmp_path: Path) -> None:
