@@ -219,7 +219,7 @@ class Suggestion:
         if kind == "string":
             if field in {"domain", "task_id"} and all(map(_MEASURE.fullmatch, column.plain())):
                 return field == "task_id" and all(map(str.isdigit, column.plain()))
-            return field != "task_id" or len(column.values) > 1 or self.rows == 1 or _named(path, field)
+            return field != "task_id" or len(values - _TRUTH) > 1 or self.rows == 1 or _named(path, field)
         return all(map(str.isdigit, values)) if kind == "integer" else column.numeric()
 
     def text(self, format_: str) -> Iterator[str]:
@@ -366,7 +366,7 @@ class Suggestion:
 def _named(path: tuple[str, ...], field: str) -> bool:
     """Tell whether a path is called as a field: by its last two parts, or by the part above an ``id``."""
     parts = list(map(plain_name, path[-2:]))
-    called = ["_".join(parts), *parts[: parts[-1] in {"id", "name"}], parts[-1]]
+    called = ["_".join(parts), *parts[: parts[-1] in {"id", "name", "slug"}], parts[-1]]
     name = next((name for name in called if name in _FIELD_NAMES), "")
     return name == field or name in NAMES.get(field, ())
 

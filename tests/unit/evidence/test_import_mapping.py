@@ -1338,3 +1338,12 @@ def test_a_value_that_a_nested_row_lacks_is_blank(tmp_path: Path) -> None:
     )
     _, records = imported(None, path, tmp_path / "out", agent="a", domain="d", mapping=rules)
     assert [record["condition"] for record in records] == ["adversarial", "nominal"]
+
+
+def test_a_slug_names_what_it_lies_in_and_yes_and_no_name_no_task(tmp_path: Path) -> None:
+    rows = [{"scenario": {"slug": f"s{at}"}, "crashed": bool(at), "passed": at == 1} for at in (0, 1)]
+    (tmp_path / "runs.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
+    text = suggest(tmp_path / "runs.jsonl", ImportOptions())
+    assert [line for line in text.splitlines() if "task_id =" in line] == [
+        'task_id = "scenario.slug"  # 2 distinct: s0 (1), s1 (1)'
+    ]
