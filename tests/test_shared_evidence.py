@@ -243,7 +243,7 @@ def test_every_log_of_inspect_is_read_or_refused_with_the_next_step(tmp_path: Pa
             continue
         [account] = importers.run(path, out, ImportOptions(condition="nominal"), SILENT)
         assert account.imported.format == "inspect"
-        guessed = {"outcome-guessed"} if path.name in NUMBERS else set()
+        guessed = {"import-guessed"} if path.name in NUMBERS else set()
         assert serious(certkit.assess(out).to_dict()) == {"no-fault-runs"} | guessed
         assert account.imported.records == {
             "popularity": 3,

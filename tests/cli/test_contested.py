@@ -88,7 +88,7 @@ def test_an_outcome_that_was_guessed_beside_other_columns_contests_a_yes(
     (tmp_path / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
     certkit("import", tmp_path / "runs.jsonl", "-o", tmp_path / "out", "--agent", "a", "--independent-tasks")
     done = certkit("assess", tmp_path / "out", "--require-tier", "2")
-    assert (done.code, "CONTESTED by 1 open challenge: outcome-guessed" in done.out) == (code, bool(left))
+    assert (done.code, "CONTESTED by 1 open challenge: import-guessed" in done.out) == (code, bool(left))
 
 
 def test_quiet_leaves_serious_findings_on_standard_error(contested: Path, tmp_path: Path) -> None:

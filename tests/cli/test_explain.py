@@ -210,6 +210,6 @@ def test_the_action_fails_as_the_verdict_does_and_keeps_the_assessment(
 
 
 def test_the_hook_is_a_command() -> None:
-    text = (ROOT / "docs/how-to/pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "docs/how-to/pre-commit-config.yaml").read_text(encoding="utf-8")
     entry = text.partition("entry: certkit ")[2].partition("\n")[0]
     assert certkit(*entry.split(), "--help").code == 0

@@ -11,7 +11,7 @@ from certkit.assessment.findings.findings import finding
 from certkit.assessment.kinds import CASCADE, KINDS
 from certkit.assessment.metrics.metric import State, names, percent
 from certkit.assessment.statistics.posterior import corrected
-from certkit.evidence.bundle.manifest import GUESSED, UNVERSIONED
+from certkit.evidence.bundle.manifest import UNVERSIONED
 from certkit.evidence.records.record import Condition
 from certkit.text import judges_itself
 from certkit.wording import many
@@ -155,11 +155,10 @@ def _attempt(attempt: int | None, profile: Profile) -> Iterator[Finding]:
 def _import(manifest: Manifest) -> Iterator[Finding]:
     notes = manifest.imported.notes if manifest.imported else ()
     for note in notes:
-        if note.kind in {"odd", "refused"}:
+        if note.kind in {"guessed", "odd", "refused"}:
             detail = f": {note.detail}" if note.detail else ""
             lead = "left out: " if note.kind == "refused" else ""
-            code = "outcome-guessed" if note.what == GUESSED else f"import-{note.kind}"
-            yield finding(code, f"{lead}{note.what} ({note.count:,}){detail}")
+            yield finding(f"import-{note.kind}", f"{lead}{note.what} ({note.count:,}){detail}")
 
 
 def _period(view: View) -> Iterator[Finding]:

@@ -22,8 +22,6 @@ from certkit.text import TIMESTAMP, lineage, moment, span
 MANIFEST_SCHEMA: Final = "urn:certkit:bundle:v1"
 MANIFEST_NAME: Final = "bundle.json"
 UNVERSIONED: Final = "unversioned"
-GUESSED: Final = "outcomes guessed"
-"""The note of an import that chose the column of the outcome, and left columns that nobody looked at."""
 SIMULATOR: Final = "simulate"
 """What `imported.format` says of simulated records."""
 
@@ -215,10 +213,13 @@ class File(Authored):
     media_type: Text
 
 
-class ImportNote(Authored):
-    """Something that an importer filled in, left unmeasured, found odd or refused."""
+NoteKind = Literal["filled", "unmeasured", "guessed", "odd", "refused"]
 
-    kind: Literal["filled", "unmeasured", "odd", "refused"]
+
+class ImportNote(Authored):
+    """Something that an importer filled in, left unmeasured, guessed, found odd or refused."""
+
+    kind: NoteKind
     what: Text
     count: Annotated[int, Field(ge=0)]
     detail: Prose | None = None

@@ -6,13 +6,13 @@ import hashlib
 from array import array
 from collections import Counter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from msgspec import Struct
 
 from certkit import canonical
 from certkit.evidence import traces
-from certkit.evidence.bundle.manifest import ImportNote
+from certkit.evidence.bundle.manifest import ImportNote, NoteKind
 from certkit.evidence.reading.columns import Index
 from certkit.evidence.records.faults import Fault, Faults
 from certkit.evidence.records.record import FIELDS, Condition, Measured, Outcome
@@ -31,8 +31,6 @@ OTHERS: Final = "other record fields"  # what the account calls fields that no s
 MAX_TRACES: Final = 50_000  # traces in a bundle
 
 MAX_SHOWN: Final = 200  # characters of a found value that a fault shows
-
-Kind = Literal["filled", "unmeasured", "odd", "refused"]
 
 
 def counted(words: Counter[str]) -> str:
@@ -67,17 +65,17 @@ class Notes:
     """Counts what happened during an import."""
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[Kind, str]] = Counter()
-        self._details: dict[tuple[Kind, str], str] = {}
+        self._counts: Counter[tuple[NoteKind, str]] = Counter()
+        self._details: dict[tuple[NoteKind, str], str] = {}
 
-    def add(self, kind: Kind, what: str, detail: str | None = None, *, count: int = 1) -> None:
+    def add(self, kind: NoteKind, what: str, detail: str | None = None, *, count: int = 1) -> None:
         """Count `what`; the first `detail` is kept."""
         key = (kind, visible(what)[:500])
         self._counts[key] += count
         if detail:
             self._details.setdefault(key, visible(detail)[:2000])
 
-    def add_those(self, *items: tuple[Any, Kind, str, str | None]) -> None:
+    def add_those(self, *items: tuple[Any, NoteKind, str, str | None]) -> None:
         """Count each of `items`, (holds, kind, what, detail), that holds."""
         for holds, kind, what, detail in items:
             if holds:
@@ -88,19 +86,24 @@ class Notes:
         self._counts.update(notes._counts)
         self._details = notes._details | self._details
 
-    def counted(self, kind: Kind) -> set[str]:
+    def counted(self, kind: NoteKind) -> set[str]:
         """Return what of a kind was counted so far."""
         return {what for counted, what in self._counts if counted == kind}
 
     def to_notes(self) -> tuple[ImportNote, ...]:
         """Return all that was counted, by kind, then in the order of the first occurrence."""
-        kinds = ("filled", "unmeasured", "odd", "refused")
+        kinds = get_args(NoteKind)
         counts = sorted(self._counts.items(), key=lambda item: kinds.index(item[0][0]))
         return tuple(
             ImportNote(kind=key[0], what=key[1], count=count, detail=self._details.get(key))
             for key, count in counts
             if count
         )
+
+
+def row_digest(row: Mapping[str, Any]) -> bytes:
+    """Return what equal rows have alike."""
+    return hashlib.blake2b(repr(row).encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 class Draft:
@@ -140,7 +143,7 @@ class Draft:
 
     def seen(self, row: Mapping[str, Any]) -> bool:
         """Tell whether an equal row was seen before."""
-        digest = hashlib.blake2b(repr(row).encode(errors="surrogatepass"), digest_size=16).digest()
+        digest = row_digest(row)
         again = digest in self._rows
         self._rows.add(digest)
         return again

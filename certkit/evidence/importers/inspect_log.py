@@ -57,6 +57,7 @@ class Sample(Struct, frozen=True, kw_only=True):
     started_at: str | None = None
     total_time: float | None = None
     uuid: str | None = None
+    error_retries: list[Any] | None = None
     events: list[traces.Event] | None = None
     transcript: traces.Transcript | None = None
     messages: list[traces.Message] | None = None
@@ -97,6 +98,7 @@ class InspectLog(Importer):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._evals: dict[str, Eval] = {}
+        self._tasks: dict[tuple[str, str], Eval] = {}  # the first of each model and task
         self._met: dict[object, int] = {}  # the copies of a sample → the hash of their scores
         self._header: Header | None = None  # of the log being read, as its samples and its scorer
         self._told: dict[str, Any] = {}  # what rows say of it
@@ -162,11 +164,13 @@ class InspectLog(Importer):
         self._header, eval_, status = header, header.eval, header.status or "interrupted"
         self._told = to_builtins(eval_)
         notes, first = self.job.draft(eval_.model).notes, self._evals.setdefault(eval_.model, eval_)
+        same = self._tasks.setdefault((eval_.model, eval_.task), eval_)
         if status != "success":
             detail = f"first of task {eval_.task}, status {status}: only the samples that ended are in it"
             notes.add("odd", "logs of evaluations that did not finish", detail)
-        for name in ("solver", "solver_args", "model_args", "model_roles", "model_generate_config"):
-            if (getattr(first, name) or None) != (getattr(eval_, name) or None):
+        settings = ("solver", "solver_args", "model_args", "model_roles", "model_generate_config")
+        for name, earlier in [*((name, first) for name in settings), ("task_args", same)]:
+            if (getattr(earlier, name) or None) != (getattr(eval_, name) or None):
                 detail = "they count as runs of one agent; import them apart if they are of two"
                 notes.add("odd", f"logs with another {name} than the first", detail)
 
@@ -190,9 +194,6 @@ class InspectLog(Importer):
         self._held[sample.id, sample.epoch] = sample.invalidation is not None
         notes = self.job.draft(eval_.model).notes
         scores = sample.scores or ({"score": sample.score} if sample.score is not None else {})
-        if not scores and sample.error is None:
-            notes.add("refused", "samples without a score or an error", "they were never scored")
-            return
         header = (eval_.run_id, eval_.task_id, eval_.created, eval_.task, eval_.model)
         same = {sample.uuid or None, (*header, sample.id, sample.epoch) if eval_.run_id else None} - {None}
         values = [score.get("value") if isinstance(score, dict) else score for score in scores.values()]
@@ -207,9 +208,11 @@ class InspectLog(Importer):
         self._met |= dict.fromkeys(same, told)
         if sample.limit is not None:
             notes.add("odd", "samples that hit a limit", "their scores count as they stand")
+        if sample.error_retries:
+            notes.add("odd", "samples that were run again after an error", "the last try counts")
         if any(isinstance(score, dict) and score.get("history") for score in scores.values()):
             notes.add("odd", "samples whose score a person changed", "the changed score counts")
-        self._runs += 1
+        self._runs += bool(scores) or sample.error is not None
         row = {name: getattr(sample, name) for name in _PATHS}
         row |= {"scores": scores, "eval": self._told}
         fields = self._fields(sample, scores, eval_, notes)
@@ -224,8 +227,9 @@ class InspectLog(Importer):
         fields |= {"domain": eval_.task, "task_id": name, "trial": sample.epoch - 1 if not repeat else None}
         events = sample.events or (sample.transcript.events if sample.transcript else None)
         fields |= self.started(sample.started_at or (events[0].timestamp if events else None), notes)
-        if sample.error is not None or sample.invalidation is not None:
-            why = "with an error" if sample.error is not None else "that a person declared invalid"
+        invalid = "that a person declared invalid" if sample.invalidation is not None else ""
+        why = "with an error" if sample.error is not None else invalid
+        if why := why or "without a score" * (not scores):
             notes.add("odd", f"samples {why}, taken as harness errors")
             return fields | {"outcome": str(Outcome.HARNESS_ERROR)}
         outcome = self._judged(scores, eval_.model, notes)
@@ -246,7 +250,9 @@ class InspectLog(Importer):
             if text not in "cipn" and not says((name,))[1]:  # a number, whose meaning the name does not say
                 propose(self, ("scores", name, "value"), value)
                 right = f"if that is right: --success {shell(self.hints['outcome'])}"
-                self.hints["guessed"] = f"1 from the scorer {visible(name)!r} was taken as success; {right}"
+                self.hints["guessed"] = (
+                    f"the scorer {visible(name)!r} gives {text}, taken as success; {right}"
+                )
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
         path = ["scores", name, "value", *(list(value)[:1] if isinstance(value, dict) else ())]
         propose(self, path, next(iter(value.values()), None) if isinstance(value, dict) else value)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from certkit import canonical, files
 from certkit.errors import InputError, UsageError
-from certkit.evidence.bundle.manifest import GUESSED, UNVERSIONED
+from certkit.evidence.bundle.manifest import UNVERSIONED
 from certkit.evidence.expressions import MISSING, ExpressionError, look_up, shell
 from certkit.evidence.importers.base import CHOICES
 from certkit.evidence.importers.mapping import (
@@ -106,6 +106,7 @@ class Mapper:
         self._contradicted: dict[str, None] = {}  # options that say something else than a row
         self._nameless = False
         self._suggested = options.mapping is None and mapping != Mapping()
+        self._guesses = self._suggested and options.condition is None
         if self._suggested:  # what was guessed to name tasks or domains may name faults
             self._used -= {mapping.columns.get(field, "") for field in ("task_id", "domain")}
 
@@ -242,6 +243,9 @@ class Mapper:
             wanting.pop(field, None)
             try:
                 fields[field] = self._values.value(field, raw)
+                if field == "condition" and raw in (None, "", []) and fields[field] and self._guesses:
+                    taken = f"a blank in {column!r} was taken as nominal; if it is: --condition nominal"
+                    draft.notes.add("guessed", "conditions", taken)
                 if fields[field] is None and field in REQUIRED:
                     wanting[field] = _blank(run, field, column, raw, MERGED if self._cells else "")
             except NaiveTimeError:
@@ -438,7 +442,7 @@ class Mapper:
             guess = f"from the column {mapping.columns['outcome']!r}, for its name; columns were left out"
             guess += f" that may contradict it: {names}; look with --suggest -o MAP.toml, then take --map"
         if guess:
-            draft.notes.add("odd", GUESSED, guess, count=draft.records)
+            draft.notes.add("guessed", "outcomes", guess, count=draft.records)
         read = {field: field for field in mapping.values if self._tabular} | mapping.columns
         words = {field: _read_by(mapping.values.get(field)) for field in read}
         named |= {field: f"from {column!r}{words[field]}" for field, column in read.items()}

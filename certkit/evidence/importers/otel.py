@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 
 from certkit.errors import InputError
 from certkit.evidence.importers.base import Importer, Run
-from certkit.evidence.importers.suggest import faults, propose
+from certkit.evidence.importers.suggest import fails, faults, propose
 from certkit.evidence.records.record import Outcome
 from certkit.text import visible
 
@@ -190,7 +190,8 @@ class OTel(Importer):
         if trace.start is not None:
             fields["started_at"] = datetime.fromtimestamp(trace.start // 1000 / 1e6, UTC).isoformat()
         labels = [str(score["label"]).lower() for score in trace.evaluations.values()]
-        if "several" not in self.hints and labels and labels[0] in _LABELS:
+        harm = any(map(fails, trace.evaluations))  # a pass of a jailbreak may be the attack's
+        if "several" not in self.hints and labels and labels[0] in _LABELS and not harm:
             fields["outcome"] = str(_LABELS[labels[0]])
         for name, score in trace.evaluations.items():
             key = "value" if score["label"] is None else "label"

@@ -13,7 +13,7 @@ import csv
 import re
 from collections import Counter
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
@@ -98,7 +98,7 @@ class Records(Importer):
     def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
         """Yield the rows of a file of any kind."""
         if not self.cells and self._columnar is None:
-            yield from super().rows()
+            yield from _items(super().rows())
             return
         with self.job.opening(self.job.source) as source:
             if self._columnar is not None:
@@ -124,6 +124,31 @@ def paths(
             yield from paths(value, (*lead, name), lists=lists)
         elif lists or not isinstance(value, list | dict):
             yield (*lead, name), value
+
+
+def _items(rows: Iterator[tuple[dict[str, Any], Place]]) -> Iterator[tuple[dict[str, Any], Place]]:
+    """Yield rows; of a file that is one object with a list of rows its items.
+
+    Texts and truth values beside the list hold of every item; numbers, which may count the items, do not.
+    """
+    first = list(islice(rows, 2))
+    row, place = first[0] if len(first) == 1 else ({}, Place("", 0))
+    names = LISTS["rows"]["names"].split()
+    lists = [name for name, held in row.items() if name.casefold() in names and isinstance(held, list)]
+    if len(lists) != 1 or not all(isinstance(item, dict) for item in row[lists[0]]):
+        yield from chain(first, rows)
+        return
+    beside = _told(row)
+    for number, item in enumerate(row[lists[0]], 1):
+        yield beside | item, Place(place.file, number)
+
+
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _told(held) if isinstance(held, dict) else held
+        for name, held in row.items()
+        if isinstance(held, str | bool | dict)
+    }
 
 
 @lru_cache(1024)

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from certkit import canonical
 from certkit.evidence.expressions import shell, spelled, success_test
+from certkit.evidence.importers.drafts import row_digest
 from certkit.evidence.importers.mapping import DATES, GROUPED, read_time
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
 from certkit.evidence.importers.records import LISTS, agent_rank, paths, plain_name
@@ -134,7 +135,7 @@ class Suggestion:
     def __init__(self, source: Path, options: ImportOptions, importer: Importer) -> None:
         self.source, self.options, self.hints = source, options, importer.hints
         self.columns: dict[tuple[str, ...], Column] = {}
-        self.rows = 0
+        self.rows = self.again = 0
         self.filled: set[str] = set()
         self._nameless = False
         self._add(importer.runs())
@@ -143,8 +144,11 @@ class Suggestion:
     def _add(self, runs: Iterable[Run]) -> None:
         """Look at the rows of runs; a required field is filled where every run or an option fills it."""
         lacking: set[str] = set()
+        met: set[bytes] = set()
         for run in runs:
             self.rows += 1
+            self.again += (digest := row_digest(run.row)) in met
+            met.add(digest)
             self._nameless |= not (run.agent or self.options.agent)
             filled = {field for field, value in run.fields.items() if value is not None}
             self.filled |= filled | ({"steps_actual"} if run.shown.steps else set())
@@ -358,6 +362,10 @@ class Suggestion:
         if dates := [form for form in forms if form]:
             either = f"  # or {_quoted(dates[1])}" if len(dates) > 1 else ""
             yield f"{'# ' * ('started_at' not in proposed)}date = {_quoted(dates[0])}{either}"
+        if self.again:
+            equal = "row equals" if self.again == 1 else "rows equal"
+            asked = f"{self.again:,} {equal} an earlier one, and count{'s' * (self.again == 1)}"
+            yield f'# duplicates = "drop-identical"  # DECIDE: {asked}'
         if any(forms.values()):
             yield '# timezone = "Europe/Berlin"  # the times have no offset; else they are left out'
         yield ""

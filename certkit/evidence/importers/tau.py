@@ -88,12 +88,13 @@ class Tau(Importer):
     """Runs of τ-bench and τ²-bench."""
 
     remarks = ((),)
+    versioned = (("info", "model"),)
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._info: Info | None = None
         self._domain: str | None = None
-        self._met: set[str] = set()
+        self._met: dict[str, int] = {}  # the ids → the hash of what the run is
         self._tasks = 0
         self._told: dict[str, Any] = {}  # the faults in `info`
 
@@ -153,10 +154,13 @@ class Tau(Importer):
         agent = self._info.agent_info.llm or self._info.agent_info.implementation or ""
         draft = self.job.draft(agent)
         reward = (run.reward_info or {}).get("reward")
+        told = hash(repr((run.task_id, run.trial, reward, run.termination_reason)))
         if run.id in self._met:
             draft.notes.add("refused", "simulations that the log repeats", "the same id counts once")
+            if self._met[run.id] != told:
+                self.job.refuse(place.fault("the result of the earlier run of this id", "another result"))
             return
-        self._met.add(run.id)
+        self._met[run.id] = told
         if reward is not None and not (isinstance(reward, int | float) and 0 <= reward <= 1):
             self.job.refuse(place.fault("a reward from 0 to 1", str(reward), pointer="/reward_info/reward"))
             return

@@ -75,7 +75,7 @@ _AGAINST: Final = {
     ),
     "G4.3": (
         "judge-not-independent judge-uncalibrated calibration-chosen judge-correction "
-        "success-with-violations outcome-against-rule-a outcome-guessed "
+        "success-with-violations outcome-against-rule-a import-guessed "
         "outcome-against-composite few-human-checks oracle-varies oracle-equals-actual "
         "traces-not-enclosed derived-differs"
     ),

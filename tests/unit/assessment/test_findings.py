@@ -10,7 +10,6 @@ from msgspec import structs
 
 from certkit.assessment.findings.findings import SEVERITY, Severity
 from certkit.assessment.findings.plausibility import identical_repeats
-from certkit.evidence.bundle.manifest import GUESSED
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Stretch, Tally, Times, Traces, Window
 from tests.support import build
@@ -146,7 +145,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     ),
     "unread-parts": lambda: found(unread=("integrity/",)),
     "import-odd": lambda: found(imported=imported("odd")),
-    "outcome-guessed": lambda: found(imported=imported("odd", GUESSED)),
+    "import-guessed": lambda: found(imported=imported("guessed")),
     "import-refused": lambda: found(imported=imported("refused")),
     "declared-runs-differ": lambda: found(declared_runs=120),
     "harness-errors": lambda: found(

@@ -22,7 +22,6 @@ from certkit import canonical
 from certkit.cli.main import main
 from certkit.errors import CertkitError, Exit
 from certkit.evidence import importers
-from certkit.evidence.bundle.manifest import GUESSED
 from certkit.evidence.importers import ImportOptions, archive, run, source
 from certkit.progress import SILENT
 from tests.support.importing import TELLS_PEAK, counts, imported, peak_of_import
@@ -162,7 +161,8 @@ def test_what_a_score_says(tmp_path: Path) -> None:
         *(True, False, False, False),
         *(True, False, True, False),
     ]
-    assert counts(account, "odd") == {"partly correct answers, taken as failures": 1, GUESSED: len(values)}
+    assert counts(account, "odd") == {"partly correct answers, taken as failures": 1}
+    assert counts(account, "guessed") == {"outcomes": len(values)}
     with pytest.raises(CertkitError, match="found a log that does not say whether faults were injected"):
         imported(None, path, tmp_path / "none")
     [told] = [note.detail for note in account.imported.notes if note.what == "outcome"]
@@ -190,8 +190,8 @@ def test_a_number_of_a_scorer_is_a_guess_unless_its_name_or_the_user_says_what_i
 ) -> None:
     path = log(tmp_path / "a.json", [sample(1, scores={name: {"value": value}})])
     account, _ = imported(None, path, tmp_path / "out", condition="nominal", **given)
-    assert (GUESSED in counts(account, "odd")) == guessed
-    notes = [note.detail or "" for note in account.imported.notes if note.what == GUESSED]
+    assert ("outcomes" in counts(account, "guessed")) == guessed
+    notes = [note.detail or "" for note in account.imported.notes if note.kind == "guessed"]
     assert all(f'if that is right: --success "scores.{name}.value ' in note for note in notes)
 
 
@@ -334,20 +334,23 @@ def test_a_finished_log_holds_the_samples_that_it_declares(
         assert odd.get("logs that hold another number of samples than they declare", 0) == told
 
 
-def test_an_unscored_copy_hides_no_scored_one_and_copies_that_differ_are_refused(tmp_path: Path) -> None:
+def test_an_unscored_sample_is_a_harness_error_and_copies_that_differ_are_refused(
+    tmp_path: Path,
+) -> None:
     folder, header = tmp_path / "logs", {"run_id": "r", "task_id": "x"}
     folder.mkdir()
     wrong = {"match": {"value": "I"}}
     log(folder / "a.json", [sample(1, scores=None), sample(2)], **header)
+    _, records = imported(None, folder / "a.json", tmp_path / "out", condition="nominal")
+    assert Counter(record["outcome"] for record in records) == {"success": 1, "harness_error": 1}
     log(folder / "b.json", [sample(1, scores=wrong), sample(2)], **header)
-    _, records = imported(None, folder, tmp_path / "out", condition="nominal")
-    assert Counter(record["outcome"] for record in records) == {"success": 1, "failure": 1}
+    assert "expected the scores of its copy, found other scores" in str(refused(folder))
     log(folder / "b.json", [sample(1, scores=wrong), sample(2, scores=wrong)], **header)
     assert "expected the scores of its copy, found other scores" in str(refused(folder))
 
 
 @pytest.mark.parametrize(
-    "name", ["solver", "solver_args", "model_args", "model_roles", "model_generate_config"]
+    "name", ["solver", "solver_args", "model_args", "model_roles", "model_generate_config", "task_args"]
 )
 def test_logs_of_one_model_with_other_settings_are_told(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "logs"

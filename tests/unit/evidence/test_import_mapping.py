@@ -11,7 +11,6 @@ import pytest
 
 from certkit import canonical
 from certkit.errors import CertkitError
-from certkit.evidence.bundle.manifest import GUESSED
 from certkit.evidence.expressions import Expression, ExpressionError
 from certkit.evidence.importers import ImportFaultsError, ImportOptions, preview, suggest
 from certkit.evidence.importers.mapping import parse_mapping
@@ -404,7 +403,7 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
     text = suggest(path, ImportOptions())
     assert '[values.recovered]\ntrue = ["ja"]\nfalse = ["nein"]' in text
     account, _ = imported(None, path, tmp_path / "guessed", agent="a", domain="d")
-    [guess] = [note for note in account.imported.notes if note.what == GUESSED]
+    [guess] = [note for note in account.imported.notes if note.kind == "guessed"]
     assert (
         "'Erfolg?', for its name; columns were left out that may contradict it: 'Nr.', 'Punkte (0-1)'"
         in str(guess.detail)
@@ -413,7 +412,7 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
     rows = list(csv.DictReader(SHEET.splitlines(), delimiter=";"))
     path.write_text("\n".join([kept, *(";".join(row[name] for name in kept.split(";")) for row in rows)]))
     account, records = imported(None, path, tmp_path / "out", agent="a", domain="d")
-    assert GUESSED not in {note.what for note in account.imported.notes}
+    assert "guessed" not in {note.kind for note in account.imported.notes}
     found = [(r["task_id"], r["condition"], r["outcome"], r.get("recovered")) for r in records]
     assert found == [
         ("t1", "nominal", "success", None),
@@ -1162,9 +1161,9 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         "what looks like a total",
     ),
     "rows within an object": (
-        '{"meta": {"n": 2}, "results": [{"task": "t", "ok": true}, {"task": "u", "ok": true}]}\n',
+        '{"meta": {"n": 2}, "entries": [{"task": "t", "ok": true}, {"task": "u", "ok": true}]}\n',
         {"condition": "nominal"},
-        "write the items of 'results' as rows of their own, or give ",
+        "write the items of 'entries' as rows of their own, or give ",
     ),
     "two versions": (
         "task,agent_version,condition,success\nt,1.0,nominal,1\nu,2.0,nominal,0\n",
@@ -1347,3 +1346,36 @@ def test_a_slug_names_what_it_lies_in_and_yes_and_no_name_no_task(tmp_path: Path
     assert [line for line in text.splitlines() if "task_id =" in line] == [
         'task_id = "scenario.slug"  # 2 distinct: s0 (1), s1 (1)'
     ]
+
+
+@pytest.mark.parametrize(("given", "guesses"), [({}, 2), ({"condition": "nominal"}, 0)])
+def test_a_blank_that_is_taken_for_nominal_is_a_guess_until_the_user_says_it(
+    tmp_path: Path, given: dict[str, str], guesses: int
+) -> None:
+    path = tmp_path / "merged.csv"
+    path.write_text("task_id,domain,Störung,Passed\nt0,d,timeout,yes\nt1,d,,yes\nt2,d,,no\n")
+    if given:  # what a row states otherwise, the option does not decide
+        path.write_text("task_id,domain,Störung,Passed\nt1,d,none,yes\nt2,d,,no\n")
+    account, _ = imported(None, path, tmp_path / "out", agent="a", **given)
+    assert [note.count for note in account.imported.notes if note.kind == "guessed"] == [guesses] * bool(
+        guesses
+    )
+
+
+def test_the_rows_of_a_json_object_are_the_items_of_its_list(tmp_path: Path) -> None:
+    path = tmp_path / "runs.json"
+    rows = [{"task_id": f"t{n}", "domain": "d", "outcome": "success"} for n in range(2)]
+    document = {"model": "m", "total": 2, "results": rows}
+    path.write_bytes(canonical.line(document))
+    account, records = imported(None, path, tmp_path / "out", condition="nominal")
+    assert (account.agent.name, [record["task_id"] for record in records]) == ("m", ["t0", "t1"])
+    path.write_text(canonical.pretty(document | {"setup": {"fault": "timeout"}}))
+    with pytest.raises(ImportFaultsError, match="expected no fault in a nominal run, found 'timeout'"):
+        imported(None, path, tmp_path / "none", condition="nominal")
+
+
+def test_a_suggested_mapping_asks_about_equal_rows(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("task_id;Erfolg\nt1;ja\nt2;nein\nt1;ja\n")
+    told = '# duplicates = "drop-identical"  # DECIDE: 1 row equals an earlier one, and counts'
+    assert told in suggest(path, ImportOptions()).splitlines()

@@ -273,3 +273,15 @@ def test_traces_of_two_models_or_versions_of_an_agent_are_not_pooled(
     written("2", "2")
     account, _ = imported(None, path, tmp_path / "out", **given)
     assert account.agent.version == version
+
+
+@pytest.mark.parametrize(("name", "decides"), [("task_success", True), ("jailbreak_success", False)])
+def test_a_pass_of_an_evaluation_of_harm_decides_nothing(tmp_path: Path, name: str, *, decides: bool) -> None:
+    path = tmp_path / "spans.json"
+    path.write_bytes(canonical.line(exported(evaluated("a", {"name": name, "score.label": "pass"}))))
+    if decides:
+        _, [record] = imported(None, path, tmp_path / "a", agent="a", **NOMINAL)
+        assert record["outcome"] == "success"
+    else:
+        with pytest.raises(ImportFaultsError, match="expected a value for outcome"):
+            imported(None, path, tmp_path / "b", agent="a", **NOMINAL)

@@ -204,3 +204,15 @@ def test_what_stands_in_a_wrong_place_is_told_and_a_nan_is_no_fault(tmp_path: Pa
     path.write_text(row % '{"cost": NaN}')
     _, [record] = imported("tau", path, tmp_path / "out", domain="d", agent="a")
     assert record["outcome"] == "success"
+
+
+def test_an_id_again_with_another_result_and_rows_of_two_models_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    path.write_bytes(canonical.line(results([simulation(1, 1.0), simulation(1, 0.0)])))
+    with pytest.raises(CertkitError, match="expected the result of the earlier run of this id"):
+        imported(None, path, tmp_path / "a")
+    run = {"reward": 1.0, "traj": [{"role": "assistant"}], "trial": 0}
+    runs = [run | {"task_id": number, "info": {"model": f"m{number}"}} for number in range(2)]
+    path.write_bytes(canonical.line(runs))
+    with pytest.raises(CertkitError, match="several versions: m0, m1"):
+        imported(None, path, tmp_path / "b", agent="m", domain="d")
