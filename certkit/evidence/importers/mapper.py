@@ -7,6 +7,7 @@ refused. `success` alone decides anew. Where nothing names a run of a table, its
 
 from __future__ import annotations
 
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -430,7 +431,9 @@ class Mapper:
             whole = column if column in self._keys else column.partition(".")[0]
             parts.setdefault(whole, []).append(column)
         why = "fills no record field" + "; --suggest says what it holds" * self._suggested
-        for columns in parts.values():
+        groups = [*parts.values()]
+        rest = list(chain.from_iterable(groups[_SHOWN:]))
+        for columns in [*groups[:_SHOWN], *[rest] * bool(rest)]:
             names = ", ".join(repr(column) for column in columns[:_SHOWN]) + ", …" * (len(columns) > _SHOWN)
             count = max(map(draft.left.__getitem__, columns))
             draft.notes.add("refused", f"column{'s' * (len(columns) > 1)} {names}", why, count=count)

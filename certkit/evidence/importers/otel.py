@@ -41,11 +41,16 @@ _ERROR: Final = (2, "STATUS_CODE_ERROR")
 _Integer = int | Annotated[str, Meta(pattern="^-?[0-9]{1,20}$")]
 
 
+class _Values(Struct, frozen=True):
+    values: list[_Value] = []
+
+
 class _Value(Struct, frozen=True, rename="camel"):
     string_value: str | None = None
     bool_value: bool | None = None
     int_value: _Integer | None = None
     double_value: float | None = None
+    array_value: _Values | None = None
 
 
 class _Attribute(Struct, frozen=True):
@@ -148,8 +153,7 @@ class OTel(Importer):
                 continue
             self._spans |= {met} if span.span_id else set()
             attributes = _plain(span.attributes)
-            told = {name: held for name, held in attributes.items() if not name.startswith("error.")}
-            trace.attributes = trace.attributes | faults(resource | told)
+            trace.attributes = trace.attributes | faults(resource | _told(span))
             case = attributes.get("test.case.name", trace.case)
             if (trace.failed is not None and not span.parent_span_id) or trace.case not in {None, case}:
                 what, hint = f"more than one in {span.trace_id}", "export each case as a trace of its own"
@@ -206,8 +210,20 @@ def _plain(attributes: list[_Attribute]) -> dict[str, Any]:
     return {item.key: _value(item.value) for item in attributes}
 
 
-def _value(value: _Value) -> str | bool | int | float | None:
-    """Return the value of an attribute; of arrays and maps nothing is kept."""
+def _told(span: _Span) -> dict[str, Any]:
+    """Return the attributes of a span and its events that may state a fault, an event's name as a yes."""
+    attributes = _plain(span.attributes)
+    told = {name: held for name, held in attributes.items() if not name.startswith("error.")}
+    for event in span.events:
+        if event.name != "exception" and not event.name.startswith("gen_ai."):
+            told |= {event.name: True} | _plain(event.attributes)
+    return told
+
+
+def _value(value: _Value) -> Any:
+    """Return the value of an attribute; of maps nothing is kept."""
+    if value.array_value is not None:
+        return [held for item in value.array_value.values if not item.array_value and (held := _value(item))]
     if value.int_value is not None:
         return int(value.int_value)
     values = (value.string_value, value.bool_value, value.double_value)

@@ -1379,3 +1379,12 @@ def test_a_suggested_mapping_asks_about_equal_rows(tmp_path: Path) -> None:
     path.write_text("task_id;Erfolg\nt1;ja\nt2;nein\nt1;ja\n")
     told = '# duplicates = "drop-identical"  # DECIDE: 1 row equals an earlier one, and counts'
     assert told in suggest(path, ImportOptions()).splitlines()
+
+
+def test_an_account_names_many_columns_that_fill_nothing_on_few_lines(tmp_path: Path) -> None:
+    path, names = tmp_path / "wide.csv", [f"metric_{number:03}" for number in range(100)]
+    path.write_text(f"task_id,outcome,{','.join(names)}\nt,success,{','.join('1' * len(names))}\n")
+    account, _ = imported(None, path, tmp_path / "out", agent="a", domain="d", condition="nominal")
+    refused = counts(account, "refused")
+    assert len(refused) == 13
+    assert "columns 'metric_012', 'metric_013'" in [*refused][-1]

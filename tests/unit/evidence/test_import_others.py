@@ -192,9 +192,12 @@ def test_a_fault_on_a_tool_span_or_the_resource_is_not_nominal(tmp_path: Path) -
     imported(None, path, tmp_path / "out", **NOMINAL)
     log = exported(root)
     log["resourceSpans"][0]["resource"]["attributes"] += faulty
-    for exports in (exported([*root, child | {"attributes": faulty}]), log):
+    event = child | {"events": [{"name": "step", "attributes": faulty}]}
+    values = [{"key": "faults", "value": {"arrayValue": {"values": [{"stringValue": "timeout"}]}}}]
+    spans = (child | {"attributes": faulty}, event, child | {"attributes": values})
+    for exports in (*(exported([*root, span]) for span in spans), log):
         path.write_bytes(canonical.line(exports))
-        with pytest.raises(ImportFaultsError, match="no fault in a nominal run, found 'timeout'"):
+        with pytest.raises(ImportFaultsError, match=r"no fault in a nominal run, found .*timeout"):
             imported(None, path, tmp_path / "none", **NOMINAL)
 
 

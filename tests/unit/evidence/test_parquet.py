@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import pytest
 
 from certkit import canonical, workflow
 from certkit.errors import InputError
+from certkit.evidence.reading import parquet
 from certkit.evidence.records.faults import RecordFaultsError
 from tests.support import bundles
 from tests.support.bundles import campaign, lines, run
@@ -252,3 +254,14 @@ except RecordFaultsError as error:
 """
     done = subprocess.run([sys.executable, "-c", script, root], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 300_000
+
+
+def test_a_query_that_the_user_interrupts_is_no_bug(tmp_path: Path) -> None:
+    (path := tmp_path / "a.parquet").touch()
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(KeyboardInterrupt), parquet.opened(path, "x", "a") as (connection, _):
+            connection.execute("SELECT max(hash(i)) FROM range(1000000000000) AS t(i)").fetchall()
+    finally:
+        signal.signal(signal.SIGALRM, before)
