@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import io
 import os
@@ -13,7 +14,7 @@ import zipfile
 import zlib
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import zstandard
@@ -25,6 +26,9 @@ from certkit.evidence import importers
 from certkit.evidence.importers import ImportOptions, archive, run, source
 from certkit.progress import SILENT
 from tests.support.importing import TELLS_PEAK, counts, imported, peak_of_import
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 WRITER = Path(__file__).parents[2] / "support" / "inspect_logs.py"
 EVAL = {"task": "sums", "model": "org/m-1", "created": "2025-01-01T00:00:00+00:00"}
@@ -543,3 +547,26 @@ def test_a_stored_archive_is_read_from_memory_alone(tmp_path: Path) -> None:
     (tmp_path / "a.eval").write_bytes(buffer.getvalue())
     imported(None, tmp_path / "a.eval", tmp_path / "out", condition="nominal")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.eval", "out"]
+
+
+def _bombs(folder: Path) -> Iterator[tuple[str, str, Path]]:
+    """Yield named bad inputs, of the size at which the limits of every import stop them."""
+    blank, sample = b" " * (200 << 20), "samples/1_epoch_1.json"
+    yield "zip bomb", "import.source", zipped(folder / "bomb.eval", {"header.json": HEADER, sample: blank})
+    yield "declares", "import.source", with_zstd(folder / "declares.eval", b"x", size=10**10, crc=0)
+    (packed := folder / "bomb.json.gz").write_bytes(gzip.compress(b"[" + blank, 1))
+    yield "gzip bomb", "json.too-large", packed
+    (cut := folder / "cut.eval").write_bytes((folder / "bomb.eval").read_bytes()[:100_000])
+    yield "truncated", "import.source", cut
+    deep = zipped(folder / "deep.eval", {"header.json": HEADER, sample: b"[" * 60_000_000})
+    yield "deep", "import.row", deep
+    invalid = zipped(folder / "utf8.eval", {"header.json": HEADER, sample: b"\xff" * 60_000_000})
+    yield "no UTF-8", "import.row", invalid
+
+
+@TELLS_PEAK
+def test_named_bad_inputs_are_refused_within_300_megabytes_and_leave_nothing(tmp_path: Path) -> None:
+    for name, code, path in _bombs(tmp_path):
+        told, peak = peak_of_import(path)
+        assert (name, told, peak <= 300_000_000) == (name, code, True)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".eval", ".gz"}
