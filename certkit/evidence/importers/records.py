@@ -134,8 +134,10 @@ def _items(rows: Iterator[tuple[dict[str, Any], Place]]) -> Iterator[tuple[dict[
     first = list(islice(rows, 2))
     row, place = first[0] if len(first) == 1 else ({}, Place("", 0))
     names = LISTS["rows"]["names"].split()
-    lists = [name for name, held in row.items() if name.casefold() in names and isinstance(held, list)]
-    if len(lists) != 1 or not all(isinstance(item, dict) for item in row[lists[0]]):
+    lists = [name for name, held in row.items() if isinstance(held, list)]  # a second may hold the failures
+    if [*map(str.casefold, lists)] not in [[name] for name in names] or not all(
+        isinstance(item, dict) for item in row[lists[0]]
+    ):
         yield from chain(first, rows)
         return
     beside = _told(row)

@@ -339,6 +339,8 @@ class Suggestion:
                 likely = "nominal" if value.casefold() in _NONE else _UNKNOWN
                 count = column.values[value] if value else column.blank
                 asked = "" if meant else f"  # DECIDE (rows: {count:,})"
+                if meant and not value:
+                    asked = f"  # DECIDE (rows: {count:,}): not so if merged cells left blanks under a fault"
                 lines.append(f'{lead if meant else "# "}{_quoted(value)} = "{meant or likely}"{asked}')
         if lines:
             yield f"# What each value means: {', '.join(Condition)}, or x_ and a name"

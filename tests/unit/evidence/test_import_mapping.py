@@ -547,7 +547,7 @@ def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: P
     (tmp_path / "map.toml").write_text(text)
     for line in (
         'outcome = "Erfolg"  # 1 distinct: ja (1); blank (1)',
-        '"" = "nominal"',
+        '"" = "nominal"  # DECIDE (rows: 1): not so if merged cells left blanks under a fault',
         '# "x" = "CONDITION"  # DECIDE (rows: 1)',
     ):
         assert line in text.splitlines()
@@ -1369,6 +1369,9 @@ def test_the_rows_of_a_json_object_are_the_items_of_its_list(tmp_path: Path) -> 
     path.write_bytes(canonical.line(document))
     account, records = imported(None, path, tmp_path / "out", condition="nominal")
     assert (account.agent.name, [record["task_id"] for record in records]) == ("m", ["t0", "t1"])
+    path.write_bytes(canonical.line(document | {"failed": rows}))
+    with pytest.raises(ImportFaultsError, match="expected a value for"):
+        imported(None, path, tmp_path / "none", condition="nominal")
     path.write_text(canonical.pretty(document | {"setup": {"fault": "timeout"}}))
     with pytest.raises(ImportFaultsError, match="expected no fault in a nominal run, found 'timeout'"):
         imported(None, path, tmp_path / "none", condition="nominal")
