@@ -123,6 +123,7 @@ def test_the_worst_runs_come_first(tmp_path: Path) -> None:
     assert (nowhere.code, nowhere.out, "hint: domains: d, e\n" in nowhere.err) == (2, "", True)
     nowhere = certkit("runs", root, "--condition", "nope")
     assert (nowhere.code, "hint: conditions: nominal, tool_failure\n" in nowhere.err) == (2, True)
+    assert ", task e/1 (" in certkit("runs", root).out  # which the name of the run does not say
     screen = certkit("runs", root, "--failed").out
     assert screen.startswith("3 runs, the worst first\n")
     assert max(map(len, screen.splitlines())) <= 80

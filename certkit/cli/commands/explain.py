@@ -161,7 +161,7 @@ def _listed(listed: Runs) -> Iterator[str]:
         record = run.record
         violations = "" if record.violations is None else str(record.violations)
         lead = f"{record.outcome:<14}{cut(record.domain, 14):<15}{cut(record.condition, 18):<19}"
-        task = f", task {record.task_id}" * (record.task_id not in record.run_id)
+        task = f", task {record.task_id}" * (record.task_id != record.run_id.partition("#")[0])
         place = f"{record.run_id}{task} ({run.file.removeprefix('records/')}:{run.line})"
         yield from fold(place, first=f"{lead}{violations:>5}  ", rest=" " * 8)
         if run.trace:  # its beginning finds it; --json has the whole

@@ -105,7 +105,7 @@ class InspectLog(Importer):
         self._held: dict[tuple[int | str, int], bool] = {}  # whether a person declared it invalid
         self._scorer = ""
         self._scorers: dict[str, dict[str, None]] = {}  # of each agent
-        self._samples = self._runs = 0
+        self._samples = self._judged_samples = 0  # read; with a score or an error
 
     def runs(self) -> Iterator[Run]:
         """Yield the samples, of logs in the order of their names."""
@@ -115,7 +115,7 @@ class InspectLog(Importer):
                 zipped = source.head().startswith(ZIP)
                 yield from self._archive(path, name) if zipped else self._json(source, name)
             self._compare()
-        if not self._runs and not self.job.faults.total:
+        if not self._judged_samples and not self.job.faults.total:
             what, hint = "holds no samples", "the evaluation ended before one was written"
             if self._samples:
                 what = "no sample has a score"
@@ -212,7 +212,7 @@ class InspectLog(Importer):
             notes.add("odd", "samples that were run again after an error", "the last try counts")
         if any(isinstance(score, dict) and score.get("history") for score in scores.values()):
             notes.add("odd", "samples whose score a person changed", "the changed score counts")
-        self._runs += bool(scores) or sample.error is not None
+        self._judged_samples += bool(scores) or sample.error is not None
         row = {name: getattr(sample, name) for name in _PATHS}
         row |= {"scores": scores, "eval": self._told}
         fields = self._fields(sample, scores, eval_, notes)
@@ -227,9 +227,12 @@ class InspectLog(Importer):
         fields |= {"domain": eval_.task, "task_id": name, "trial": sample.epoch - 1 if not repeat else None}
         events = sample.events or (sample.transcript.events if sample.transcript else None)
         fields |= self.started(sample.started_at or (events[0].timestamp if events else None), notes)
-        invalid = "that a person declared invalid" if sample.invalidation is not None else ""
-        why = "with an error" if sample.error is not None else invalid
-        if why := why or "without a score" * (not scores):
+        reasons = {
+            "with an error": sample.error is not None,
+            "that a person declared invalid": sample.invalidation is not None,
+            "without a score": not scores,
+        }
+        if why := next((why for why, holds in reasons.items() if holds), None):
             notes.add("odd", f"samples {why}, taken as harness errors")
             return fields | {"outcome": str(Outcome.HARNESS_ERROR)}
         outcome = self._judged(scores, eval_.model, notes)

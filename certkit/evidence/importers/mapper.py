@@ -32,7 +32,7 @@ from certkit.evidence.importers.mapping import (
     text_encoding,
     zone,
 )
-from certkit.evidence.importers.records import agent_rank, paths, sums_up, versions
+from certkit.evidence.importers.names import agent_rank, paths, sums_up, versions
 from certkit.evidence.importers.suggest import VOCABULARY, column_name, says, stated
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Condition, Outcome
 from certkit.text import visible

@@ -153,7 +153,7 @@ class OTel(Importer):
                 continue
             self._spans |= {met} if span.span_id else set()
             attributes = _plain(span.attributes)
-            trace.attributes = trace.attributes | faults(resource | _told(span))
+            trace.attributes = trace.attributes | _faults(span, resource)
             case = attributes.get("test.case.name", trace.case)
             if (trace.failed is not None and not span.parent_span_id) or trace.case not in {None, case}:
                 what, hint = f"more than one in {span.trace_id}", "export each case as a trace of its own"
@@ -210,20 +210,24 @@ def _plain(attributes: list[_Attribute]) -> dict[str, Any]:
     return {item.key: _value(item.value) for item in attributes}
 
 
-def _told(span: _Span) -> dict[str, Any]:
-    """Return the attributes of a span and its events that may state a fault, an event's name as a yes."""
-    attributes = _plain(span.attributes)
-    told = {name: held for name, held in attributes.items() if not name.startswith("error.")}
-    for event in span.events:
-        if event.name != "exception" and not event.name.startswith("gen_ai."):
-            told |= {event.name: True} | _plain(event.attributes)
-    return told
+def _faults(span: _Span, resource: dict[str, Any]) -> dict[str, Any]:
+    """Return what states a fault: attributes of the span, each event with its name as a yes, its resource.
+
+    How a span ended, its exceptions and evaluations, is no fault.
+    """
+    events = [it for it in span.events if it.name != "exception" and not it.name.startswith("gen_ai.")]
+    parts = [_plain(span.attributes), *({it.name: True} | _plain(it.attributes) for it in events)]
+    stated: dict[str, Any] = {}
+    for part in parts:
+        told = {name: held for name, held in part.items() if not name.startswith("error.")}
+        stated |= faults(resource | told)
+    return stated
 
 
 def _value(value: _Value) -> Any:
     """Return the value of an attribute; of maps nothing is kept."""
     if value.array_value is not None:
-        return [held for item in value.array_value.values if not item.array_value and (held := _value(item))]
+        return [_value(item) for item in value.array_value.values]
     if value.int_value is not None:
         return int(value.int_value)
     values = (value.string_value, value.bool_value, value.double_value)

@@ -12,16 +12,17 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from functools import lru_cache
 from itertools import chain, islice
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit import canonical, toml
+from certkit import canonical
 from certkit.errors import InputError
 from certkit.evidence.importers.base import Importer, Job, Run
 from certkit.evidence.importers.drafts import Place
+from certkit.evidence.importers.names import LISTS, agent_rank, paths, sums_up, versions
 from certkit.evidence.importers.source import MAX_ROW, opening
+from certkit.evidence.importers.suggest import stated
 from certkit.evidence.reading import arrow, parquet
 from certkit.progress import SILENT
 from certkit.text import visible
@@ -36,12 +37,10 @@ if TYPE_CHECKING:
 COLUMNAR: Final = {b"PAR1": parquet.rows, arrow.FILE: arrow.rows, arrow.STREAM: arrow.rows}
 """How files of columns begin, and what reads their rows."""
 
-LISTS: Final = toml.packaged("templates", "import-words.toml")
-"""Words by which a column and its texts are known; the file says what each list is for."""
-
 MAX_AGENT_NAME: Final = 200
 """Characters of an agent's name; a longer text, such as a system prompt, names none."""
 
+_LISTS: Final = LISTS["rows"]["names"].split()
 _SEPARATORS: Final = ",;\t|"
 _STATED = re.compile(rf"sep=([{_SEPARATORS}])\s*\Z", re.IGNORECASE)
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -61,6 +60,7 @@ class Records(Importer):
             raise InputError("import.source", "expected one file, found a folder", where=job.name)
         with opening(job.source, job.name, SILENT) as source:
             head = source.head()
+        self._beside: list[str] = []  # what a JSON object holds beside its list of rows
         self._named: dict[str, str] = {}  # agent → the column that first named it
         self._columnar = next((rows for lead, rows in COLUMNAR.items() if head.startswith(lead)), None)
         if head.startswith(_OLE):
@@ -93,12 +93,16 @@ class Records(Importer):
         """Say which column names the agent."""
         if column := self._named.get(draft.agent):
             draft.notes.add("filled", "agent", f"from {column!r}", count=draft.records)
+        if self._beside:
+            names = ", ".join(map(repr, self._beside))
+            detail = "of it only the agent, its version and faults are read"
+            draft.notes.add("refused", f"what stands beside the list of rows: {names}", detail)
         return {}
 
     def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
         """Yield the rows of a file of any kind."""
         if not self.cells and self._columnar is None:
-            yield from _items(super().rows())
+            yield from self._items(super().rows())
             return
         with self.job.opening(self.job.source) as source:
             if self._columnar is not None:
@@ -114,72 +118,36 @@ class Records(Importer):
             else:
                 yield from _csv_rows(source, self.job, self._encoding)
 
+    def _items(self, rows: Iterator[tuple[dict[str, Any], Place]]) -> Iterator[tuple[dict[str, Any], Place]]:
+        """Yield rows; of a file that is one object with a single list, called as a list of rows, its items.
 
-def paths(
-    row: dict[str, Any], lead: tuple[str, ...] = (), *, lists: bool = False
-) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the paths of a row with their plain values and nulls, with `lists` also what else they end in."""
-    for name, value in row.items():
-        if isinstance(value, dict) and len(lead) < canonical.MAX_DEPTH:
-            yield from paths(value, (*lead, name), lists=lists)
-        elif lists or not isinstance(value, list | dict):
-            yield (*lead, name), value
-
-
-def _items(rows: Iterator[tuple[dict[str, Any], Place]]) -> Iterator[tuple[dict[str, Any], Place]]:
-    """Yield rows; of a file that is one object with a list of rows its items.
-
-    Texts and truth values beside the list hold of every item; numbers, which may count the items, do not.
-    """
-    first = list(islice(rows, 2))
-    row, place = first[0] if len(first) == 1 else ({}, Place("", 0))
-    names = LISTS["rows"]["names"].split()
-    lists = [name for name, held in row.items() if isinstance(held, list)]  # a second may hold the failures
-    if [*map(str.casefold, lists)] not in [[name] for name in names] or not all(
-        isinstance(item, dict) for item in row[lists[0]]
-    ):
-        yield from chain(first, rows)
-        return
-    beside = _told(row)
-    for number, item in enumerate(row[lists[0]], 1):
-        yield beside | item, Place(place.file, number)
+        Of what stands beside the list an item takes only what names the agent, its version or a fault, where
+        it does not state it itself: a status or a total there is of all items together.
+        """
+        first = list(islice(rows, 2))
+        row, place = first[0] if len(first) == 1 else ({}, Place("", 0))
+        lists = [name for name, held in row.items() if isinstance(held, list)]  # a second may hold failures
+        items = row[lists[0]] if len(lists) == 1 and lists[0].casefold() in _LISTS else []
+        if not items or not all(isinstance(item, dict) for item in items):
+            yield from chain(first, rows)
+            return
+        del row[lists[0]]
+        self._beside = list(row)
+        beside = dict(paths(row))
+        named = [path for path in beside if agent_rank(path) is not None] + versions(tuple(beside))
+        told = {path: beside[path] for path in named}
+        told |= {path: held for path, held, kind, _ in stated(row) if kind == "fault"}
+        for number, item in enumerate(items, 1):
+            for path, held in told.items():
+                _fill(item, path, held)
+            yield item, Place(place.file, number)
 
 
-def _told(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: _told(held) if isinstance(held, dict) else held
-        for name, held in row.items()
-        if isinstance(held, str | bool | dict)
-    }
-
-
-@lru_cache(1024)
-def versions(held: tuple[tuple[str, ...], ...]) -> list[tuple[str, ...]]:
-    """Return which paths of a row tell the agent's version, or its model beside another name of it."""
-    named = sorted((rank, len(path), path) for path in held if (rank := agent_rank(path)) is not None)
-    models = [path for *_, path in named[1:] if plain_name(path[-1]) in LISTS["agents"]["models"].split()]
-    beside = {(*path[:-1], "version") for path in held if agent_rank(path) is not None}
-    told = [path for path in held if agent_rank(path, "_version") is not None]
-    told += [path for path in held if (*path[:-1], path[-1].casefold()) in beside]
-    return sorted(told, key=len) + models
-
-
-def plain_name(name: str) -> str:
-    """Return a name in lower case, its words joined by underscores."""
-    return re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", "_", name).casefold().strip("_")
-
-
-@lru_cache(1024)
-def agent_rank(path: tuple[str, ...], suffix: str = "") -> int | None:
-    """Return the place among the names of agents of a path's last part or last two before `suffix`.
-
-    None without; what lies below a name with a word for raters is of a rater, not of the agent.
-    """
-    names = list(map(plain_name, path))
-    if not set(LISTS["agents"]["raters"].split()).isdisjoint("_".join(names[:-1]).split("_")):
-        return None
-    known = {f"{name}{suffix}": rank for rank, name in enumerate(LISTS["agents"]["names"].split())}
-    return known.get(names[-1], known.get("_".join(names[-2:])))
+def _fill(row: dict[str, Any], path: tuple[str, ...], held: Any) -> None:
+    """Put a value into a row at a path where nothing stands."""
+    for name in path[:-1]:
+        row = inner if isinstance(inner := row.setdefault(name, {}), dict) else {}
+    row.setdefault(path[-1], held)
 
 
 def _csv_rows(source: Source, job: Job, encoding: str) -> Iterator[tuple[dict[str, Any], Place]]:
@@ -232,11 +200,6 @@ def separator(header: str) -> str:
     """Return the separator of a CSV file by its header line."""
     outside = "".join(header.split('"')[::2])
     return max(_SEPARATORS, key=outside.count)
-
-
-def sums_up(text: str) -> bool:
-    """Tell whether a text is a name of rows that sum up others."""
-    return re.sub(r"[\W\d_]+\Z", "", re.sub(r"\An ?=", "total", text.casefold())) in LISTS["totals"]["texts"]
 
 
 def _no_run(cells: list[str], header: list[str], width: int, place: Place, top: int) -> Fault | None:

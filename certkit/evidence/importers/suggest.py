@@ -19,7 +19,7 @@ from certkit.evidence.expressions import shell, spelled, success_test
 from certkit.evidence.importers.drafts import row_digest
 from certkit.evidence.importers.mapping import DATES, GROUPED, read_time
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
-from certkit.evidence.importers.records import LISTS, agent_rank, paths, plain_name
+from certkit.evidence.importers.names import LISTS, agent_rank, paths, plain_name
 from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.records.record import FIELDS, REQUIRED, Condition, Outcome
 from certkit.text import visible

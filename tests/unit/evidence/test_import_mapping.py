@@ -1365,10 +1365,17 @@ def test_a_blank_that_is_taken_for_nominal_is_a_guess_until_the_user_says_it(
 def test_the_rows_of_a_json_object_are_the_items_of_its_list(tmp_path: Path) -> None:
     path = tmp_path / "runs.json"
     rows = [{"task_id": f"t{n}", "domain": "d", "outcome": "success"} for n in range(2)]
-    document = {"model": "m", "total": 2, "results": rows}
+    document = {"meta": {"model": "m", "n": 2}, "success": True, "total": 2, "results": rows}
     path.write_bytes(canonical.line(document))
     account, records = imported(None, path, tmp_path / "out", condition="nominal")
     assert (account.agent.name, [record["task_id"] for record in records]) == ("m", ["t0", "t1"])
+    assert counts(account, "refused") == {
+        "what stands beside the list of rows: 'meta', 'success', 'total'": 1
+    }
+    ungraded = [{"task_id": "t0", "domain": "d", "grade": 0.1}]  # the file's success is not the item's
+    path.write_bytes(canonical.line(document | {"results": ungraded}))
+    with pytest.raises(ImportFaultsError, match="expected a value for outcome"):
+        imported(None, path, tmp_path / "none", condition="nominal")
     path.write_bytes(canonical.line(document | {"failed": rows}))
     with pytest.raises(ImportFaultsError, match="expected a value for"):
         imported(None, path, tmp_path / "none", condition="nominal")

@@ -1,0 +1,63 @@
+"""What the names of columns and values in a row tell: the agent, its version, a total.
+
+The words stand in templates/import-words.toml.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from certkit import canonical, toml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LISTS: Final = toml.packaged("templates", "import-words.toml")
+"""Words by which a column and its texts are known; the file says what each list is for."""
+
+
+def paths(
+    row: dict[str, Any], lead: tuple[str, ...] = (), *, lists: bool = False
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the paths of a row with their plain values and nulls, with `lists` also what else they end in."""
+    for name, value in row.items():
+        if isinstance(value, dict) and len(lead) < canonical.MAX_DEPTH:
+            yield from paths(value, (*lead, name), lists=lists)
+        elif lists or not isinstance(value, list | dict):
+            yield (*lead, name), value
+
+
+@lru_cache(1024)
+def versions(held: tuple[tuple[str, ...], ...]) -> list[tuple[str, ...]]:
+    """Return which paths of a row tell the agent's version, or its model beside another name of it."""
+    named = sorted((rank, len(path), path) for path in held if (rank := agent_rank(path)) is not None)
+    models = [path for *_, path in named[1:] if plain_name(path[-1]) in LISTS["agents"]["models"].split()]
+    beside = {(*path[:-1], "version") for path in held if agent_rank(path) is not None}
+    told = [path for path in held if agent_rank(path, "_version") is not None]
+    told += [path for path in held if (*path[:-1], path[-1].casefold()) in beside]
+    return sorted(told, key=len) + models
+
+
+def plain_name(name: str) -> str:
+    """Return a name in lower case, its words joined by underscores."""
+    return re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", "_", name).casefold().strip("_")
+
+
+@lru_cache(1024)
+def agent_rank(path: tuple[str, ...], suffix: str = "") -> int | None:
+    """Return the place among the names of agents of a path's last part or last two before `suffix`.
+
+    None without; what lies below a name with a word for raters is of a rater, not of the agent.
+    """
+    names = list(map(plain_name, path))
+    if not set(LISTS["agents"]["raters"].split()).isdisjoint("_".join(names[:-1]).split("_")):
+        return None
+    known = {f"{name}{suffix}": rank for rank, name in enumerate(LISTS["agents"]["names"].split())}
+    return known.get(names[-1], known.get("_".join(names[-2:])))
+
+
+def sums_up(text: str) -> bool:
+    """Tell whether a text is a name of rows that sum up others."""
+    return re.sub(r"[\W\d_]+\Z", "", re.sub(r"\An ?=", "total", text.casefold())) in LISTS["totals"]["texts"]
