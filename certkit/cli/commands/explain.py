@@ -156,13 +156,14 @@ def _listed(listed: Runs) -> Iterator[str]:
         "" if len(shown) == listed.total else f"; the first {len(shown)} are shown, --json has more"
     )
     if shown:
-        yield f"{'outcome':<14}{'domain':<15}{'condition':<19}{'viol.':>5}  run"
+        yield f"{'outcome':<14}{'domain':<22}{'condition':<24}violations"
     for run in shown:
         record = run.record
         violations = "" if record.violations is None else str(record.violations)
-        lead = f"{record.outcome:<14}{cut(record.domain, 14):<15}{cut(record.condition, 18):<19}"
+        lead = f"{record.outcome:<14}{cut(record.domain, 21):<22}{cut(record.condition, 23):<24}"
         task = f", task {record.task_id}" * (record.task_id != record.run_id.partition("#")[0])
         place = f"{record.run_id}{task} ({run.file.removeprefix('records/')}:{run.line})"
-        yield from fold(place, first=f"{lead}{violations:>5}  ", rest=" " * 8)
+        yield f"{lead}{violations}".rstrip()
+        yield from fold(place, first="  ", rest="    ")
         if run.trace:  # its beginning finds it; --json has the whole
-            yield f"        trace {cut(run.trace, 60)}"
+            yield f"  trace {cut(run.trace, 68)}"

@@ -194,7 +194,8 @@ def test_a_fault_on_a_tool_span_or_the_resource_is_not_nominal(tmp_path: Path) -
     log["resourceSpans"][0]["resource"]["attributes"] += faulty
     event = child | {"events": [{"name": "step", "attributes": faulty}]}
     values = [{"key": "faults", "value": {"arrayValue": {"values": [{"stringValue": "timeout"}]}}}]
-    spans = (child | {"attributes": faulty}, event, child | {"attributes": values})
+    denied = [{"name": "step", "attributes": attributes(fault__type="none")}]
+    spans = (child | {"attributes": faulty, "events": denied}, event, child | {"attributes": values})
     for exports in (*(exported([*root, span]) for span in spans), log):
         path.write_bytes(canonical.line(exports))
         with pytest.raises(ImportFaultsError, match=r"no fault in a nominal run, found .*timeout"):
