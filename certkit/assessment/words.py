@@ -235,7 +235,7 @@ def next_command(
     if r_op is not None and r_op.threshold is not None:
         seen, said = r_op.value, ""
         if not r_op.metric.n:
-            c_nom, said = assessment.metrics["c_nom"], "  # a bit below normal runs"
+            c_nom, said = assessment.metrics["c_nom"], "  # assumed from normal runs"
             seen = c_nom.value and (c_nom.value * (n := c_nom.n or 0) + Fraction(1, 2)) / (n + 1)
         if Fraction(rate := f"{float(seen or 0):.4g}") > r_op.threshold:
             return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={rate}{said}"

@@ -208,6 +208,6 @@ def test_the_screen_answers_the_tier_that_is_required(tmp_path: Path) -> None:
     assert "1 harness error among the failures" in " ".join(at_one[:2])
     command = next(line for line in at_two[:8] if line.startswith("Next: "))
     # No run was made under a fault: what is known is how often it succeeds without one.
-    assert command == "Next: certkit plan --tier 2 --expect r_op=0.8333  # a bit below normal runs"
+    assert command == "Next: certkit plan --tier 2 --expect r_op=0.8333  # assumed from normal runs"
     assert certkit(*shlex.split(command, comments=True)[2:]).code == 0
     assert "harness_error" in certkit("explain", "harness_error").out

@@ -132,10 +132,10 @@ class Mapper:
                 hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
                 faults.append(run.place.fault("no row twice", "a row equal to an earlier row", hint=hint))
             else:
-                detail = 'they count; `duplicates = "drop-identical"` under `[read]` in a mapping drops them'
+                detail = 'each is a run; `duplicates = "drop-identical"` under `[read]` in a mapping keeps one'
                 draft.notes.add("odd", _EQUAL, detail)
         if self._tabular and any(sums_up(str(fields.get(name))) for name in ("task_id", "domain")):
-            draft.notes.add("odd", "rows called like a total", "they count; remove what sums up others")
+            draft.notes.add("odd", "rows called like a total", "each is a run; remove what sums up others")
         if self.mapping.domain_before_task and fields.get("task_id") is not None:
             fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
         faults += self._contradiction(run, fields, draft)
