@@ -132,7 +132,7 @@ class Mapper:
                 hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
                 faults.append(run.place.fault("no row twice", "a row equal to an earlier row", hint=hint))
             else:
-                detail = 'each is a run; `duplicates = "drop-identical"` under `[read]` in a mapping keeps one'
+                detail = 'each counts; `duplicates = "drop-identical"` under `[read]` in a mapping drops them'
                 draft.notes.add("odd", _EQUAL, detail)
         if self._tabular and any(sums_up(str(fields.get(name))) for name in ("task_id", "domain")):
             draft.notes.add("odd", "rows called like a total", "each is a run; remove what sums up others")
