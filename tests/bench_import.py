@@ -2,10 +2,12 @@
 
     python -m tests.bench_import                 # logs of 200 MB, and one of 1 GB for its memory
 
-Prints for a τ²-bench results file (gzip) and an Inspect archive (deflate) the CPU seconds of the import,
-without and with its traces, and the speed as a share of bare decompressing and `orjson`, which takes turns
-with it: the median of the turns, with the least and the largest. Then the largest memory of importing a log
-of 1 GB. The limit is `LEAST`, for imports without traces.
+The logs are real runs from the evidence beside the checkout, repeated under new names:
+τ²-bench's retail runs as a results file (gzip), the samples of all Inspect logs as one archive (deflate).
+
+Prints the CPU seconds of the import, without and with its traces, and the speed as a share of bare
+decompressing and `orjson`, which takes turns with it: the median of the turns, with the least and the
+largest. Then the largest memory of importing a log of 1 GB. The limit is `LEAST`, for imports without traces.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import orjson
 
 from certkit.evidence import importers
@@ -33,39 +35,53 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 LEAST: Final = 0.6
-INFO: Final = {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "shop"}, "num_trials": 1}
-WORDS: Final = [f"word{number:03d}" for number in range(1000)]
+EVIDENCE: Final = Path(__file__).resolve().parents[2] / "shared" / "evidence"
+TAU: Final = EVIDENCE / "tau" / "tau2-gpt41-retail.json.gz"
+INSPECT: Final = EVIDENCE / "inspect"
+KEPT: Final = {"uuid": None, "scores": {"s": {"value": "C"}}}
+"""What makes one task of the samples of many."""
 
 
-def runs(size: int, seed: int = 1) -> Iterator[dict[str, Any]]:
-    """Yield runs of about 60 kB with a conversation each, `size` bytes in all."""
-    rng = np.random.Generator(np.random.PCG64(seed))
-    for number in range(size // 60_000):
-        texts = [" ".join(WORDS[i] for i in rng.integers(1000, size=370).tolist()) for _ in range(20)]
-        messages = [
-            {"role": role, "content": text, "turn_idx": i, "tool_calls": None}
-            for i, (role, text) in enumerate(zip(("user", "assistant") * 10, texts, strict=True))
-        ]
-        yield {"id": f"s{number}", "task_id": str(number), "messages": messages}
+def repeated(runs: Sequence[dict[str, Any]], size: int) -> Iterator[tuple[int, bytes]]:
+    """Yield runs again and again under new names, numbered, until they have `size` bytes in all."""
+    for number in count():
+        run = runs[number % len(runs)]
+        data = orjson.dumps(run | {"id": f"{number}", "task_id": f"{number}", "epoch": 1})
+        yield number, data
+        size -= len(data)
+        if size <= 0:
+            return
 
 
 def write_tau(path: Path, size: int) -> None:
     """Write a results file of τ²-bench."""
-    with gzip.open(path, "wb", compresslevel=1) as stream:
-        stream.write(b'{"info": ' + orjson.dumps(INFO) + b', "simulations": [')
-        for number, run in enumerate(runs(size)):
-            stream.write(b"," * bool(number) + orjson.dumps(run | {"reward_info": {"reward": number % 2}}))
+    log = orjson.loads(gzip.decompress(TAU.read_bytes()))
+    with gzip.open(path, "wb", compresslevel=6) as stream:
+        stream.write(b'{"info": ' + orjson.dumps(log["info"]) + b', "simulations": [')
+        for number, data in repeated(log["simulations"], size):
+            stream.write(b"," * bool(number) + data)
         stream.write(b"]}")
+
+
+def inspect_samples() -> Iterator[dict[str, Any]]:
+    """Yield the samples of all logs of Inspect that have a score."""
+    for path in sorted(INSPECT.iterdir()):
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as file:
+                names = [name for name in file.namelist() if name.startswith("samples/")]
+                samples = [orjson.loads(file.read(name)) for name in names]
+        else:
+            samples = orjson.loads(path.read_bytes()).get("samples") or []
+        yield from (sample | KEPT for sample in samples if sample.get("scores") or sample.get("score"))
 
 
 def write_inspect(path: Path, size: int) -> None:
     """Write an archive of Inspect."""
     header = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("header.json", orjson.dumps(header))
-        for number, run in enumerate(runs(size)):
-            sample = run | {"id": number, "epoch": 1, "scores": {"s": {"value": "C"}}}
-            file.writestr(f"samples/{number}_epoch_1.json", orjson.dumps(sample))
+        for number, data in repeated(list(inspect_samples()), size):
+            file.writestr(f"samples/{number}_epoch_1.json", data)
 
 
 def parsed(path: Path) -> None:
@@ -81,16 +97,18 @@ def parsed(path: Path) -> None:
 
 def measure(what: str, path: Path) -> None:
     """Print CPU seconds and largest memory (bytes) of one kind of work on a log."""
-    with tempfile.TemporaryDirectory() as folder:
-        before = cpu(), resource.getrusage(resource.RUSAGE_SELF).ru_utime
-        if what == "parse":
-            parsed(path)
-        else:
-            options = ImportOptions(condition="nominal", traces=what == "traces")
-            importers.run(path, Path(folder) / "out", options, SILENT)
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        unit = 1 if sys.platform == "darwin" else 1024
-        print(cpu() - before[0], usage.ru_utime - before[1], usage.ru_maxrss * unit)
+    # The bundle stays beside the log until the end: for seconds after files were deleted, ext4 takes twenty
+    # times as long to create others.
+    folder = Path(tempfile.mkdtemp(dir=path.parent))
+    before = cpu(), resource.getrusage(resource.RUSAGE_SELF).ru_utime
+    if what == "parse":
+        parsed(path)
+    else:
+        options = ImportOptions(condition="nominal", traces=what == "traces")
+        importers.run(path, folder / "out", options, SILENT)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    unit = 1 if sys.platform == "darwin" else 1024
+    print(cpu() - before[0], usage.ru_utime - before[1], usage.ru_maxrss * unit)
 
 
 def measured(what: str, path: Path) -> list[float]:
@@ -108,6 +126,9 @@ def shares(bare: Sequence[list[float]], ours: Sequence[list[float]], column: int
 
 def report(size: int, large: int, turns: int) -> None:
     """Measure and print everything."""
+    if not EVIDENCE.is_dir():
+        print("imports: not measured, since the evidence is not beside this checkout")
+        return
     with tempfile.TemporaryDirectory() as folder:
         for name, write in (("log.json.gz", write_tau), ("log.eval", write_inspect)):
             path = Path(folder) / name

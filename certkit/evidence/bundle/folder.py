@@ -18,7 +18,6 @@ import os
 import re
 import stat
 import unicodedata
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -112,20 +111,25 @@ def open_bundle(root: str | Path, *, progress: Progress = SILENT) -> Bundle:
     """
     present = _inventory(root := Path(root))
     document, manifest = _read_manifest(root)
+    hashed = _hash(root, present, progress)
+    if (listed := document.get("files")) is not None:
+        _compare(root, listed, hashed)
+    return _bundle(root, document, manifest, hashed)
+
+
+def _bundle(root: Path, document: dict[str, Any], manifest: Manifest, hashed: list[dict[str, Any]]) -> Bundle:
+    """Return the bundle of a manifest and the files that were hashed; refuse what contradicts itself."""
     _refuse_relabelled(manifest)
-    listed = document.get("files")
-    if absent := sorted({item.evidence for item in manifest.attested} - set(present)):
+    present = {file["path"] for file in hashed}
+    if absent := sorted({item.evidence for item in manifest.attested} - present):
         message = _named(absent, "attested as evidence but not found")
         raise InputError("bundle.manifest-invalid", message, where=MANIFEST_NAME)
-    hashed = _hash(root, present, progress)
-    if listed is not None:
-        _compare(root, listed, hashed)
     _compare_trace_names(hashed)
-    sealed_document = document | {"files": hashed} if listed is None else document
+    sealed = document.get("files") is not None
     facts = Facts(
         manifest=manifest,
-        digest=canonical.digest(canonical.canonical(sealed_document)),
-        sealed=listed is not None,
+        digest=canonical.digest(canonical.canonical(document if sealed else document | {"files": hashed})),
+        sealed=sealed,
         agent_digest=canonical.digest(canonical.canonical(document["agent"])),
         unread=("context.json",) * ("context.json" in present),
     )
@@ -166,10 +170,11 @@ def seal(root: Path, *, attempt: int | None = None, progress: Progress = SILENT)
     document, _ = _read_manifest(root)
     if attempt is not None:
         document["protocol"] |= {"attempt": attempt}
-    document["files"] = _hash(root, present, progress)
-    base.validate(Manifest, document, code="bundle.manifest-invalid", where=MANIFEST_NAME)
+    document["files"] = hashed = _hash(root, present, progress)
+    manifest = base.validate(Manifest, document, code="bundle.manifest-invalid", where=MANIFEST_NAME)
+    bundle = _bundle(root, document, manifest, hashed)
     files.write(root / MANIFEST_NAME, canonical.pretty(document).encode())
-    return open_bundle(root)
+    return bundle
 
 
 def _read_manifest(root: Path) -> tuple[dict[str, Any], Manifest]:
@@ -251,20 +256,12 @@ def _check_record_name(root: Path, path: str) -> None:
 def _hash(root: Path, present: dict[str, int], progress: Progress) -> list[dict[str, Any]]:
     progress.start("hashing", sum(present.values()), "bytes")
 
-    def entry(path: str) -> dict[str, Any]:
-        digest = files.sha256(root / path)
-        return {
-            "path": path,
-            "sha256": digest,
-            "size": present[path],
-            "media_type": _MEDIA_TYPES.get(Path(path).suffix.lower(), "application/octet-stream"),
-        }
-
     entries = []
-    with ThreadPoolExecutor(2) as pool:
-        for item in pool.map(entry, present):
-            entries.append(item)
-            progress.advance(item["size"])
+    for path, size in present.items():
+        media_type = _MEDIA_TYPES.get(Path(path).suffix.lower(), "application/octet-stream")
+        digest = files.sha256(root / path)
+        entries.append({"path": path, "sha256": digest, "size": size, "media_type": media_type})
+        progress.advance(size)
     progress.finish()
     return entries
 

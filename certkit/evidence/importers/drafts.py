@@ -159,13 +159,13 @@ class Draft:
             detail = f"beyond the first {MAX_TRACES:,}: the values of these runs count as asserted"
             self.notes.add("refused", "transcripts", detail)
             return {}
+        if not self.traces:
+            (self.folder / "traces").mkdir()
         self.traces += 1
         packed = traces.packer().compress(data)
         digest = hashlib.sha256(packed).hexdigest()
-        folder = self.folder / "traces"
-        folder.mkdir(exist_ok=True)
         # Not flushed one by one: a trace that a power cut damages is refused by its digest.
-        (folder / f"{digest}{traces.SUFFIX}").write_bytes(packed)
+        (self.folder / "traces" / f"{digest}{traces.SUFFIX}").write_bytes(packed)
         return {"trace": f"sha256:{digest}", "measured": str(Measured.DERIVED)}
 
     def write(self, fields: Mapping[str, Any], place: Place) -> list[Fault]:
