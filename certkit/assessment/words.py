@@ -29,11 +29,11 @@ _LOST = {
 }
 
 
-def sentence(assessment: Assessment) -> str:
+def sentence(assessment: Assessment, *, brief: bool = False) -> str:
     """Return the verdict in words: the tier whose criteria are met, what contests it, why not the next.
 
     A required tier above 1 comes first, with its status where another one is attained, and the reasons are
-    those of that tier.
+    those of that tier. `brief` names criteria by their ids alone.
     """
     verdict, profile = assessment.verdict, assessment.profile
     attained = "No tier is attained"
@@ -55,7 +55,7 @@ def sentence(assessment: Assessment) -> str:
         required = f"Tier {verdict.required_tier}, as required: {verdict.status.replace('_', ' ')}"
     if assessment.counts.records == 0:
         return f"{required and f'{required}. '}{attained}: the bundle holds no records."
-    missing = "; ".join(_missing(assessment)) or f"Tier {verdict.goal - 1} is not met"
+    missing = "; ".join(_missing(assessment, brief=brief)) or f"Tier {verdict.goal - 1} is not met"
     if required and verdict.required_tier > verdict.tier:
         return f"{required}; {missing}." + (f" {attained}." if verdict.tier else "")
     if verdict.required_tier > 1 or verdict.tier == len(assessment.tiers):
@@ -63,12 +63,12 @@ def sentence(assessment: Assessment) -> str:
     return f"{attained}. Tier {verdict.goal} {missing}."
 
 
-def _missing(assessment: Assessment) -> Iterator[str]:
+def _missing(assessment: Assessment, *, brief: bool) -> Iterator[str]:
     """Yield what keeps the wanted tier from being met: failures first; of several rows some by id."""
     most = 3
     for status, words in _LOST.items():
         rows = [row for row in open_rows(assessment) if row.deciding(assessment.profile.reading) is status]
-        names = [row.id if len(rows) > 1 else named(row.metric.id) for row in rows]
+        names = [row.id if brief or len(rows) > 1 else named(row.metric.id) for row in rows]
         if len(rows) > most:
             names = [", ".join(names[: most - 1]), f"{len(rows) - most + 1} more"]
         if rows:
@@ -236,7 +236,8 @@ def next_command(
         seen, said = r_op.value, ""
         if not r_op.metric.n:
             c_nom, said = assessment.metrics["c_nom"], "  # assumed from normal runs"
-            seen = c_nom.value and (c_nom.value * (n := c_nom.n or 0) + Fraction(1, 2)) / (n + 1)
+            most = 1 - Fraction(1, 2 * (c_nom.n or 0) + 2)  # no plan is for one that never fails
+            seen = c_nom.value and min(c_nom.value, most)
         if Fraction(rate := f"{float(seen or 0):.4g}") > r_op.threshold:
             return f"certkit plan --tier {r_op.tier}", f"{under}--expect r_op={rate}{said}"
         if said and seen is not None and not pooled:  # it fails too often even where nothing is in its way

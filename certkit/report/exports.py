@@ -202,7 +202,8 @@ def _summary(case: Case, argument: Argument) -> str:
         "",
         *(f"- {_cell(line)}" for line in answer.changes(case)),
     ]
-    return "\n".join(lines) + "\n"
+    # Its readers have page 1 alone.
+    return re.sub(r"sections? [0-9]+( and [0-9]+)?", r"\g<0> of the report", "\n".join(lines)) + "\n"
 
 
 EXPORTS: Final[dict[str, Callable[[Case, Argument], str]]] = {

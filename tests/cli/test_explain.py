@@ -7,8 +7,9 @@ import base64
 import os
 import re
 import subprocess
+import sys
 import textwrap
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -25,9 +26,6 @@ from tests.support import bundles
 from tests.support.bundles import run
 from tests.support.making import of_bundle
 from tests.support.running import certkit
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TRACE = "sha256:" + "0" * 64
 
@@ -112,7 +110,7 @@ def test_the_worst_runs_come_first(tmp_path: Path) -> None:
     assert [item["line"] for item in listed["runs"]] == [5, 2, 4, 1, 3]
     assert listed["runs"][0]["run"]["domain"] == "e"
     for options, lines in (
-        (("--failed",), [5, 2, 4]),
+        (("--failed",), [5, 2, 4, 3]),
         (("--domain", "e"), [5]),
         (("--condition", "tool_failure"), [5]),
     ):
@@ -125,7 +123,7 @@ def test_the_worst_runs_come_first(tmp_path: Path) -> None:
     assert (nowhere.code, "hint: conditions: nominal, tool_failure\n" in nowhere.err) == (2, True)
     assert ", task e/1 (" in certkit("runs", root).out  # which the name of the run does not say
     screen = certkit("runs", root, "--failed").out
-    assert screen.startswith("3 runs, the worst first\n")
+    assert screen.startswith("4 runs, the worst first\n")
     assert max(map(len, screen.splitlines())) <= 80
 
 
@@ -182,32 +180,32 @@ def test_a_simulated_agent_has_the_name_that_it_is_given(tmp_path: Path) -> None
     assert manifest["agent"] == {"name": "courier", "version": "2"}
 
 
-def test_the_action_fails_as_the_verdict_does_and_keeps_the_assessment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its script is run with a program that only notes how it is called, and the calls then with certkit."""
+def test_the_action_fails_as_the_verdict_does_and_says_why(tmp_path: Path) -> None:
     text = (ROOT / "docs/how-to/action/action.yml").read_text(encoding="utf-8")
     script = textwrap.dedent(text.partition("run: |\n")[2])
-    noting = tmp_path / "certkit"
-    noting.write_text('#!/bin/sh\necho "$@" >> calls\nif [ "$1" = assess ]; then exit "$CODE"; fi\n')
-    noting.chmod(0o755)
-    told = {"BUNDLE": "b", "PROFILE": "hb-eval-2026", "BASELINE": "", "GITHUB_STEP_SUMMARY": "summary"}
-    told |= {"REQUIRE_TIER": "1", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    for name, tier in (("weak", 0), ("good", 1), ("best", 3)):
+        simulate(tmp_path / name, seed=1, runs=300, tier_target=tier)
+    told = {"PROFILE": "hb-eval-2026", "GITHUB_STEP_SUMMARY": "summary", "REQUIRE_TIER": "1"}
+    told["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
-    def run_script(code: int) -> int:
-        environment = os.environ | told | {"CODE": str(code)}
-        return subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, check=False).returncode
+    def run_script(bundle: str, baseline: str) -> tuple[int, str, set[str]]:
+        (tmp_path / "summary").write_text("")
+        environment = os.environ | told | {"BUNDLE": bundle, "BASELINE": baseline}
+        command = ["bash", "-eo", "pipefail", "-c", script]  # as the service calls it
+        done = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True)
+        written = {path.name for path in tmp_path.glob("certkit-*")}
+        return done.returncode, (tmp_path / "summary").read_text(encoding="utf-8"), written
 
-    assert [run_script(code) for code in (0, 1, 4)] == [0, 1, 4]
-    calls = (tmp_path / "calls").read_text().splitlines()
-    assert calls[:3] == calls[3:6] == calls[6:]
-    simulate(tmp_path / "b", seed=1, runs=300, tier_target=1)
-    monkeypatch.chdir(tmp_path)
-    assert [certkit(*call.split()).code for call in calls[:3]] == [0, 0, 0]
-    assert (tmp_path / "certkit-assessment.json").exists()
-    assert (tmp_path / "certkit-junit.xml").exists()
-    assert run_script(1) == 1
-    assert (tmp_path / "summary").read_bytes() == (tmp_path / "certkit-summary.md").read_bytes()
+    files = {"certkit-assessment.json", "certkit-junit.xml", "certkit-summary.md"}
+    code, summary, written = run_script("good", "best")
+    assert (code, written) == (5, files)
+    assert "\n    Baseline best: DRIFTED" in summary
+    code, summary, written = run_script("weak", "")
+    assert (code, written) == (1, files)
+    assert '    "simulated-agent 1.0.0"' in summary
+    assert "sections 8 and 9 of the report" in summary
+    code, summary, written = run_script("nowhere", "")  # nothing of the bundle before is left to be shown
+    assert (code, written, summary.strip()) == (3, set(), "")
 
 
 def test_the_hook_is_a_command() -> None:

@@ -157,7 +157,7 @@ def _import(manifest: Manifest) -> Iterator[Finding]:
     for note in notes:
         if note.kind in {"guessed", "odd", "refused"}:
             detail = f": {note.detail}" if note.detail else ""
-            lead = "left out: " if note.kind == "refused" else ""
+            lead = {"refused": "left out: ", "guessed": "the import guessed "}.get(note.kind, "")
             yield finding(f"import-{note.kind}", f"{lead}{note.what} ({note.count:,}){detail}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from shlex import quote
 from typing import Annotated, Any, Final, Literal
 
 import typer
@@ -75,7 +76,7 @@ def explain(
         raise UsageError(
             "usage.option",
             f"certkit knows no {name[:80]!r}",
-            hint=f"certkit explain {near[0]}" if near else f"known are {_KNOWN}",
+            hint=f"certkit explain {quote(near[0])}" if near else f"known are {_KNOWN}",
         )
     told = names[spelled[said]]
     emit(told, _explained(told))

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from certkit.cli.emit import Line
 
 _ANSWER: Final = 8
+_SENTENCE: Final = 2  # lines of the answer for the verdict
 DRIFT: Final = {"DRIFTED", "IDENTITY_CHANGED"}
 _TIER_STYLE: Final = {TierStatus.MET: "bold green", TierStatus.NOT_MET: "bold red"}
 _SEVERITY_STYLE: Final = {Severity.WARNING: "yellow", Severity.INFO: "dim"}
@@ -102,12 +103,14 @@ def _answer(
         specimen = " (SIMULATED: it says nothing about a real agent)"
     agent = f"{quoted(f'{manifest.agent.name} {manifest.agent.version}')}{specimen}"
     verdict = assessment.verdict
+    if len(fold(told := sentence(assessment))) > _SENTENCE:
+        told = sentence(assessment, brief=True)
     reached = _TIER_STYLE.get(assessment.tiers[str(max(verdict.tier, 1))].status, "bold yellow")
     lines = [
         *_short(f"{agent} {_how_often(assessment)}.", 2, "bold"),
         *_short(readings(verdict.table.tier, verdict.bounded.tier, decides=verdict.decides)),
         *_short(_open(assessment)),
-        *_short(sentence(assessment), 2, reached),
+        *_short(told, _SENTENCE, reached),
     ]
     room, todo = _ANSWER - len(lines), []
     if place is not None:
@@ -125,6 +128,7 @@ def _answer(
                 f"Furthest: {named(row.metric.id)}: {advice}",
                 f"{lead}{advice}",
                 f"{lead}{advice.rpartition('; ')[2]}",
+                f"{lead}{advice.partition('; ')[0]}",
                 f"{lead}see below the table",
             )
             lines += next((folded for folded in map(fold, texts) if len(folded) <= room), [])
@@ -157,17 +161,17 @@ def _clipped(text: str, width: int) -> str:
 
 
 def _open(assessment: Assessment) -> str:
-    """Return how many challenges are open, one for each code, and the gravest, or how to read it."""
+    """Return how many challenges are open, one for each code, and the gravest."""
     challenges = [item for item in assessment.challenges if item.state == "open"]
     contesting = sum(item.contests for item in challenges)
     told = f"Open: {many(len(challenges), 'challenge')}"
     if not challenges:
         return told
     told += f", {f'{contesting} serious' if contesting else 'first'}: "
-    code, message = challenges[0].code, challenges[0].message
-    texts = (f"{text} [{code}]" for text in (message, re.split("[:;,] ", message)[0]))
-    fitting = (text for text in texts if len(visible(told + text)) <= WIDTH)
-    return told + next(fitting, f"certkit explain {code}")
+    code, message = f" [{challenges[0].code}]", visible(challenges[0].message)
+    room = WIDTH - len(told + code)
+    text = message if len(message) <= room else re.split("[:;,] ", message)[0]
+    return f"{told}{_clipped(text, room)}{code}"
 
 
 def _first(names: Sequence[str], most: int = 3) -> str:

@@ -179,7 +179,7 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAcco
         pass
     progress.finish()
     job.close_files()
-    mapper.check(job.name)
+    mapper.check(job)
     drafts = _checked_drafts(job, format_, mapper)
     empty = [draft for draft in drafts if not draft.records]
     if options.split_by is not None and len(empty) < len(drafts):
@@ -236,7 +236,7 @@ def preview(
         job.close_files()
         for draft in job.drafts.values():
             job.note_faults(draft)
-        mapper.check(job.name)
+        mapper.check(job)
         job.number_rows()
     words = [draft.words for draft in job.drafts.values()]
     counts = {name: sum((each[name] for each in words), Counter()) for name in ("condition", "outcome")}
@@ -335,8 +335,8 @@ def _chosen(job: Job, wanted: str) -> list[Draft]:
     named = options.agent is not None or options.agent_version is not None
     if len(agents) > 1 and (options.split_by is None or named):
         names = ", ".join(visible(name) or "(unnamed)" for name in sorted(agents))
-        other = options.agent not in {None, *agents}
-        asked = f", none called {visible(str(options.agent))!r}" if other else ""
+        unknown = options.agent not in {None, *agents}
+        asked = f", none called {visible(str(options.agent))!r}" if unknown else ""
         hint = f"a bundle of each: {job.command(split_by='agent', agent=None)}\n"
         hint += f"or one of them, for instance: {job.command(agent=visible(next(filter(None, agents))))}"
         hint = "write the agent's name also in the rows that have none" if "" in agents else hint

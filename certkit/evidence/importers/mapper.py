@@ -1,8 +1,8 @@
 """Turns runs into the fields of records: by the importer, then the mapping, then the user's options.
 
 What the mapping fills takes the place of what the importer filled. An option decides nothing that a mapping
-decides, and `domain` and `condition` nothing that the log states: where they say something else, the run is
-refused. `success` alone decides anew. Where nothing names a run of a table, its line does.
+decides. `domain` and `condition` say what holds of runs that state none; `success` alone decides anew. Where
+nothing names a run of a table, its line does.
 """
 
 from __future__ import annotations
@@ -104,10 +104,9 @@ class Mapper:
         self._absent: dict[str, None] = {}  # required fields that nothing fills
         self._incomplete = 0  # runs that lack one
         self._faulty = False  # a run states a fault that nothing maps
-        self._contradicted: dict[str, None] = {}  # options that say something else than a row
+        self._useless = {name for name in ("domain", "condition") if getattr(options, name) is not None}
         self._nameless = False
         self._suggested = options.mapping is None and mapping != Mapping()
-        self._guesses = self._suggested and options.condition is None
         if self._suggested:  # what was guessed to name tasks or domains may name faults
             self._used -= {mapping.columns.get(field, "") for field in ("task_id", "domain")}
 
@@ -119,7 +118,7 @@ class Mapper:
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
         faults = self._read(run, draft, fields, wanting) + self._decide(run, fields, wanting)
         fields |= self.mapping.constants
-        faults += self._given_by_option(run, fields)
+        self._given_by_option(run, fields)
         numbered = self._tabular and wanting.get("run_id", run) is None
         if numbered:
             fields["run_id"] = f"line-{run.place.line}"
@@ -154,24 +153,17 @@ class Mapper:
             if len(told) < _SHOWN and (held := look_up(run.row, path)) not in (None, "", MISSING):
                 told[str(held)] = None
 
-    def _given_by_option(self, run: Run, fields: dict[str, Any]) -> list[Fault]:
-        """Fill domain and condition by their options where they are blank; return where the log differs."""
-        faults = []
+    def _given_by_option(self, run: Run, fields: dict[str, Any]) -> None:
+        """Fill domain and condition by their options where the log states none."""
         for field in ("domain", "condition"):
             if (value := getattr(self._options, field)) is None:
                 continue
             if value in run.row and value not in WORDS.get(field, ()):
                 hint = f"write `{field} = {_toml(value)}` under `[columns]` in a mapping"
                 raise UsageError("usage.option", f"--{field}: {value!r} is a column", hint=hint)
-            if fields.get(field) in {None, value}:
+            if fields.get(field) is None:
                 fields[field] = value
-            else:
-                pointer = f"/{visible(self.mapping.columns.get(field, field))}"
-                expected = f"{value!r}, as --{field} says"
-                hint = f"leave --{field} out, or say in a mapping what holds"
-                faults.append(run.place.fault(expected, repr(fields[field]), pointer=pointer, hint=hint))
-                self._contradicted[field] = None
-        return faults
+            self._useless -= {field} if fields[field] == value else set()
 
     def _contradiction(self, run: Run, fields: dict[str, Any], draft: Draft) -> list[Fault]:
         """Return the fault of a row that states another condition or outcome, or several runs, unused."""
@@ -193,7 +185,6 @@ class Mapper:
             hint = f"{'write one row for each run; ' * (kind == 'count')}if it is no {kind}, {hint}"
             if kind == "fault" and (nominal or (meant not in {None, condition} and condition in VOCABULARY)):
                 expected = "no fault in a nominal run" if nominal else f"no other fault than {condition}"
-                self._contradicted |= {"condition": None} if self._options.condition else {}
                 self._faulty = True
             elif kind == "result" and not decided and {meant, outcome} == {Outcome.SUCCESS, Outcome.FAILURE}:
                 expected = f"{outcome}, as the outcome is"
@@ -244,7 +235,7 @@ class Mapper:
             wanting.pop(field, None)
             try:
                 fields[field] = self._values.value(field, raw)
-                if field == "condition" and raw in (None, "", []) and fields[field] and self._guesses:
+                if field == "condition" and raw in (None, "", []) and fields[field] and self._suggested:
                     taken = f"a blank in {column!r} was taken as nominal; if it is: --condition nominal"
                     draft.notes.add("guessed", "conditions", taken)
                 if fields[field] is None and field in REQUIRED:
@@ -387,8 +378,9 @@ class Mapper:
         """Return what to do about the rows that were refused, with the commands to copy."""
         codes = {fault.code for fault in job.faults}
         kinds = {(fault.code, fault.pointer) for fault in job.faults}
-        agent: dict[str, Any] = self._contradicted | ({"agent": "NAME"} if self._nameless else {})
-        suggest = f"{job.options.command(job.source, **self._contradicted)} --suggest -o MAP.toml"
+        changed: dict[str, Any] = {"condition": None} if self._faulty else {}
+        suggest = f"{job.options.command(job.source, **changed)} --suggest -o MAP.toml"
+        agent = changed | ({"agent": "NAME"} if self._nameless else {})
         if all(code.startswith("json.") or (code, at) == ("import.row", "") for code, at in kinds):
             save = ", or save the file as UTF-8" if "json.encoding" in codes else ""
             return f"nothing was imported; correct these rows{save}, then: {job.command(**agent)}"
@@ -405,8 +397,6 @@ class Mapper:
         names = [{"outcome": "success"}.get(field, field) for field in self._absent]
         mapped = job.command(mapping="MAP.toml", **agent)
         first = "nothing was imported; correct these rows, or write a mapping:"
-        if self._contradicted and not self._faulty:
-            first = f"nothing was imported; without the option: {job.command(**agent)}\nor map it:"
         decided = given.keys() - ({"condition"} if self._faulty else ())
         if job.faults.total == self._incomplete and set(names) <= decided:
             when = "if no fault was injected:" if "condition" in names else "say what is missing:"
@@ -414,15 +404,19 @@ class Mapper:
             first = f"nothing was imported; {when} {command}\nelse map it:"
         return f"{first} {suggest}\nthen decide there what stands under DECIDE, and import: {mapped}"
 
-    def check(self, name: str) -> None:
-        """Raise `InputError` ``import.mapping`` where no row has a path of the mapping."""
+    def check(self, job: Job) -> None:
+        """Refuse an option that no run needs, and a mapping of whose paths a row has none."""
+        if self._keys and self._useless and not job.faults:
+            field = min(self._useless)
+            message = f"--{field}: every run states another {field}"
+            raise UsageError("usage.option", message, hint=f"leave --{field} out, or map what holds")
         if self._keys and (absent := [path for path, met in self._paths.items() if not met]):
             paths = ", ".join(f"{visible('.'.join(path))!r}{near(path[0], self._keys)}" for path in absent)
             message = f"no row has what the mapping names: {paths}"
             if not self._tabular:
                 keys = ", ".join(map(visible, self._keys))
                 message = f"a mapping can read {keys} in rows of this format, and not {paths}"
-            raise InputError("import.mapping", message, where=name)
+            raise InputError("import.mapping", message, where=job.name)
 
     def account(self, draft: Draft, details: dict[str, str]) -> None:
         """Note which columns filled which fields or were left out."""

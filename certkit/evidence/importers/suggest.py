@@ -8,7 +8,7 @@ for fields that the importer does not fill itself.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -134,7 +134,7 @@ class Suggestion:
 
     def __init__(self, source: Path, options: ImportOptions, importer: Importer) -> None:
         self.source, self.options, self.hints = source, options, importer.hints
-        self.columns: dict[tuple[str, ...], Column] = {}
+        self.columns: dict[tuple[str, ...], Column] = defaultdict(Column)
         self.rows = self.again = 0
         self.filled: set[str] = set()
         self._nameless = False
@@ -157,7 +157,7 @@ class Suggestion:
                 if isinstance(value, dict | list) and not says(path)[0]:
                     continue
                 if agent_rank(path) is None and (path in self.columns or len(self.columns) < MAX_PATHS):
-                    self.columns.setdefault(path, Column()).add(value)
+                    self.columns[path].add(value)
         for column in self.columns.values():
             column.blank = self.rows - column.rows  # also where the path is absent
         self.filled = self.filled - lacking | ({"outcome"} if self.options.success else set())
@@ -333,7 +333,8 @@ class Suggestion:
         # A blank says "no fault" in a column of faults unless a text says it too, as in merged cells; in a
         # column of conditions it says nothing.
         said = name == "condition" or "nominal" in map(_meant, column.values)
-        for value in [*column.values, *([""] if column.blank else [])]:
+        blank = column.blank and self.options.condition is None  # else the option says what a blank means
+        for value in [*column.values, *([""] if blank else [])]:
             meant = _meant(value) if value or said else "nominal"
             if value not in ENUMERATIONS["condition"]:
                 likely = "nominal" if value.casefold() in _NONE else _UNKNOWN

@@ -51,7 +51,7 @@ class Runs(Struct, frozen=True, kw_only=True):
 def worst_runs(
     bundle: Bundle, *, failed: bool = False, domain: str | None = None, condition: str | None = None
 ) -> Runs:
-    """Return the runs of a domain and a condition (None: any); `failed` leaves successes and rig errors out.
+    """Return the runs of a domain and a condition (None: any); `failed` leaves successes out.
 
     Raises `RecordFaultsError` where any record is refused, and `UsageError` where no run
     has the domain or condition.
@@ -68,7 +68,7 @@ def worst_runs(
                 raise RecordFaultsError(Faults(record))
             domains.add(record.domain)
             conditions.add(record.condition)
-            if failed and record.outcome in {Outcome.SUCCESS, Outcome.HARNESS_ERROR}:
+            if failed and record.outcome == Outcome.SUCCESS:
                 continue
             if domain in {None, record.domain} and condition in {None, record.condition}:
                 total += 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit import canonical
-from certkit.errors import CertkitError
+from certkit.errors import CertkitError, UsageError
 from certkit.evidence.expressions import Expression, ExpressionError
 from certkit.evidence.importers import ImportFaultsError, ImportOptions, preview, suggest
 from certkit.evidence.importers.mapping import parse_mapping
@@ -234,20 +234,21 @@ def test_a_column_of_agents_is_never_pooled(tmp_path: Path) -> None:
     assert b'"tasks_independent": true' in (tmp_path / "out" / "bundle.json").read_bytes()
 
 
-def test_an_option_that_contradicts_the_rows_is_refused_and_fills_what_is_blank(tmp_path: Path) -> None:
+def test_an_option_fills_what_is_blank_and_is_refused_where_nothing_is(tmp_path: Path) -> None:
     path, out = tmp_path / "runs.csv", tmp_path / "out"
-    for header in ("task_id,domain,condition,outcome", "Task,Area,Injected fault,Passed"):  # as suggested
-        path.write_text(f"{header}\nt,d,tool_failure,failure\nu,d,,success\n")
-        with pytest.raises(ImportFaultsError) as caught:
-            imported(None, path, out, agent="a", condition="nominal", domain="d")
-        [fault] = caught.value.faults
-        names = header.split(",")
-        assert (fault.line, fault.pointer) == (2, f"/{names[2]}")
-        assert "expected 'nominal', as --condition says, found 'tool_failure'" in str(fault)
-        assert "--condition" not in str(caught.value.hint)
-    path.write_text("task_id,domain,condition,outcome\nt,d,tool_failure,failure\nu,,,success\n")
-    _, records = imported(None, path, out, agent="a", condition="tool_failure", domain="d")
-    assert [(record["domain"], record["condition"]) for record in records] == [("d", "tool_failure")] * 2
+    for number, header in enumerate(("task_id,domain,condition,outcome", "Task,Area,Injected fault,Passed")):
+        path.write_text(f"{header}\nt,d,tool_failure,failure\nu,,,success\n")
+        for condition in ("nominal", "adversarial"):
+            given = {"agent": "a", "condition": condition, "domain": "d"}
+            account, records = imported(None, path, out / f"{condition}{number}", **given)
+            assert [record["condition"] for record in records] == ["tool_failure", condition]
+            assert [record["domain"] for record in records] == ["d", "d"]
+            assert "conditions" not in [
+                note.what for note in account.imported.notes if note.kind == "guessed"
+            ]
+        path.write_text(f"{header}\nt,d,tool_failure,failure\n")
+        with pytest.raises(UsageError, match="--condition: every run states another condition"):
+            imported(None, path, out, agent="a", condition="nominal")
 
 
 @pytest.mark.parametrize(
@@ -1149,11 +1150,6 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         "task,condition,attack,ok\nt,tool_failure,jailbreak,1\nu,nominal,none,1\n",
         {},
         "/attack: expected no other fault than tool_failure, found 'jailbreak'",
-    ),
-    "a list of faults": (
-        '{"task": "t", "ok": true, "faults": ["timeout"]}\n{"task": "u", "ok": true, "faults": []}\n',
-        {"condition": "nominal"},
-        "/faults: expected 'nominal', as --condition says, found 'tool_failure'",
     ),
     "a total with a blank cell": (
         "Suite,Task,Fault,Passed\ns,t,none,yes\nTotal (2),2,,yes\n",
