@@ -118,8 +118,9 @@ class Expression:
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             if isinstance(error, ExpressionError):
                 raise
-            message = f"{text!r} is no expression; a name with other signs than letters stands in `backticks`"
-            raise ExpressionError(message) from None
+            equals = re.search(r"(?<![=!<>])=(?!=)", text)
+            way = "== compares" if equals else "a name with other signs than letters stands in `backticks`"
+            raise ExpressionError(f"{text!r} is no expression; {way}") from None
 
     def __call__(self, row: Row) -> Any:
         """Return the value for a row; raise `ExpressionError` where values cannot be compared."""

@@ -165,14 +165,15 @@ def run(source: Path, out: Path, options: ImportOptions, progress: Progress) -> 
     `InputError` where the source is wrong otherwise.
     """
     format_ = checked_format(source, options)
-    mapping, options = _mapping(source, options, format_, out)
+    mapping, options, hints = _mapping(source, options, format_, out)
     with files.building(out) as folder, Job(source, folder, options, progress, out) as job:
-        return _run(job, out, format_, mapping)
+        return _run(job, out, format_, mapping, hints)
 
 
-def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAccount]:
+def _run(job: Job, out: Path, format_: str, mapping: Mapping, hints: dict[str, str]) -> list[ImportAccount]:
     source, options, progress = job.source, job.options, job.progress
     importer = FORMATS[format_].importer(job)
+    importer.hints |= hints
     mapper = Mapper(mapping, options, importer)
     progress.start("importing", None if source.is_dir() else source.stat().st_size, "bytes")
     for _ in _records(importer, mapper, job):
@@ -210,6 +211,11 @@ def suggest(source: Path, options: ImportOptions) -> str:
 
     A table that is not UTF-8 is read as Excel writes it in western Europe; the mapping says so.
     """
+    return _suggested(source, options)[0]
+
+
+def _suggested(source: Path, options: ImportOptions) -> tuple[str, dict[str, str]]:
+    """Return what `suggest` does, with the hints of the importer (`Importer.hints`)."""
     format_ = checked_format(source, options)
     try:
         with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
@@ -217,8 +223,8 @@ def suggest(source: Path, options: ImportOptions) -> str:
     except InputError as error:
         if error.code != "json.encoding" or options.encoding is not None or format_ != "records":
             raise
-        return suggest(source, replace(options, encoding="cp1252"))
-    return "\n".join(suggestion.text(format_)) + "\n"
+        return _suggested(source, replace(options, encoding="cp1252"))
+    return "\n".join(suggestion.text(format_)) + "\n", suggestion.hints
 
 
 def preview(
@@ -226,9 +232,10 @@ def preview(
 ) -> tuple[list[dict[str, Any]], dict[str, Counter[str]], Faults]:
     """Return the first `PREVIEWED` runs as records; of all, conditions, outcomes and faults."""
     format_ = checked_format(source, options)
-    mapping, options = _mapping(source, options, format_)
+    mapping, options, hints = _mapping(source, options, format_)
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
         importer = FORMATS[format_].importer(job)
+        importer.hints |= hints
         records = _records(importer, mapper := Mapper(mapping, options, importer), job)
         first = list(islice(records, PREVIEWED))
         for _ in records:
@@ -245,23 +252,24 @@ def preview(
 
 def _mapping(
     source: Path, options: ImportOptions, format_: str, out: Path | None = None
-) -> tuple[Mapping, ImportOptions]:
-    """Return the mapping to use, and the options with its encoding.
+) -> tuple[Mapping, ImportOptions, dict[str, str]]:
+    """Return the mapping to use, the options with its encoding, and hints of what may decide the outcome.
 
     Where the user gave none and the first row of a table lacks columns, it is the one that `suggest` writes.
     """
     if options.mapping is not None:
         mapping = read_mapping(options.mapping)
         check_mapping(mapping, options, options.mapping.name)
-        return mapping, replace(options, encoding=options.encoding or mapping.read.encoding)
+        return mapping, replace(options, encoding=options.encoding or mapping.read.encoding), {}
     if format_ == "records":
         with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT, out) as job:
             row, _ = next(Records(job).rows(), ({}, None))
         given = {"domain": options.domain, "condition": options.condition, "outcome": options.success}
         given = {name: value for name, value in given.items() if value is not None}
         if row and not {*REQUIRED} - {"run_id"} <= row.keys() | given.keys():
-            return parse_mapping(suggest(source, options), "the suggested mapping"), options
-    return Mapping(), options
+            text, hints = _suggested(source, options)
+            return parse_mapping(text, "the suggested mapping"), options, hints
+    return Mapping(), options, {}
 
 
 def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str, Any]]:

@@ -260,7 +260,7 @@ class InspectLog(Importer):
         path = ["scores", name, "value", *(list(value)[:1] if isinstance(value, dict) else ())]
         propose(self, path, next(iter(value.values()), None) if isinstance(value, dict) else value)
         if len(names) > 1:
-            self.hints["several"] = f"; the scorers are {', '.join(map(visible, names))}"
+            self.hints["several"] = f" (the scorers are {', '.join(map(visible, names))})"
         return None
 
     def close(self, draft: Draft) -> dict[str, str]:

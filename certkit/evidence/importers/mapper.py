@@ -103,7 +103,7 @@ class Mapper:
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
         self._incomplete = 0  # runs that lack one
-        self._faulty = False  # a run states a fault that nothing maps
+        self._faulty = ""  # the column of a fault that a run states and nothing maps
         self._useless = {name for name in ("domain", "condition") if getattr(options, name) is not None}
         self._nameless = False
         self._suggested = options.mapping is None and mapping != Mapping()
@@ -185,7 +185,7 @@ class Mapper:
             hint = f"{'write one row for each run; ' * (kind == 'count')}if it is no {kind}, {hint}"
             if kind == "fault" and (nominal or (meant not in {None, condition} and condition in VOCABULARY)):
                 expected = "no fault in a nominal run" if nominal else f"no other fault than {condition}"
-                self._faulty = True
+                self._faulty = self._faulty or column_name(path)
             elif kind == "result" and not decided and {meant, outcome} == {Outcome.SUCCESS, Outcome.FAILURE}:
                 expected = f"{outcome}, as the outcome is"
             elif kind == "count" and self._tabular:
@@ -267,10 +267,11 @@ class Mapper:
                 if blank:
                     expected, actual = f"values that decide {field}", f"nothing in {', '.join(blank)}"
                     means, when = _MEANS.get(field, ("VALUE", "it means that"))
-                    given = self._case(field) == _SUCCESS
-                    beside = f"in a mapping that says there what {_SUCCESS} says" if given else "at the top"
                     case = f"{means} = {_toml(f'{blank[0]} == null')}"
-                    hint = f"if {when} there, write `{case}` under `[when.{field}]`, {beside}"
+                    hint = f"if {when} there, write `{case}` first under `[when.{field}]`"
+                    if self._case(field) == _SUCCESS:
+                        rest = f"`success = {_toml(self._options.success)}`, `failure = {_toml(OTHERWISE)}`"
+                        hint += f" of a mapping, then {rest}, and leave {_SUCCESS} out"
                 wanting[field] = run.place.fault(
                     expected, actual, pointer=self._case(field), code="record.missing-field", hint=hint
                 )
@@ -340,38 +341,34 @@ class Mapper:
 
     def _missing(self, fields: Sequence[str], run: Run) -> Fault:
         """Return the fault of a row that has nothing for some required fields."""
-        test = shell(self._hints["outcome"]) if "outcome" in self._hints else '"EXPRESSION"'
         fault = next((item[0] for item in self._told(run) if item[2] == "fault"), None)
-        self._faulty |= fault is not None
-        mapped = f"`condition = {column_name(fault)}` under `[columns]`" if fault else ""
-        hints = {
+        self._faulty = self._faulty or (column_name(fault) if fault else "")
+        test = shell(self._hints.get("outcome", "EXPRESSION"))
+        options = {
             "domain": "--domain NAME",
-            "condition": mapped or "--condition nominal if no fault was injected",
+            "condition": "--condition nominal where no fault was injected",
             "outcome": f"--success {test}{self._hints.get('several', '')}",
-            "task_id": '`task_id = "COLUMN"` under `[columns]`',
-            "run_id": '`run_id = "COLUMN"` under `[columns]`',
         }
         held = [".".join(path) for path, _ in paths(run.row)]
-        mapping = "the mapping" if self._options.mapping else "a mapping (--suggest writes one)"
-        hints |= {
-            field: f"`{field} = {_toml(close)}` under `[columns]`"
-            for field in fields
-            if (close := nearest(field, held))
+        close = {field: nearest(field, held) for field in fields}
+        mapped = {
+            field: f"`{field} = {_toml(name or 'COLUMN')}` under `[columns]` in a mapping"
+            for field, name in close.items()
         }
+        hints = mapped | {field: option for field, option in options.items() if close.get(field, "-") is None}
         self._absent |= dict.fromkeys(fields)
         self._incomplete += 1
-        nameless = ", --agent NAME" if self._nameless else ""
+        given = [f"{field}: {hints[field]}" for field in fields] + ["agent: --agent NAME"] * self._nameless
         columns = ", ".join(map(visible, [*self._keys][:_SHOWN])) + ", …" * (len(self._keys) > _SHOWN)
-        told = run.row.items()
+        told = run.row.items() if self._tabular else ()
         lists = [key for key, held in told if isinstance(held, list) and isinstance([*held, 0][0], dict)]
-        rows = f"write the items of {visible(lists[0])!r} as rows of their own, or " if lists else ""
+        rows = [f"write the items of {visible(lists[0])!r} as rows of their own"] if lists else []
         silent = fields == ["condition"] and not self._tabular
-        given = ", ".join(map(hints.__getitem__, fields))
         return run.place.fault(
             f"a value for {', '.join(fields)}",
             "a log that does not say whether faults were injected" if silent else f"the columns {columns}",
             code="record.missing-field",
-            hint=f"{rows}give {given}{nameless}{', or say it' * ('--' in given + nameless)} in {mapping}",
+            hint="; or ".join([*rows, "; ".join(given)]),
         )
 
     def advice(self, job: Job) -> str:
@@ -392,11 +389,12 @@ class Mapper:
         if any(fault.pointer == _SUCCESS for fault in job.faults):
             suggest = f"{job.options.command(job.source, success=None)} --suggest -o MAP.toml"
             agent["success"] = None
-        test = self._hints.get("outcome")
-        given = {"domain": "NAME", "condition": "nominal", "success": test or "EXPRESSION"}
+        test = self._hints.get("outcome", "EXPRESSION")
+        given = {"domain": "NAME", "condition": "nominal", "success": test}
         names = [{"outcome": "success"}.get(field, field) for field in self._absent]
         mapped = job.command(mapping="MAP.toml", **agent)
-        first = "nothing was imported; correct these rows, or write a mapping:"
+        told = f"{visible(self._faulty)} tells of faults: " if self._faulty else ""
+        first = f"nothing was imported; {told}correct these rows, or write a mapping:"
         decided = given.keys() - ({"condition"} if self._faulty else ())
         if job.faults.total == self._incomplete and set(names) <= decided:
             when = "if no fault was injected:" if "condition" in names else "say what is missing:"
@@ -412,7 +410,8 @@ class Mapper:
             raise UsageError("usage.option", message, hint=f"leave --{field} out, or map what holds")
         if self._keys and (absent := [path for path, met in self._paths.items() if not met]):
             paths = ", ".join(f"{visible('.'.join(path))!r}{near(path[0], self._keys)}" for path in absent)
-            message = f"no row has what the mapping names: {paths}"
+            said = "the mapping" if self._options.mapping else _SUCCESS
+            message = f"no row has what {said} names: {paths}"
             if not self._tabular:
                 keys = ", ".join(map(visible, self._keys))
                 message = f"a mapping can read {keys} in rows of this format, and not {paths}"

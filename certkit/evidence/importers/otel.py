@@ -130,7 +130,7 @@ class OTel(Importer):
                 self._read(item, place)
         names = {name: None for trace in self._traces.values() for name in trace.evaluations}
         if len(names) > 1:
-            self.hints["several"] = f"; the evaluations are {', '.join(map(visible, names))}"
+            self.hints["several"] = f" (the evaluations are {', '.join(map(visible, names))})"
         for key, trace in self._traces.items():
             if trace.begun or trace.failed or trace.steps or trace.tool_calls or trace.evaluations:
                 yield self._run(key, trace)

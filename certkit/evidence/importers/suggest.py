@@ -232,7 +232,7 @@ class Suggestion:
         size = f"{self.rows:,} rows, {len(self.columns)} columns"
         size += f"; left out, since they cannot be read: {self.unread:,}" * bool(self.unread)
         yield f"# A mapping for {visible(self.source.name)}, read as {format_}: {size}."
-        yield "# Lines with # say what was seen. Where one says DECIDE, correct it and take its # off. Then:"
+        yield "# Lines with # say what was seen. Where one says DECIDE, check it and take its # off. Then:"
         given = {name for name in ("domain", "condition") if getattr(self.options, name) is not None}
         options = replace(self.options, **dict.fromkeys(given & proposed.keys()))
         options = replace(options, agent="NAME") if self._nameless else options
@@ -252,14 +252,16 @@ class Suggestion:
                 else LISTS["asked"]["domain"]
             )
         yield from self._read(proposed)
-        yield "# Columns that fill nothing yet:"
+        yield "# Columns that no line above uses:"
         for path, column in self.columns.items():
             if path not in proposed.values():
                 yield f"#   {visible('.'.join(path))}: {column.told()}"
         yield "#\n# What criteria still need, as columns of these names or mapped to them:"
         for criterion, fields in LISTS["needs"].items():
             needed = {word.strip(",") for word in fields.split()} & set(FIELDS)
-            yield from [f"#   {criterion}: {fields}"] if needed - self.filled - proposed.keys() else []
+            lacking = needed - self.filled - proposed.keys()
+            if lacking and (lacking == needed or " or " not in fields):
+                yield f"#   {criterion}: {fields}"
 
     def _columns(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         """Yield the columns that are proposed, and as comments those that the reader may choose."""
@@ -309,22 +311,25 @@ class Suggestion:
             if test:
                 tested = tested or path
                 tests[success_test(spelled(path), test)] = f"  ({column.told()})"
-        told = tests or {"COLUMN >= 0.5": "  (with a column of yours; none is called like an outcome)"}
+        candidates = self._candidates("outcome", proposed)[:1]
+        if tests:
+            self.hints["outcome"] = next(iter(tests))
+        example = {} if candidates else {"COLUMN >= 0.5": "  (none of the columns is called like an outcome)"}
+        told = tests or example
         yield from (f"#   --success {shell(test)}{more}" for test, more in told.items())
         for test in [*tests][:1]:
             yield f"# or so:\n# [when.outcome]\n# success = {_quoted(test)}"
             if tested and (count := self.rows - self.columns[tested].rows):
-                when = f"if the test rig failed in the {count:,} rows that are blank there"
+                rows = "row that is" if count == 1 else f"{count:,} rows that are"
+                when = f"if the test rig failed in the {rows} blank there"
                 yield f"# harness_error = {_quoted(f'{spelled(tested)} == null')}  # {when}"
             yield '# failure = "otherwise"'
         yield ""
-        for path in self._candidates("outcome", proposed)[:1]:
-            for line in self._values("outcome", self.columns[path]):
-                yield f"# {line}" if line and line[0] != "#" else line
+        for path in candidates:  # until the column is chosen above, its values are not looked at
+            yield from self._values("outcome", self.columns[path])
 
     def _condition(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
-        """Yield what each value of the column means, as a comment where it is only a candidate."""
-        lead = "" if "condition" in proposed else "# "
+        """Yield what each value of the column means; nothing looks there until the column is chosen."""
         if not (fitting := self._candidates("condition", proposed)):
             yield LISTS["asked"]["condition"].format(conditions=", ".join(Condition))
             return
@@ -342,10 +347,11 @@ class Suggestion:
                 asked = "" if meant else f"  # DECIDE (rows: {count:,})"
                 if meant and not value:
                     asked = f"  # DECIDE (rows: {count:,}): not so if merged cells left blanks under a fault"
-                lines.append(f'{lead if meant else "# "}{_quoted(value)} = "{meant or likely}"{asked}')
+                lead = "" if meant and (value or "condition" in proposed) else "# "
+                lines.append(f'{lead}{_quoted(value)} = "{meant or likely}"{asked}')
         if lines:
             yield f"# What each value means: {', '.join(Condition)}, or x_ and a name"
-            yield from (f"{lead}[values.condition]", *lines, "")
+            yield from ("[values.condition]", *lines, "")
 
     def _read(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         texts = [value for column in self.columns.values() for value in column.values]
@@ -511,14 +517,20 @@ def _synonyms(field: str) -> dict[str, frozenset[str]]:
 
 
 def _forms(column: Column) -> dict[str, bool]:
-    """Return how the values can be read as times, "" for ISO 8601, and whether a time lacks an offset."""
-    forms, values = {}, column.plain()
-    for form in ("", *DATES) if values else ():
-        if all(read_time(value, form) for value in values):
-            forms[form] = any((time := read_time(value, form)) and time.tzinfo is None for value in values)
-            if not form:
-                break
-    return forms
+    """Return how the values can be read as times, "" for ISO 8601, and whether a time lacks an offset.
+
+    Where no form fits all, those that fit nearly all are returned: an import then refuses the others by name.
+    """
+    values = column.plain()
+    for least in (len(values), max(1, len(values) * 0.9)):
+        forms: dict[str, bool] = {}
+        for form in ("", *DATES):
+            times = [time for value in values if (time := read_time(value, form)) is not None]
+            if values and len(times) >= least and "" not in forms:
+                forms[form] = any(time.tzinfo is None for time in times)
+        if forms:
+            return forms
+    return {}
 
 
 def _is_number(value: str) -> bool:

@@ -52,6 +52,10 @@ class Fault(Struct, frozen=True, kw_only=True, order=True):
         """Return the line, with the row where that is another."""
         return f"{self.line} (row {self.row})" if self.row else str(self.line)
 
+    def like(self) -> Fault:
+        """Return what faults have in common that differ in their place and in what was found."""
+        return replace(self, file="", line=0, found="", row=0)
+
     def what(self) -> str:
         """Return the fault without its place."""
         pointer = f" {self.pointer}" if self.pointer else ""
@@ -60,17 +64,17 @@ class Fault(Struct, frozen=True, kw_only=True, order=True):
 
 
 class Faults(list[Fault]):
-    """The first `LIMIT` faults, and the first of every further kind; `total` counts all, `kinds` like ones.
+    """The first `LIMIT` faults, and the first of every further kind; `total` counts all, `alike` like ones.
 
-    Faults are of a kind where they differ in their place alone; of more than `LIMIT` kinds only the total
-    is known.
+    Faults are of a kind where they differ in their place alone; of more than `LIMIT` kinds no first is kept.
     """
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
         super().__init__()
         self.total = 0
         self.cut = False
-        self.kinds: Counter[str] = Counter()
+        self.kinds: set[str] = set()
+        self.alike: Counter[Fault] = Counter()
         self.note(faults)
 
     def note(self, faults: Iterable[Fault]) -> None:
@@ -79,8 +83,9 @@ class Faults(list[Fault]):
             self.total += 1
             kind = fault.what()
             new = kind not in self.kinds and len(self.kinds) < LIMIT
-            if new or kind in self.kinds:
-                self.kinds[kind] += 1
+            self.kinds |= {kind} if new else set()
+            if new or fault.like() in self.alike:
+                self.alike[fault.like()] += 1
             if new or len(self) < LIMIT:
                 self.append(fault)
 
@@ -94,32 +99,28 @@ class Faults(list[Fault]):
         self.note(map(move, part))
         self.cut = self.cut or part.cut
         self.total += part.total - len(part)
-        for kind, more in (part.kinds - Counter(fault.what() for fault in part)).items():
-            if kind in self.kinds:  # a kind beyond the limit has no fault to show
-                self.kinds[kind] += more
+        for like, more in (part.alike - Counter(fault.like() for fault in part)).items():
+            if like in self.alike:  # beyond the limit none is kept to be shown
+                self.alike[like] += more
 
     def grouped(self) -> Iterator[str]:
         """Yield a line for faults that differ in their place and in what was found: the first of both."""
-        alike: dict[Fault, dict[str, str]] = {}
+        kept: dict[Fault, list[Fault]] = {}
         for fault in self:
-            alike.setdefault(replace(fault, file="", line=0, found="", row=0), {}).setdefault(
-                fault.what(), fault.found
-            )
+            kept.setdefault(fault.like(), []).append(fault)
         shown: Counter[tuple[str, str]] = Counter()
         more = self.total
-        for like, kinds in alike.items():
+        for like, faults in kept.items():
             shown[like.code, like.pointer] += 1
             if shown[like.code, like.pointer] > SHOWN:
                 continue
-            count = sum(self.kinds[kind] for kind in kinds)
-            more -= count
-            values = [*kinds.values()]
-            others = f" and {len(values) - FOUND:,} others" if len(values) > FOUND else ""
+            more -= (count := self.alike[like])
+            values = list(dict.fromkeys(fault.found for fault in faults))
+            others = " and others" * (len(values) > FOUND)
             what = replace(like, found=", ".join(values[:FOUND]) + others).what()
-            first = [fault for fault in self if fault.what() in kinds][:3]
-            file = first[0].file
-            further = (fault.at() if fault.file == file else fault.where() for fault in first[1:])
-            where = ", ".join([first[0].where(), *further])
+            first = faults[0]
+            further = (it.at() if it.file == first.file else it.where() for it in faults[1:3])
+            where = ", ".join(dict.fromkeys([first.where(), *further]))
             yield f"{where}{what}" if count == 1 else f"{count:,} rows (first {where}){what}"
         if more:
             yield f"and {more:,} more"

@@ -326,6 +326,17 @@ def test_kinds_of_faults_beyond_the_limit_are_counted_in_the_total_alone() -> No
     assert (len(lines), lines[-1]) == (SHOWN + 1, "and 210 more")
 
 
+def test_like_faults_with_many_values_are_counted_together() -> None:
+    faults = Faults(
+        Fault(line=line, pointer="/x", code="record.value", expected="a time", found=f"{line}")
+        for line in range(1, 202)
+    )
+    [line] = faults.grouped()
+    assert line.startswith(
+        "201 rows (first line 1, 2, 3) /x: expected a time, found 1, 2, 3, 4, 5 and others"
+    )
+
+
 def test_faults_at_different_fields_are_all_shown() -> None:
     faults = Faults(
         Fault(line=1, pointer=f"/x_{number}", code="record.value", expected="a number", found="a text")

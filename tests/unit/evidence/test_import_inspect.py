@@ -129,7 +129,7 @@ def test_several_scorers_and_a_condition_from_metadata_need_the_users_word(
     [path] = (written / "two").iterdir()
     with pytest.raises(CertkitError) as caught:
         run(path, tmp_path / "out", ImportOptions(condition="nominal"), SILENT)
-    assert "--success \"scores.match.value == 'C'\"; the scorers are match, closeness" in str(caught.value)
+    assert "--success \"scores.match.value == 'C'\" (the scorers are match, closeness)" in str(caught.value)
     file = tmp_path / "map.toml"
     file.write_text(
         "[when.outcome]\nsuccess = \"scores.match.value == 'C' and scores.closeness.value >= 0.5\"\n"
@@ -202,7 +202,7 @@ def test_a_number_of_a_scorer_is_a_guess_unless_its_name_or_the_user_says_what_i
 @pytest.mark.parametrize("name", ["attack_success", "hallucinated", "errors_found", "jailbreakRate"])
 def test_a_scorer_whose_name_means_harm_needs_the_users_word(tmp_path: Path, name: str) -> None:
     path = log(tmp_path / "a.json", [sample(1, scores={name: {"value": 1}})])
-    assert f'give --success "scores.{name}.value < 0.5"' in str(refused(path))
+    assert f'--success "scores.{name}.value < 0.5"' in str(refused(path))
     path = log(tmp_path / "a.json", [sample(1, scores={"quality": {"value": 7}})])
     assert '--success "scores.quality.value >= THRESHOLD"' in str(refused(path))
 
@@ -223,7 +223,7 @@ def test_a_value_that_the_log_has_is_proposed(
     beside = {"b": {"value": 1}} if name == "s" else {}
     samples = [sample(at, scores={name: {"value": held}} | beside) for at, held in enumerate(values)]
     path = log(tmp_path / "a.json", samples)
-    assert re.search(rf'--success "?{re.escape(proposed)}"?[,; ]', str(refused(path)))
+    assert re.search(rf'--success "?{re.escape(proposed)}"?( |$)', str(refused(path)))
 
 
 def test_a_score_that_a_person_changed_and_a_sample_declared_invalid(tmp_path: Path) -> None:

@@ -248,7 +248,7 @@ def test_an_option_fills_what_is_blank_and_is_refused_where_nothing_is(tmp_path:
             ]
         path.write_text(f"{header}\nt,d,tool_failure,failure\n")
         with pytest.raises(UsageError, match="--condition: every run states another condition"):
-            imported(None, path, out, agent="a", condition="nominal")
+            imported(None, path, tmp_path / "refused", agent="a", condition="nominal")
 
 
 @pytest.mark.parametrize(
@@ -367,9 +367,8 @@ def test_columns_whose_values_alone_fit_are_left_to_the_reader(tmp_path: Path) -
         '# task_id = "Ticket"  # 2 distinct: A1 (1), A2 (1)',
         '# condition = "Setting"  # 2 distinct: baseline (1), outage of the search (1)',
         '# outcome = "Fine"  # 2 distinct: yes (1), no (1)',
-        '# success = ["yes"]',
-        '# failure = ["no"]',
-        '# [values.condition]\n# "baseline" = "nominal"\n# "outage of the search" = "CONDITION"',
+        '\nsuccess = ["yes"]\nfailure = ["no"]\n',
+        '[values.condition]\n"baseline" = "nominal"\n# "outage of the search" = "CONDITION"',
     ):
         assert line in text
     with pytest.raises(ImportFaultsError, match="domain, task_id, condition, outcome"):
@@ -566,7 +565,7 @@ def test_a_suggested_success_is_the_importers_or_is_named_like_an_outcome(tmp_pa
     path.write_text(f"{head}{sample % (1, '1')}, {sample % (2, '0')}]}}")
     text = suggest(path, ImportOptions(condition="nominal"))
     assert [line for line in text.splitlines() if "--success" in line] == [
-        '#   --success "scores.strict.value >= 0.5"; the scorers are strict, b'
+        '#   --success "scores.strict.value >= 0.5" (the scorers are strict, b)'
     ]
     assert "The condition must be decided" not in text
 
@@ -631,11 +630,34 @@ def test_numbers_with_a_comma_get_a_hint(tmp_path: Path, cell: str, comma: str, 
     assert [hint in fault.hint for fault in caught.value.faults] == [True, True]
 
 
+def test_one_equals_sign_is_told_from_a_name_that_needs_backticks(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("task_id,domain,condition,score\nt,d,nominal,1\n")
+    for text, way in (("score = 1", "== compares"), ("my score == 1", "stands in `backticks`")):
+        with pytest.raises(CertkitError, match=f"is no expression; .*{way}"):
+            imported(None, path, tmp_path / "out", agent="a", success=text)
+    with pytest.raises(CertkitError, match="no row has what --success names: 'Score'; did you mean 'score'"):
+        imported(None, path, tmp_path / "out", agent="a", success="Score == 1")
+
+
+def test_a_date_that_does_not_exist_is_refused_by_name_and_hides_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    rows = [f"t{day},d,nominal,success,{day:02}.02.2026 08:00\n" for day in range(1, 32) if day != 30]
+    path.write_text(f"task_id,domain,condition,Passed,Datum\n{''.join(rows)}")
+    assert 'date = "%d.%m.%Y %H:%M"' in suggest(path, ImportOptions()).splitlines()
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a", timezone="UTC")
+    assert [(fault.line, fault.found) for fault in caught.value.faults] == [
+        (30, "'29.02.2026 08:00'"),
+        (31, "'31.02.2026 08:00'"),
+    ]
+
+
 def test_an_outcome_is_not_proposed_as_the_condition_and_a_score_has_a_rule(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("task,worked,team\nt,yes,x\nu,no,y\n")
     text = suggest(path, ImportOptions())
-    assert "# [values.outcome]" in text.splitlines()
+    assert "[values.outcome]" in text.splitlines()
     assert "# condition =" not in text
     assert '# domain = "team"' in text
     assert '# domain = "NAME"' not in text
@@ -644,7 +666,7 @@ def test_an_outcome_is_not_proposed_as_the_condition_and_a_score_has_a_rule(tmp_
     assert rule in suggest(path, ImportOptions())
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "out", agent="a", domain="d", condition="nominal")
-    assert "--condition nominal --success EXPRESSION -o" in str(caught.value.hint)
+    assert '--condition nominal --success "score >= 0.5" -o' in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(
@@ -776,7 +798,7 @@ def test_hints_about_a_nested_fault_lead_to_its_column_and_never_in_a_circle(tmp
     for options in ({}, {"condition": "nominal"}):
         with pytest.raises(ImportFaultsError) as caught:
             imported(None, path, tmp_path / "out", agent="a", **options)
-        assert '= "injected.fault.kind"' in str(caught.value)
+        assert '"injected.fault.kind"' in f"{caught.value} {caught.value.hint}"
         assert "--condition" not in str(caught.value.hint)
     assert '# condition = "injected.fault.kind"' in suggest(path, ImportOptions())
     file.write_text('[columns]\ntask_id = "task"\ndomain = "suite"\ncondition = "injected.fault.kind"\n')
@@ -825,15 +847,14 @@ def test_a_blank_is_no_failure_unless_the_mapping_says_so(tmp_path: Path) -> Non
     path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
     path.write_text(SCORES.replace("n/a", "0"))
     given: dict[str, Any] = {"agent": "a"}
-    line = '# harness_error = "Score == null"  # if the test rig failed in the 1 rows that are blank there'
+    line = '# harness_error = "Score == null"  # if the test rig failed in the row that is blank there'
     assert line in suggest(path, ImportOptions())
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "none", success="Score >= 0.5", **given)
     case = '`harness_error = "Score == null"`'
     assert "3 --success: expected values that decide outcome, found nothing in Score" in str(caught.value)
-    assert f"{case} under `[when.outcome]`, in a mapping that says there what --success says" in str(
-        caught.value
-    )
+    rest = '`success = "Score >= 0.5"`, `failure = "otherwise"`, and leave --success out'
+    assert f"{case} first under `[when.outcome]` of a mapping, then {rest}" in str(caught.value)
     assert "--success" not in str(caught.value.hint)
     path.write_text(SCORES)
     text = '[when.outcome]\nsuccess = "%s"\n%sfailure = "otherwise"\n[read]\nblank = ["n/a"]\n'
@@ -842,7 +863,7 @@ def test_a_blank_is_no_failure_unless_the_mapping_says_so(tmp_path: Path) -> Non
         with pytest.raises(ImportFaultsError) as caught:
             imported(None, path, tmp_path / "none", mapping=file, **given)
         assert caught.value.total == 3 - decided, test
-        assert "under `[when.outcome]`, at the top" in str(caught.value)
+        assert "first under `[when.outcome]`" in str(caught.value)
     file.write_text(text % ("Score >= 0.5", 'harness_error = "Score == null"\n'))
     account, _ = imported(None, path, tmp_path / "out", mapping=file, **given)
     told = {note.what: note.detail or "" for note in account.imported.notes}
@@ -1159,7 +1180,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "rows within an object": (
         '{"meta": {"n": 2}, "entries": [{"task": "t", "ok": true}, {"task": "u", "ok": true}]}\n',
         {"condition": "nominal"},
-        "write the items of 'entries' as rows of their own, or give ",
+        "write the items of 'entries' as rows of their own; or ",
     ),
     "two versions": (
         "task,agent_version,condition,success\nt,1.0,nominal,1\nu,2.0,nominal,0\n",

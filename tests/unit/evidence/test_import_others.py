@@ -221,7 +221,7 @@ def test_of_several_evaluations_the_user_says_which_decides(tmp_path: Path) -> N
     second = evaluated("b", {"name": "polite", "score.label": "fail"})
     path.write_bytes(canonical.line(exported(first, second)))
     test = "evaluations.correct.label == 'Pass'"
-    with pytest.raises(ImportFaultsError, match=f'--success "{test}"; the evaluations are correct, polite'):
+    with pytest.raises(ImportFaultsError, match=f'--success "{test}" .the evaluations are correct, polite'):
         imported(None, path, tmp_path / "none", **NOMINAL)
     path.write_bytes(canonical.line(exported(first)))
     account, [record] = imported(None, path, tmp_path / "out", **NOMINAL)

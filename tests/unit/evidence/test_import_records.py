@@ -492,9 +492,7 @@ def test_a_hint_names_a_value_and_not_the_object_around_it(tmp_path: Path) -> No
     assert '`task_id = "task.ident"` under `[columns]`' in str(caught.value)
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, source, tmp_path / "out", agent="a", condition="nominal", success="domain == 'd'")
-    assert str(caught.value).endswith(
-        'give `task_id = "task.ident"` under `[columns]` in a mapping (--suggest writes one)'
-    )
+    assert str(caught.value).endswith('task_id: `task_id = "task.ident"` under `[columns]` in a mapping')
 
 
 def test_an_id_is_one_of_what_it_lies_in(tmp_path: Path) -> None:
