@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 MAX_LENGTH: Final = 2000
 """Longest expression, characters."""
 
-_QUOTED = re.compile(r"`([^`]+)`")
+_QUOTED = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|`([^`]+)`""")
+"""A text, or a name in backticks outside of texts."""
+
 _WORDS: Final = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _COMPARE: Final[dict[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
     ast.Eq: operator.eq,
@@ -151,8 +153,10 @@ class Expression:
         return bool(value)
 
     def _name(self, match: re.Match[str]) -> str:
+        if match[1]:
+            return match[1]
         word = f"quoted_{len(self._names)}_"
-        self._names[word] = match[1]
+        self._names[word] = match[2]
         return word
 
     def _compile(self, node: ast.expr) -> Evaluate:

@@ -5,8 +5,8 @@ says of traces lies beside them, in ``traces/rules.json``. From both follow the 
 
 - ``steps_actual``: the model calls before scoring; without events, the messages of the assistant.
 - ``fault_step``: of a run under ``tool_failure``, the model call whose tool call first ended in an error.
-- ``recovered``: whether that run succeeded; ``recovery_steps``: model calls from there to the next tool call
-  without an error.
+- ``recovered``: whether that run succeeded; ``recovery_steps``: model calls from there to the next one that
+  makes a tool call without an error.
 - ``memory_query_offset``: model calls from there to the first call of one of `Rules.memory_tools`.
 - ``violations``, ``layer2_score``: how many of `Rules.checks` the JSON of the agent's last message breaks,
   and the share that it keeps ([26] §4.3.3); all are broken where it holds no JSON ([26] §4.3.2).
@@ -158,7 +158,8 @@ class Shown(Struct, frozen=True):
         first = next((i for i, call in enumerate(self.calls) if call.failed and call.step), None)
         if first is None:
             return {}
-        onset, later = self.calls[first].step, self.calls[first + 1 :]
+        onset = self.calls[first].step
+        later = [call for call in self.calls if call.step > onset]  # made when the fault was known
         steps = next((call.step - onset for call in later if not call.failed), None) if recovered else None
         asked = next((call.step - onset for call in later if call.tool in rules.memory_tools), None)
         fields = {"fault_step": onset, "recovered": recovered, "recovery_steps": steps}

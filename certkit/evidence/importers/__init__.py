@@ -17,6 +17,7 @@ import shutil
 import tempfile
 from collections import Counter
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +32,7 @@ from certkit.evidence.bundle.manifest import MANIFEST_NAME, MANIFEST_SCHEMA, UNV
 from certkit.evidence.expressions import MISSING, look_up
 from certkit.evidence.importers.agentdojo import AgentDojo
 from certkit.evidence.importers.base import ImportAccount, Importer, ImportFaultsError, ImportOptions, Job
+from certkit.evidence.importers.drafts import MAX_GROWTH
 from certkit.evidence.importers.every_eval import EveryEval
 from certkit.evidence.importers.hb_eval import HbEval
 from certkit.evidence.importers.inspect_log import ZIP, InspectLog
@@ -38,7 +40,7 @@ from certkit.evidence.importers.mapper import Mapper, check_mapping, check_optio
 from certkit.evidence.importers.mapping import Mapping, parse_mapping, read_mapping
 from certkit.evidence.importers.otel import OTel
 from certkit.evidence.importers.records import COLUMNAR, Records
-from certkit.evidence.importers.source import opening
+from certkit.evidence.importers.source import FREE, opening
 from certkit.evidence.importers.suggest import Suggestion
 from certkit.evidence.importers.tau import Tau
 from certkit.evidence.records.record import REQUIRED
@@ -274,6 +276,7 @@ def _mapping(
 
 def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str, Any]]:
     """Write the records of all runs to their drafts and yield them; those at fault are added to the job's."""
+    size = inf if job.source.is_dir() else job.source.stat().st_size  # of its files each is limited
     for run in importer.runs():
         draft = job.draft(*_part(run, job.options))
         fields, faults = mapper.fields(run, draft)
@@ -282,6 +285,9 @@ def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str,
         if not faults and run.data is not None and job.options.traces:
             fields |= draft.enclose(run.data)
         job.refuse(*(faults or draft.write(fields, run.place)))
+        if draft.size > max(FREE, MAX_GROWTH * size):
+            message = f"its records have more than {MAX_GROWTH:,} times its size"
+            raise InputError("import.source", message, where=job.name, hint="leave long texts out")
         yield {name: value for name, value in fields.items() if value is not None}
 
 

@@ -8,6 +8,7 @@ whole by the ratio that `source` allows.
 
 from __future__ import annotations
 
+import io
 import zipfile
 import zlib
 from copy import copy
@@ -21,13 +22,26 @@ from certkit.evidence.importers import source
 if TYPE_CHECKING:
     from pathlib import Path
 
-MAX_MEMBERS: Final = 1_000_000
+MAX_LIST: Final = 16 * 1024 * 1024
+"""Bytes of the list of members, each some 80, of which `zipfile` makes some 600 in memory."""
+
 ZSTD: Final = 93
 _ENCRYPTED: Final = 1
-_AGAIN: Final = "copy the log again, or write it anew with `inspect log convert`"
+ANEW: Final = "copy the log again, or write it anew with `inspect log convert`"
 _UNLIKE: Final = "Inspect writes no such name; ask where this file comes from before you open it elsewhere"
 _LARGE: Final = "a run of this size is not read; leave it out of the log if you trust the file"
 _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, zstandard.ZstdError, EOFError)
+
+
+class _Listed(io.BufferedReader):
+    """A file of which, while `limit` is set, no more than so many bytes are read at once."""
+
+    limit: int | None = MAX_LIST
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.limit is not None and size is not None and size > self.limit:
+            raise zipfile.BadZipFile(f"its list of members has {size:,} bytes, limit {self.limit:,}")
+        return super().read(size)
 
 
 class Archive:
@@ -36,13 +50,13 @@ class Archive:
     def __init__(self, path: Path, name: str, limit: int) -> None:
         self._name, self._limit, self._size = name, limit, path.stat().st_size
         self._unpacked = 0
+        self._file = _Listed(io.FileIO(path))
         try:
-            self._zip = zipfile.ZipFile(path)
+            self._zip = zipfile.ZipFile(self._file)
+            self._file.limit = None
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
             self._refuse(f"damaged or truncated archive: {error}")
         members = self._zip.infolist()
-        if len(members) > MAX_MEMBERS:
-            self._refuse(f"holds more than {MAX_MEMBERS:,} members")
         self._members = {member.filename: member for member in members}
         if len(self._members) < len(members):
             self._refuse("holds two members of one name")
@@ -51,7 +65,7 @@ class Archive:
 
     def close(self) -> None:
         """Close the file."""
-        self._zip.close()
+        self._file.close()
 
     @property
     def names(self) -> list[str]:
@@ -95,5 +109,6 @@ class Archive:
         unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
         return unpacker.stream_reader(self._zip.open(packed), read_across_frames=True)
 
-    def _refuse(self, reason: str, hint: str = _AGAIN) -> NoReturn:
+    def _refuse(self, reason: str, hint: str = ANEW) -> NoReturn:
+        self.close()
         raise InputError("import.source", reason, where=self._name, hint=hint)

@@ -30,6 +30,9 @@ OTHERS: Final = "other record fields"  # what the account calls fields that no s
 
 MAX_TRACES: Final = 50_000  # traces in a bundle
 
+MAX_GROWTH: Final = 1000
+"""Bytes of records per byte of a log above `source.FREE`; short rows beside constants reach about 100."""
+
 MAX_SHOWN: Final = 200  # characters of a found value that a fault shows
 
 
@@ -120,7 +123,7 @@ class Draft:
         self.protocol: dict[str, Any] = {"origin": "measured"}
         self.agent_document: dict[str, Any] = {}
         self.options: dict[str, str] = {}
-        self.records = self.traces = 0
+        self.records = self.traces = self.size = 0  # size: bytes of the records
         self.versions: dict[str, dict[str, None]] = {}  # of the agent, by the column that tells them
         self.left: Counter[str] = Counter()
         self._stream = stream
@@ -172,7 +175,7 @@ class Draft:
         """Write one record, or return why it cannot be written. Fields that are None are left out."""
         row = {name: value for name, value in fields.items() if value is not None}
         try:
-            self._stream.write(canonical.line(row))
+            self.size += self._stream.write(canonical.line(row))
         except ValueError as error:
             return [place.fault("values that JSON has", str(error))]
         self.records += 1

@@ -59,11 +59,14 @@ class EveryEval(Importer):
                 )
             if draft.repeat(str(hash(repr(row)))):
                 draft.notes.add("odd", "lines equal to an earlier line", "they count, as further trials")
-            yield Run(sample.model_id, place, row, self._fields(sample, draft), shown(sample))
+            fields = self._fields(sample, draft, row.get("evaluation_id"))
+            yield Run(sample.model_id, place, row, fields, shown(sample))
 
-    def _fields(self, sample: Sample, draft: Draft) -> dict[str, Any]:
+    def _fields(self, sample: Sample, draft: Draft, evaluation: object) -> dict[str, Any]:
         task = f"{sample.evaluation_name}/{sample.sample_id}"
         trial = draft.repeat(task)
+        if trial > draft.repeat(f"{evaluation} {task}"):
+            draft.notes.add("odd", "samples again in another evaluation, taken as further trials")
         if sample.error:
             draft.notes.add("odd", "samples with an error, taken as harness errors")
             outcome = Outcome.HARNESS_ERROR

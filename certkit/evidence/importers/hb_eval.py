@@ -30,6 +30,7 @@ CONDITIONS: Final = {
     "stochastic": Condition.STOCHASTIC,
     "cascade_failure": Condition.CASCADE,
 }
+LAST_SECOND: Final = 253_402_300_799  # of the year 9999
 COMPOSITE_THOUSANDTHS: Final = 700
 """The least composite score of a success, [26] §4.3.4."""
 
@@ -91,7 +92,7 @@ class Session(Struct, frozen=True, kw_only=True):
 
     session_id: Name
     agent_id: Name
-    started_at: float | None = None
+    started_at: Annotated[float, Meta(ge=0, le=LAST_SECOND)] | None = None
     step_count: Annotated[int, Meta(ge=0)]
     halted: bool = False
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from certkit.errors import InputError
 from certkit.evidence import traces
 from certkit.evidence.expressions import MISSING, look_up, shell
-from certkit.evidence.importers.archive import Archive
+from certkit.evidence.importers.archive import ANEW, Archive
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_LOG_ROW
@@ -39,6 +39,14 @@ ZIP: Final = b"PK\x03\x04"  # only Inspect writes archives: `importers` takes ev
 _SAMPLE = re.compile(r"samples/.+_epoch_[0-9]+(/sample)?\.json\Z", re.DOTALL)
 _GOOD: Final = frozenset({"c", "yes", "true", "1", "1.0"})
 _BAD: Final = frozenset({"i", "p", "n", "no", "false", "0", "0.0"})
+_SETTINGS: Final = (
+    *("solver", "solver_args", "model_args", "model_roles", "model_base_url", "model_generate_config"),
+    "revision",
+)
+"""What tells agents apart that have the same model."""
+
+_OF_TASK: Final = ("task_args", "task_version")
+
 _PATHS: Final = ("id", "epoch", "target", "metadata", "error", "limit", "started_at", "total_time")
 
 
@@ -77,8 +85,11 @@ class Eval(Struct, frozen=True, kw_only=True):
     task_id: str | None = None
     metadata: dict[str, Any] | None = None
     task_args: dict[str, Any] | None = None
+    task_version: Any = None
     model_roles: Any = None
+    model_base_url: str | None = None
     model_generate_config: dict[str, Any] = {}
+    revision: Any = None
 
 
 class Header(Struct, frozen=True, kw_only=True):
@@ -86,6 +97,7 @@ class Header(Struct, frozen=True, kw_only=True):
 
     eval: Eval
     status: str | None = None
+    plan: Any = None  # the solvers, with what they were given
     results: Any = None
     invalidated: Any = None
 
@@ -97,8 +109,7 @@ class InspectLog(Importer):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._evals: dict[str, Eval] = {}
-        self._tasks: dict[tuple[str, str], Eval] = {}  # the first of each model and task
+        self._headers: dict[tuple[str, ...], Header] = {}  # the first of each model, and of each of its tasks
         self._met: dict[object, int] = {}  # the copies of a sample → the hash of their scores
         self._header: Header | None = None  # of the log being read, as its samples and its scorer
         self._told: dict[str, Any] = {}  # what rows say of it
@@ -144,44 +155,46 @@ class InspectLog(Importer):
                     yield from self._sample(archive.read(item), header.eval, place)
 
     def _json(self, source: Source, name: str) -> Iterator[Run]:
-        status, rest = "started", {}
+        rest: dict[str, Any] = {"status": "started"}
         for piece in source.pieces(MAX_LOG_ROW):
             place = Place(name, piece.line)
-            if piece.key == "status":
-                status = visible(piece.data.decode(errors="replace").strip('"'))
-            elif piece.key in {"results", "invalidated"}:
+            if piece.key in {"status", "plan", "results", "invalidated"}:
                 rest[piece.key] = self.job.typed(piece.data, Any, place, "a header as Inspect writes it")
             elif piece.key == "eval":
                 eval_ = self.job.typed(piece.data, Eval, place, "`eval` as Inspect writes it")
                 if eval_ is not None:
-                    self._begin(Header(eval=eval_, status=status))
+                    self._begin(Header(eval=eval_))
             elif piece.key == "samples" and self._header is not None:
                 yield from self._sample(piece.data, self._header.eval, place)
+            elif piece.key == "samples" and not self.job.faults:
+                message = "the samples stand before `eval`, which names the agent"
+                raise InputError("import.source", message, where=name, hint=ANEW)
         if self._header is not None:
             self._header = replace(self._header, **rest)
 
     def _begin(self, header: Header) -> None:
-        self._header, eval_, status = header, header.eval, header.status or "interrupted"
-        self._told = to_builtins(eval_)
-        notes, first = self.job.draft(eval_.model).notes, self._evals.setdefault(eval_.model, eval_)
-        same = self._tasks.setdefault((eval_.model, eval_.task), eval_)
+        self._header, self._told = header, to_builtins(header.eval)
+
+    def _compare(self) -> None:
+        """Note where a log did not finish, is of another agent than the first, or holds other samples."""
+        if (header := self._header) is None:
+            return
+        eval_, status = header.eval, visible(str(header.status or "interrupted"))
+        notes = self.job.draft(eval_.model).notes
         if status != "success":
             detail = f"first of task {eval_.task}, status {status}: only the samples that ended are in it"
             notes.add("odd", "logs of evaluations that did not finish", detail)
-        settings = ("solver", "solver_args", "model_args", "model_roles", "model_generate_config")
-        for name, earlier in [*((name, first) for name in settings), ("task_args", same)]:
-            if (getattr(earlier, name) or None) != (getattr(eval_, name) or None):
+        first = self._headers.setdefault((eval_.model,), header)
+        same = self._headers.setdefault((eval_.model, eval_.task), header)
+        pairs = [(name, getattr(first.eval, name), getattr(eval_, name)) for name in _SETTINGS]
+        pairs += [(name, getattr(same.eval, name), getattr(eval_, name)) for name in _OF_TASK]
+        for name, earlier, later in [*pairs, ("plan", first.plan, header.plan)]:
+            if (earlier or None) != (later or None):
                 detail = "they count as runs of one agent; import them apart if they are of two"
                 notes.add("odd", f"logs with another {name} than the first", detail)
-
-    def _compare(self) -> None:
-        """Note where a finished log holds other samples than it declares, or is itself called invalid."""
-        if (header := self._header) is None:
-            return
         held, total = len(self._held), look_up({"": header.results}, ("", "total_samples"))
-        notes = self.job.draft(header.eval.model).notes
-        if header.status == "success" and total not in (None, MISSING, held):
-            detail = f"first of task {header.eval.task}: {held} of {total}"
+        if status == "success" and total not in (None, MISSING, held):
+            detail = f"first of task {eval_.task}: {held} of {total}"
             notes.add("odd", "logs that hold another number of samples than they declare", detail)
         if header.invalidated and not any(self._held.values()):
             notes.add("odd", "logs declared invalid of which no sample is", "their samples count")
@@ -265,7 +278,7 @@ class InspectLog(Importer):
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill what the header says of the agent."""
-        eval_ = self._evals[draft.agent]
+        eval_ = self._headers[draft.agent,].eval
         draft.components(model=draft.agent, scaffold=eval_.solver if isinstance(eval_.solver, str) else None)
         draft.temperature(eval_.model_generate_config.get("temperature"))
         told = {"domain": "the name of the task", "trial": "the epoch, from 0"}

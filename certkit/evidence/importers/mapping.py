@@ -86,6 +86,15 @@ class Read(Authored):
         description="a row whose columns all equal an earlier row's counts, is a fault, or is left out",
     )
 
+    @field_validator("date")
+    @classmethod
+    def _date(cls, form: str | None) -> str | None:
+        try:
+            read_time("", form)
+        except re.error:  # a part that stands twice
+            raise ValueError(f"{form!r} is no form of a date, such as %d.%m.%Y %H:%M") from None
+        return form
+
     @field_validator("timezone")
     @classmethod
     def _zone(cls, name: str | None) -> str | None:
@@ -296,10 +305,13 @@ class Values:
     def _table(self, field: str, table: dict[str, Any]) -> dict[str, Any]:
         pairs: dict[str, Any] = {}
         for key, value in table.items():
+            words = [(self._fold(key), value)]
             if isinstance(value, list):
-                pairs |= {self._key(item): self.literal(field, key) for item in value}
-            else:
-                pairs[self._fold(key)] = value
+                words = [(self._key(item), self.literal(field, key)) for item in value]
+            for word, meant in words:
+                if pairs.setdefault(word, meant) != meant:
+                    message = f"values.{field}: {word!r} means both {pairs[word]!r} and {meant!r}"
+                    raise InputError("import.mapping", message, hint="write it once")
         return pairs
 
     def _key(self, raw: Any) -> str:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 LISTS: Final = toml.packaged("templates", "import-words.toml")
 """Words by which a column and its texts are known; the file says what each list is for."""
 
+MAX_TOTAL: Final = 80
+"""Characters of a text that may call a row a total."""
+
 
 def paths(
     row: dict[str, Any], lead: tuple[str, ...] = (), *, lists: bool = False
@@ -60,4 +63,6 @@ def agent_rank(path: tuple[str, ...], suffix: str = "") -> int | None:
 
 def sums_up(text: str) -> bool:
     """Tell whether a text is a name of rows that sum up others."""
+    if len(text) > MAX_TOTAL:
+        return False
     return re.sub(r"[\W\d_]+\Z", "", re.sub(r"\An ?=", "total", text.casefold())) in LISTS["totals"]["texts"]

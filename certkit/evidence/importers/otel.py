@@ -39,6 +39,7 @@ _ERROR: Final = (2, "STATUS_CODE_ERROR")
 
 # What of OTLP's JSON is read; integers are written as text there.
 _Integer = int | Annotated[str, Meta(pattern="^-?[0-9]{1,20}$")]
+_Nanoseconds = Annotated[int, Meta(ge=0, le=2**63 - 1)] | Annotated[str, Meta(pattern="^[0-9]{1,19}$")]
 
 
 class _Values(Struct, frozen=True):
@@ -72,7 +73,7 @@ class _Span(Struct, frozen=True, kw_only=True, rename="camel"):
     span_id: str | None = None
     parent_span_id: str | None = None
     name: str = ""
-    start_time_unix_nano: _Integer | None = None
+    start_time_unix_nano: _Nanoseconds | None = None
     attributes: list[_Attribute] = []
     events: list[_Event] = []
     status: _Status = _Status()
@@ -142,13 +143,14 @@ class OTel(Importer):
     def _read(self, item: _ResourceSpans, place: Place) -> None:
         resource = _plain(item.resource.attributes)
         for span in (span for scope in item.scope_spans for span in scope.spans):
-            trace = self._traces.get(span.trace_id)
+            key = span.trace_id.lower()  # hexadecimal digits, in any case
+            trace = self._traces.get(key)
             if trace is None:
                 if len(self._traces) == MAX_TRACES:
                     raise InputError("import.source", f"more than {MAX_TRACES:,} traces", where=place.file)
-                trace = self._traces[span.trace_id] = Trace(place, str(resource.get("service.name") or ""))
+                trace = self._traces[key] = Trace(place, str(resource.get("service.name") or ""))
             self._judge(span, trace, place)
-            if span.span_id and (met := hash((span.trace_id, span.span_id))) in self._spans:
+            if span.span_id and (met := hash((key, span.span_id.lower()))) in self._spans:
                 self._left["spans that the log repeats"] += 1
                 continue
             self._spans |= {met} if span.span_id else set()
@@ -181,6 +183,8 @@ class OTel(Importer):
                 result = _plain(event.attributes)
                 score = {key: result.get(f"gen_ai.evaluation.score.{key}") for key in ("value", "label")}
                 name = str(result.get("gen_ai.evaluation.name"))
+                if score["value"] == 0 and str(score["label"]).lower() == "pass":
+                    self.job.refuse(place.fault("no score of 0 beside the label pass", "0"))
                 if trace.evaluations.get(name, score) != score:
                     again = f"{visible(name)!r} again, with another, in trace {span.trace_id}"
                     self.job.refuse(place.fault("one result of an evaluation", again))

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 COLUMNAR: Final = {b"PAR1": parquet.rows, arrow.FILE: arrow.rows, arrow.STREAM: arrow.rows}
 """How files of columns begin, and what reads their rows."""
 
+MAX_COLUMNS: Final = 10_000
+
 MAX_AGENT_NAME: Final = 200
 """Characters of an agent's name; a longer text, such as a system prompt, names none."""
 
@@ -231,6 +233,8 @@ def _not_named(place: Place, told: str, hint: str) -> InputError:
 def _header(cells: list[str], place: Place) -> list[str]:
     """Return the names of the columns; cells without one at the end are left out."""
     names = cells[: max((at for at, name in enumerate(cells, 1) if name), default=0)]
+    if len(names) > MAX_COLUMNS:
+        raise InputError("import.source", f"more than {MAX_COLUMNS:,} columns", where=place.file)
     if not names:
         raise _not_named(place, "is blank here", "remove the blank lines above the names")
     if "" in names:

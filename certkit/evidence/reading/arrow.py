@@ -53,7 +53,8 @@ def rows(path: Path, *, shown: str, limit: int) -> Iterator[dict[str, Any]]:
             batch.validate(full=True)
             connection.register("batch", batch)
             part = "batch LIMIT {1} OFFSET {0}"
-            yield from fetched(connection, "batch", part, shown=shown, limit=limit, before=before)
+            names = reader.schema.names
+            yield from fetched(connection, "batch", part, names, shown=shown, limit=limit, before=before)
             before += batch.num_rows
 
 

@@ -7,9 +7,11 @@ import os
 import zipfile
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import ipc, parquet
 
 from certkit import canonical
 from certkit.errors import CertkitError
@@ -246,11 +248,62 @@ def test_a_key_that_is_written_twice_is_refused(tmp_path: Path, format_: str, do
 
 
 @pytest.mark.parametrize(
-    "members", [b'"startTimeUnixNano": "soon"', b'"attributes": [{"key": "a", "value": {"intValue": "x"}}]']
+    "members",
+    [
+        b'"startTimeUnixNano": "soon"',
+        b'"startTimeUnixNano": "-99999999999999999999"',
+        b'"startTimeUnixNano": -1',
+        b'"attributes": [{"key": "a", "value": {"intValue": "x"}}]',
+    ],
 )
 def test_a_number_of_a_span_that_is_none_is_refused(tmp_path: Path, members: bytes) -> None:
     (tmp_path / "log.json").write_bytes(SPAN % members)
     assert refused(tmp_path / "log.json", tmp_path / "out", "otel").code == "import.row"
+
+
+@pytest.mark.parametrize("started", [b"1e20", b"1e300", b"-1e13"])
+def test_a_session_begins_at_a_time_that_a_calendar_has(tmp_path: Path, started: bytes) -> None:
+    session = (
+        b'{"session_id": "s", "agent_id": "a", "live_metrics": {}, "step_count": 3, "status": "completed"'
+    )
+    (tmp_path / "log.json").write_bytes(session + b', "started_at": ' + started + b"}")
+    assert refused(tmp_path / "log.json", tmp_path / "out", "hb-eval").code == "import.row"
+
+
+def test_a_long_text_of_digits_is_read_once(tmp_path: Path) -> None:
+    """As no name of a total: looking for its end at every digit would take minutes, and end this test."""
+    digits = "1" * 100_000
+    (tmp_path / "runs.csv").write_text(f"task_id,domain,condition,outcome\n{digits}a,d,nominal,success\n")
+    assert refused(tmp_path / "runs.csv", tmp_path / "out").code == "import.row"
+
+
+def test_few_bytes_that_become_many_records_are_refused(tmp_path: Path) -> None:
+    text = "x" * 1_000_000
+    table = pa.table(
+        {name: [name] * 1000 for name in ("task_id", "domain")}
+        | {"condition": ["nominal"] * 1000, "outcome": ["success"] * 1000}
+        | {"x_note": pa.array([text] * 1000).dictionary_encode()}
+    )
+    parquet.write_table(table, tmp_path / "bomb.parquet", dictionary_pagesize_limit=1 << 22)
+    packed = ipc.IpcWriteOptions(compression="zstd")
+    with ipc.new_file(tmp_path / "bomb.arrow", table.schema, options=packed) as file:
+        file.write_table(table)
+    for path in (tmp_path / "bomb.parquet", tmp_path / "bomb.arrow"):
+        error = refused(path, tmp_path / "out")
+        assert (error.code, "times its size" in str(error)) == ("import.source", True)
+
+
+def test_columns_whose_names_are_equal_but_for_case_are_refused(tmp_path: Path) -> None:
+    """DuckDB renames the second, so that what it says would not be seen."""
+    values = {name: [name] for name in ("task_id", "domain")} | {"condition": ["nominal"]}
+    columns = [*values.values(), ["success"], ["failure"]]
+    for second in ("Outcome", "outcome"):
+        table = pa.Table.from_arrays([*map(pa.array, columns)], names=[*values, "outcome", second])
+        parquet.write_table(table, tmp_path / "runs.parquet")
+        with ipc.new_file(tmp_path / "runs.arrow", table.schema) as file:
+            file.write_table(table)
+        for name in ("runs.parquet", "runs.arrow"):
+            assert "equal but for case" in str(refused(tmp_path / name, tmp_path / "out"))
 
 
 def test_a_byte_that_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:

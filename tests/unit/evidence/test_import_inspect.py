@@ -8,6 +8,7 @@ import io
 import os
 import re
 import shlex
+import struct
 import subprocess
 import sys
 import zipfile
@@ -354,7 +355,11 @@ def test_an_unscored_sample_is_a_harness_error_and_copies_that_differ_are_refuse
 
 
 @pytest.mark.parametrize(
-    "name", ["solver", "solver_args", "model_args", "model_roles", "model_generate_config", "task_args"]
+    "name",
+    [
+        *("solver", "solver_args", "model_args", "model_roles", "model_generate_config"),
+        *("revision", "task_args", "task_version"),
+    ],
 )
 def test_logs_of_one_model_with_other_settings_are_told(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "logs"
@@ -364,6 +369,28 @@ def test_logs_of_one_model_with_other_settings_are_told(tmp_path: Path, name: st
         log(folder / f"{number}.json", [sample(str(number))], **header)
     account, _ = imported(None, folder, tmp_path / "out", condition="nominal")
     assert counts(account, "odd") == {f"logs with another {name} than the first": 1}
+
+
+def test_logs_of_other_solvers_are_told_in_archives_and_documents(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for name, task in (("weak", "t1"), ("strong", "t2"), ("strong", "t3")):
+        header = {"version": 2, "status": "success", "eval": EVAL | {"task": task}}
+        header |= {"plan": {"steps": [{"solver": name, "params": {}}]}}
+        (folder / f"{task}.json").write_bytes(canonical.line(header | {"samples": [sample(task)]}))
+        members = {"header.json": canonical.line(header), "samples/1_epoch_1.json": canonical.line(sample(1))}
+        zipped(folder / f"{task}.eval", members)
+    account, _ = imported(None, folder, tmp_path / "out", condition="nominal")
+    assert counts(account, "odd") == {"logs with another plan than the first": 4}
+
+
+def test_members_of_a_document_in_any_order_say_the_same_or_are_refused(tmp_path: Path) -> None:
+    path, document = tmp_path / "a.json", {"eval": EVAL, "samples": [sample()], "status": "success"}
+    path.write_bytes(canonical.line(document | {"version": 2}))
+    account, _ = imported(None, path, tmp_path / "out", condition="nominal")
+    assert counts(account, "odd") == {}
+    path.write_bytes(canonical.line({"version": 2, "status": "success", "samples": [sample()], "eval": EVAL}))
+    assert "the samples stand before `eval`" in str(refused(path))
 
 
 def test_another_scorer_within_a_log_needs_the_users_word(tmp_path: Path) -> None:
@@ -562,6 +589,15 @@ def _bombs(folder: Path) -> Iterator[tuple[str, str, Path]]:
     yield "deep", "import.row", deep
     invalid = zipped(folder / "utf8.eval", {"header.json": HEADER, sample: b"\xff" * 60_000_000})
     yield "no UTF-8", "import.row", invalid
+    entry = struct.pack("<4s6H3I5H2I", b"PK\x01\x02", 20, 20, *[0] * 7, len("0000000"), *[0] * 6)
+    lead, listed = b"PK\x03\x04" + bytes(26), b"".join(entry + b"%07d" % at for at in range(1_000_000))
+    end = struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, 65535, 65535, len(listed), len(lead), 0)
+    (many := folder / "many.eval").write_bytes(lead + listed + end)
+    yield "many members", "import.source", many
+    (wide := folder / "wide.csv").write_bytes(
+        b",".join(b"c%d" % at for at in range(980_000)) + b"\n" + b"," * 979_999
+    )
+    yield "many columns", "import.source", wide
 
 
 @TELLS_PEAK
@@ -569,4 +605,4 @@ def test_named_bad_inputs_are_refused_within_300_megabytes_and_leave_nothing(tmp
     for name, code, path in _bombs(tmp_path):
         told, peak = peak_of_import(path)
         assert (name, told, peak <= 300_000_000) == (name, code, True)
-    assert {path.suffix for path in tmp_path.iterdir()} == {".eval", ".gz"}
+    assert {path.suffix for path in tmp_path.iterdir()} == {".eval", ".gz", ".csv"}

@@ -630,6 +630,39 @@ def test_numbers_with_a_comma_get_a_hint(tmp_path: Path, cell: str, comma: str, 
     assert [hint in fault.hint for fault in caught.value.faults] == [True, True]
 
 
+def test_backticks_within_a_text_of_an_expression_are_its_own() -> None:
+    row = {"v": "`fail`", "a b": "x"}
+    for text, held in (
+        ("v == '`fail`'", True),
+        ('v != "`fail`"', False),
+        ("`a b` == 'x' and v != '`'", True),
+    ):
+        assert Expression(text, number=float, fold=False).holds(row) is held
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        'success = ["P", "pass"]\nfailure = ["p", "fail"]\n[read]\ncase_insensitive = true\n',
+        'success = ["yes", "ok"]\nfailure = ["no", "ok"]\n',
+        '"p" = "success"\nfailure = ["p"]\n',
+    ],
+)
+def test_a_value_that_means_two_things_is_refused(tmp_path: Path, table: str) -> None:
+    (tmp_path / "runs.csv").write_text("task_id,domain,condition,outcome\nt,d,nominal,p\n")
+    (tmp_path / "map.toml").write_text(f"[values.outcome]\n{table}")
+    with pytest.raises(CertkitError, match="means both 'success' and 'failure'") as caught:
+        imported(None, tmp_path / "runs.csv", tmp_path / "out", agent="a", mapping=tmp_path / "map.toml")
+    assert caught.value.code == "import.mapping"
+
+
+def test_a_form_of_dates_with_a_part_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("task_id,domain,condition,outcome,started_at\nt,d,nominal,p,1\n")
+    (tmp_path / "map.toml").write_text('[read]\ndate = "%Y-%Y"\n')
+    with pytest.raises(CertkitError, match="'%Y-%Y' is no form of a date"):
+        imported(None, tmp_path / "runs.csv", tmp_path / "out", agent="a", mapping=tmp_path / "map.toml")
+
+
 def test_one_equals_sign_is_told_from_a_name_that_needs_backticks(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("task_id,domain,condition,score\nt,d,nominal,1\n")

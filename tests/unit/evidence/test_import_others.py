@@ -48,6 +48,10 @@ def test_samples_of_every_eval_ever(tmp_path: Path) -> None:
         ("gsm8k/b#0", "harness_error", 0, 3),
     ]
     assert counts(account, "odd") == {"samples with an error, taken as harness errors": 1}
+    again = [*rows[:2], rows[0] | {"evaluation_id": "converted again"}]
+    (tmp_path / "u_samples.jsonl").write_bytes(b"".join(map(canonical.line, again)))
+    account, _ = imported(None, tmp_path / "u_samples.jsonl", tmp_path / "again", condition="nominal")
+    assert counts(account, "odd") == {"samples again in another evaluation, taken as further trials": 1}
     rows[0]["metadata"] = {"attack": "prompt_injection"}
     (tmp_path / "u_samples.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
     with pytest.raises(ImportFaultsError, match=r"/metadata\.attack: expected no fault in a nominal run"):
@@ -242,6 +246,21 @@ def test_what_was_seen_is_proposed_as_the_outcome_and_never_a_count_of_tool_erro
     assert proposed(label) == ["\"evaluations.correct.label == 'pass'\""]
     assert proposed(value) == ['"evaluations.points.value >= THRESHOLD"']
     assert not any("tool_errors" in line for line in proposed())
+
+
+def test_a_pass_with_a_score_of_0_is_refused_and_one_id_in_two_cases_is_one_trace(tmp_path: Path) -> None:
+    path, [chat, tool, root] = tmp_path / "spans.json", spans("AB", "pass")
+    [event] = root["events"]
+    score = {"key": "gen_ai.evaluation.score.value", "value": {"doubleValue": 0.0}}
+    path.write_bytes(canonical.line(exported([chat, tool | {"traceId": "ab"}, root])))
+    mapping = {"domain": "shop", "condition": "nominal"}
+    (tmp_path / "map.toml").write_text('[columns]\ntask_id = "attributes.`shop.task`"\n')
+    _, records = imported(None, path, tmp_path / "out", mapping=tmp_path / "map.toml", **mapping)
+    assert [record["run_id"] for record in records] == ["ab"]
+    event["attributes"].append(score)
+    path.write_bytes(canonical.line(exported([chat, tool, root])))
+    with pytest.raises(ImportFaultsError, match="no score of 0 beside the label pass"):
+        imported(None, path, tmp_path / "none", **mapping)
 
 
 def test_results_of_one_evaluation_that_differ_refuse_the_trace(tmp_path: Path) -> None:

@@ -104,6 +104,16 @@ def test_events_show_the_same_as_messages() -> None:
     assert shown.fields(rules, "tool_failure", "harness_error") == {"steps_actual": 4}
 
 
+def test_a_call_of_the_turn_that_failed_is_no_recovery() -> None:
+    calls = (
+        traces.Call("pay", 2, failed=True),
+        traces.Call("ls", 2, failed=False),
+        traces.Call("ls", 5, failed=False),
+    )
+    fields = traces.Shown(5, calls).fields(traces.Rules(memory_tools=("ls",)), "tool_failure", "success")
+    assert (fields["fault_step"], fields["recovery_steps"], fields["memory_query_offset"]) == (2, 3, 3)
+
+
 def changed(root: Path, change: dict[str, Any]) -> list[str]:
     """Return the findings about traces after a change of the second record."""
     path, (first, second, third) = root / "records/runs.jsonl", records(root)
