@@ -19,7 +19,7 @@ import sys
 import warnings
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -198,6 +198,19 @@ def pdf_missing() -> str | None:
     return None
 
 
+@contextmanager
+def _undated_fonts() -> Iterator[None]:
+    """Keep the dates of fonts: where HarfBuzz-Subset is missing, fontTools cuts them and writes the time."""
+    from weasyprint.pdf import fonts  # noqa: PLC0415 - heavy
+
+    opening = fonts.TTFont
+    fonts.TTFont = partial(opening, recalcTimestamp=False)
+    try:
+        yield
+    finally:
+        fonts.TTFont = opening
+
+
 def _named_once(_document: Any, made: Any) -> None:
     """Name each attached file once in the catalogue; WeasyPrint 70.0 names each twice."""
     if "AF" in made.catalog:
@@ -236,7 +249,7 @@ def pdf(view: View, markup: str | None = None) -> bytes:
     identity = hashlib.sha256(document.encode())
     for item in view.attachments:
         identity.update(hashlib.sha256(item.data).digest())
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _undated_fonts():
         # WeasyPrint 70.0 leaves the file of its colour profile to the garbage collector.
         warnings.simplefilter("ignore", ResourceWarning)
         made = HTML(string=document, url_fetcher=URLFetcher(allowed_protocols=())).write_pdf(

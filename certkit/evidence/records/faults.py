@@ -119,8 +119,8 @@ class Faults(list[Fault]):
             others = " and others" * (len(values) > FOUND)
             what = replace(like, found=", ".join(values[:FOUND]) + others).what()
             first = faults[0]
-            further = (it.at() if it.file == first.file else it.where() for it in faults[1:3])
-            where = ", ".join(dict.fromkeys([first.where(), *further]))
+            places = (it.at() if it.file == first.file else it.where() for it in faults[:3])
+            where = first.where().removesuffix(first.at()) + ", ".join(dict.fromkeys(places))
             yield f"{where}{what}" if count == 1 else f"{count:,} rows (first {where}){what}"
         if more:
             yield f"and {more:,} more"

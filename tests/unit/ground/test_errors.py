@@ -89,7 +89,7 @@ def test_faults_are_listed_with_their_total() -> None:
     many = RecordFaultsError(faults)
     assert str(many).splitlines() == [
         "1,234 problems in the records",
-        '  1,234 rows (first records/a.jsonl:3, 3, 3) /x: expected an integer, found "8" [record.type]',
+        '  1,234 rows (first records/a.jsonl:3) /x: expected an integer, found "8" [record.type]',
     ]
     assert many.to_dict()["total"] == 1234
     assert many.to_dict()["faults"] == 50 * [
