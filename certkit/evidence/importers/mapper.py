@@ -1,8 +1,8 @@
 """Turns runs into the fields of records: by the importer, then the mapping, then the user's options.
 
 What the mapping fills takes the place of what the importer filled. An option decides nothing that a mapping
-decides. `domain` and `condition` say what holds of runs that state none; `success` alone decides anew. Where
-nothing names a run of a table, its line does.
+decides. `domain` and `condition` say what holds of runs that state none; `success` alone decides anew. A run
+whose outcome is blank is a harness error. Where nothing names a run of a table, its line does.
 """
 
 from __future__ import annotations
@@ -57,12 +57,6 @@ MAX_RULE: Final = 512
 _READINGS: Final = ("strict", "utility")
 _SUCCESS: Final = "--success"
 _EQUAL: Final = "rows equal to an earlier row"
-_MEANS: Final = {
-    "outcome": ("harness_error", "the test rig failed"),
-    "condition": ("nominal", "no fault was injected"),
-}
-"""What a blank may mean, and when; of a name it means nothing that a mapping could say."""
-
 _UNSCORED: Final = (
     *("run_id", "domain", "task_id", "condition", "sequence", "started_at", "cluster_id", "trial"),
     *("fault_step", "split", "trace", "measured"),
@@ -117,6 +111,9 @@ class Mapper:
         self._nameless |= not (run.agent or self._options.agent or self.mapping.agent)
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
         faults = self._read(run, draft, fields, wanting) + self._decide(run, fields, wanting)
+        if wanting.get("outcome") and fields.get("outcome") is None:
+            draft.notes.add("odd", "runs whose outcome is blank, taken as harness errors")
+            fields["outcome"] = str(Outcome.HARNESS_ERROR)
         fields |= self.mapping.constants
         self._given_by_option(run, fields)
         numbered = self._tabular and wanting.get("run_id", run) is None
@@ -266,12 +263,9 @@ class Mapper:
                 hint = f'end `[when.{field}]` with `VALUE = "{OTHERWISE}"`'
                 if blank:
                     expected, actual = f"values that decide {field}", f"nothing in {', '.join(blank)}"
-                    means, when = _MEANS.get(field, ("VALUE", "it means that"))
-                    case = f"{means} = {_toml(f'{blank[0]} == null')}"
-                    hint = f"if {when} there, write `{case}` first under `[when.{field}]`"
-                    if self._case(field) == _SUCCESS:
-                        rest = f"`success = {_toml(self._options.success)}`, `failure = {_toml(OTHERWISE)}`"
-                        hint += f" of a mapping, then {rest}, and leave {_SUCCESS} out"
+                    case = f"nominal = {_toml(f'{blank[0]} == null')}"
+                    hint = f"if no fault was injected there, write `{case}` first under `[when.condition]`"
+                    hint *= field == "condition"
                 wanting[field] = run.place.fault(
                     expected, actual, pointer=self._case(field), code="record.missing-field", hint=hint
                 )
@@ -516,10 +510,9 @@ def _decided(cases: Iterable[tuple[Any, Expression | None]], row: dict[str, Any]
 
 def _blank(run: Run, field: str, column: str, raw: Any, hint: str) -> Fault:
     """Return the fault of a required field whose column is blank."""
-    if field in _MEANS:
-        means, when = _MEANS[field]
-        hint = f'say what it means under `[values.{field}]`, for instance `{_toml(raw or "")} = "{means}"`'
-        hint += f" if {when} there"
+    if field == "condition":
+        said = f'`{_toml(raw or "")} = "nominal"` if no fault was injected there'
+        hint = f"say what it means under `[values.condition]`, for instance {said}"
     return run.place.fault(
         f"a value for {field}",
         "nothing",

@@ -284,12 +284,9 @@ class Suggestion:
             if theirs := [v for v in sorted(column.plain()) if v.casefold() in words and v not in known]:
                 lines.append(f"{ours} = {_quoted(theirs)}")
                 known.update(theirs)
-        for text, count in [*column.values.items(), ("", column.blank)] if field == "outcome" else ():
-            if count and (not text or text.casefold() in BLANK):
-                when = "harness_error if the test rig failed there, else success or failure"
-                lines.append(f'# {_quoted(text)} = "harness_error"  # DECIDE (rows: {count:,}): {when}')
-            elif count and text not in known:
-                lines.append(f'# {_quoted(text)} = "SUCCESS OR FAILURE"  # DECIDE (rows: {count:,})')
+        unknown = [text for text in column.plain() if field == "outcome" and text not in known]
+        for text in unknown:
+            lines += [f'# {_quoted(text)} = "SUCCESS OR FAILURE"  # DECIDE (rows: {column.values[text]:,})']
         if lines:
             yield from (f"[values.{field}]", *lines, "")
 
@@ -297,7 +294,6 @@ class Suggestion:
         yield "# DECIDE what a success is, for instance so:"
         hint = self.hints.get("outcome")
         tests = {hint: self.hints.get("several", "")} if hint else {}
-        tested: tuple[str, ...] | None = None
         for path, column in () if hint else self.columns.items():
             words = _words(".".join(path))
             if words & _FAILING:  # a no says that nothing failed; what befalls a tool is not how the run went
@@ -309,7 +305,6 @@ class Suggestion:
                 test = ">= THRESHOLD" if column.above else ">= 0.5"
                 test *= bool(numbers and words & {"outcome", *NAMES["outcome"]})
             if test:
-                tested = tested or path
                 tests[success_test(spelled(path), test)] = f"  ({column.told()})"
         candidates = self._candidates("outcome", proposed)[:1]
         if tests:
@@ -318,12 +313,7 @@ class Suggestion:
         told = tests or example
         yield from (f"#   --success {shell(test)}{more}" for test, more in told.items())
         for test in [*tests][:1]:
-            yield f"# or so:\n# [when.outcome]\n# success = {_quoted(test)}"
-            if tested and (count := self.rows - self.columns[tested].rows):
-                rows = "row that is" if count == 1 else f"{count:,} rows that are"
-                when = f"if the test rig failed in the {rows} blank there"
-                yield f"# harness_error = {_quoted(f'{spelled(tested)} == null')}  # {when}"
-            yield '# failure = "otherwise"'
+            yield f'# or so:\n# [when.outcome]\n# success = {_quoted(test)}\n# failure = "otherwise"'
         yield ""
         for path in candidates:  # until the column is chosen above, its values are not looked at
             yield from self._values("outcome", self.columns[path])
