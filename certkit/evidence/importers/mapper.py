@@ -96,7 +96,7 @@ class Mapper:
         self._keys: dict[str, None] = {}
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
-        self._incomplete = 0  # runs that lack one
+        self._incomplete = 0  # faults of runs that lack one
         self._faulty = ""  # the column of a fault that a run states and nothing maps
         self._useless = {name for name in ("domain", "condition") if getattr(options, name) is not None}
         self._nameless = False
@@ -236,7 +236,7 @@ class Mapper:
                     taken = f"a blank in {column!r} was taken as nominal; if it is: --condition nominal"
                     draft.notes.add("guessed", "conditions", taken)
                 if fields[field] is None and field in REQUIRED:
-                    wanting[field] = _blank(run, field, column, raw, MERGED if self._cells else "")
+                    wanting[field] = self._blank(run, field, column, raw)
             except NaiveTimeError:
                 draft.notes.add("unmeasured", field, NO_TIME_ZONE)
             except (CellError, ExpressionError) as error:
@@ -332,6 +332,20 @@ class Mapper:
             raise InputError("import.mapping", message, hint=hint)
         self._paths |= dict.fromkeys(expression.paths, False)
         return expression
+
+    def _blank(self, run: Run, field: str, column: str, raw: Any) -> Fault:
+        """Return the fault of a required field whose column is blank."""
+        hint = MERGED if self._cells else ""
+        if field == "condition":
+            hint = "--condition nominal if no fault was injected there"
+            if self._options.mapping is None:
+                self._absent[field] = None
+                self._incomplete += 1
+            else:
+                said = f'`{_toml(raw or "")} = "nominal"` if no fault was injected there'
+                hint = f"say what it means under `[values.condition]`, for instance {said}"
+        pointer, code = f"/{visible(column)}", "record.missing-field"
+        return run.place.fault(f"a value for {field}", "nothing", pointer=pointer, code=code, hint=hint)
 
     def _missing(self, fields: Sequence[str], run: Run) -> Fault:
         """Return the fault of a row that has nothing for some required fields."""
@@ -506,20 +520,6 @@ def _decided(cases: Iterable[tuple[Any, Expression | None]], row: dict[str, Any]
         if held is None and case is not None:
             blank += case.blanks(row)
     return None, blank
-
-
-def _blank(run: Run, field: str, column: str, raw: Any, hint: str) -> Fault:
-    """Return the fault of a required field whose column is blank."""
-    if field == "condition":
-        said = f'`{_toml(raw or "")} = "nominal"` if no fault was injected there'
-        hint = f"say what it means under `[values.condition]`, for instance {said}"
-    return run.place.fault(
-        f"a value for {field}",
-        "nothing",
-        pointer=f"/{visible(column)}",
-        code="record.missing-field",
-        hint=hint,
-    )
 
 
 def _toml(text: Any) -> str:

@@ -662,6 +662,18 @@ def test_a_form_of_dates_with_a_part_twice_is_refused(tmp_path: Path) -> None:
         imported(None, tmp_path / "runs.csv", tmp_path / "out", agent="a", mapping=tmp_path / "map.toml")
 
 
+def test_a_blank_beside_a_word_for_no_fault_takes_the_option_that_the_refusal_prints(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("Aufgabe,Bereich,Störung,Erfolg\nt,d,keine,ja\nu,d,timeout,nein\nv,d,,ja\n")
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a")
+    assert [(fault.line, fault.pointer) for fault in caught.value.faults] == [(4, "/Störung")]
+    assert "if no fault was injected: certkit import" in str(caught.value.hint)
+    assert "--agent a --condition nominal -o" in str(caught.value.hint)
+    _, records = imported(None, path, tmp_path / "out", agent="a", condition="nominal")
+    assert [record["condition"] for record in records] == ["nominal", "tool_failure", "nominal"]
+
+
 def test_one_equals_sign_is_told_from_a_name_that_needs_backticks(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("task_id,domain,condition,score\nt,d,nominal,1\n")
