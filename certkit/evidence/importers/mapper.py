@@ -110,10 +110,7 @@ class Mapper:
         self._note_versions(run, draft)
         self._nameless |= not (run.agent or self._options.agent or self.mapping.agent)
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
-        faults = self._read(run, draft, fields, wanting) + self._decide(run, fields, wanting)
-        if wanting.get("outcome") and fields.get("outcome") is None:
-            draft.notes.add("odd", "runs whose outcome is blank, taken as harness errors")
-            fields["outcome"] = str(Outcome.HARNESS_ERROR)
+        faults = self._read(run, draft, fields, wanting) + self._decide(run, draft, fields, wanting)
         fields |= self.mapping.constants
         self._given_by_option(run, fields)
         numbered = self._tabular and wanting.get("run_id", run) is None
@@ -235,7 +232,9 @@ class Mapper:
                 if field == "condition" and raw in (None, "", []) and fields[field] and self._suggested:
                     taken = f"a blank in {column!r} was taken as nominal; if it is: --condition nominal"
                     draft.notes.add("guessed", "conditions", taken)
-                if fields[field] is None and field in REQUIRED:
+                if fields[field] is None and field == "outcome":
+                    self._unjudged(fields, draft)
+                elif fields[field] is None and field in REQUIRED:
                     wanting[field] = self._blank(run, field, column, raw)
             except NaiveTimeError:
                 draft.notes.add("unmeasured", field, NO_TIME_ZONE)
@@ -245,7 +244,13 @@ class Mapper:
                 faults.append(run.place.fault(str(error), repr(raw), pointer=pointer, code=code, hint=hint))
         return faults
 
-    def _decide(self, run: Run, fields: dict[str, Any], wanting: dict[str, Fault | None]) -> list[Fault]:
+    def _unjudged(self, fields: dict[str, Any], draft: Draft) -> None:
+        draft.notes.add("odd", "runs whose outcome is blank, taken as harness errors")
+        fields["outcome"] = str(Outcome.HARNESS_ERROR)
+
+    def _decide(
+        self, run: Run, draft: Draft, fields: dict[str, Any], wanting: dict[str, Fault | None]
+    ) -> list[Fault]:
         """Fill the fields whose value an expression decides, unless the run never took place."""
         faults = []
         for field, cases in self._when.items():
@@ -261,6 +266,9 @@ class Mapper:
             if fields[field] is None and field in REQUIRED:
                 expected, actual = "a case that holds", "none"
                 hint = f'end `[when.{field}]` with `VALUE = "{OTHERWISE}"`'
+                if blank and field == "outcome":
+                    self._unjudged(fields, draft)
+                    continue
                 if blank:
                     expected, actual = f"values that decide {field}", f"nothing in {', '.join(blank)}"
                     case = f"nominal = {_toml(f'{blank[0]} == null')}"

@@ -902,6 +902,12 @@ def test_a_blank_outcome_is_a_harness_error_unless_the_mapping_says_something_el
         account, records = imported(None, path, tmp_path / f"mapped{number}", mapping=file, **given)
         assert Counter(record["outcome"] for record in records) == {"success": 1, "harness_error": 2}, test
         assert counts(account, "odd")[blank] == 2
+    file.write_text(
+        "[when.outcome]\nsuccess = \"ok == 'yes'\"\n"
+    )  # of 'no' no case holds, though it is no blank
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "none", mapping=file, **given)
+    assert [(fault.line, fault.expected) for fault in caught.value.faults] == [(4, "a case that holds")]
     file.write_text(text % "Score == null or Score > 2")  # asks for the blank itself
     _, records = imported(None, path, tmp_path / "asked", mapping=file, **given)
     assert [record["outcome"] for record in records] == ["failure", "success", "success"]
