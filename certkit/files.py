@@ -267,8 +267,13 @@ def inside(folder: Path) -> Iterator[tuple[Path, bool]]:
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file as 64 hexadecimal digits, reading it in pieces; raises as `reading`."""
+    return hashed(path)[0]
+
+
+def hashed(path: Path) -> tuple[str, int]:
+    """Return the SHA-256 of a file as `sha256` does, and how many bytes it is of."""
     with reading(path) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest(), stream.tell()
 
 
 @contextmanager

@@ -173,6 +173,9 @@ def seal(root: Path, *, attempt: int | None = None, progress: Progress = SILENT)
     document["files"] = hashed = _hash(root, present, progress)
     manifest = base.validate(Manifest, document, code="bundle.manifest-invalid", where=MANIFEST_NAME)
     bundle = _bundle(root, document, manifest, hashed)
+    if _inventory(root) != {file["path"]: file["size"] for file in hashed}:
+        hint = "seal it when nothing writes there any more"
+        raise InputError("bundle.file-changed", "changes while it is sealed", where=str(root), hint=hint)
     files.write(root / MANIFEST_NAME, canonical.pretty(document).encode())
     return bundle
 
@@ -257,9 +260,9 @@ def _hash(root: Path, present: dict[str, int], progress: Progress) -> list[dict[
     progress.start("hashing", sum(present.values()), "bytes")
 
     entries = []
-    for path, size in present.items():
+    for path in present:
         media_type = _MEDIA_TYPES.get(Path(path).suffix.lower(), "application/octet-stream")
-        digest = files.sha256(root / path)
+        digest, size = files.hashed(root / path)
         entries.append({"path": path, "sha256": digest, "size": size, "media_type": media_type})
         progress.advance(size)
     progress.finish()

@@ -277,6 +277,7 @@ def _mapping(
 def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str, Any]]:
     """Write the records of all runs to their drafts and yield them; those at fault are added to the job's."""
     size = inf if job.source.is_dir() else job.source.stat().st_size  # of its files each is limited
+    written = 0
     for run in importer.runs():
         draft = job.draft(*_part(run, job.options))
         fields, faults = mapper.fields(run, draft)
@@ -284,8 +285,10 @@ def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str,
             continue
         if not faults and run.data is not None and job.options.traces:
             fields |= draft.enclose(run.data)
+        before = draft.size
         job.refuse(*(faults or draft.write(fields, run.place)))
-        if draft.size > max(FREE, MAX_GROWTH * size):
+        written += draft.size - before
+        if written > max(FREE, MAX_GROWTH * size):
             message = f"its records have more than {MAX_GROWTH:,} times its size"
             raise InputError("import.source", message, where=job.name, hint="leave long texts out")
         yield {name: value for name, value in fields.items() if value is not None}

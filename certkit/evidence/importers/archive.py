@@ -33,6 +33,10 @@ _LARGE: Final = "a run of this size is not read; leave it out of the log if you 
 _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, zstandard.ZstdError, EOFError)
 
 
+class _ManyError(Exception):
+    """An archive has too many members."""
+
+
 class _Listed(io.BufferedReader):
     """A file of which, while `limit` is set, no more than so many bytes are read at once."""
 
@@ -40,7 +44,7 @@ class _Listed(io.BufferedReader):
 
     def read(self, size: int | None = -1, /) -> bytes:
         if self.limit is not None and size is not None and size > self.limit:
-            raise zipfile.BadZipFile(f"its list of members has {size:,} bytes, limit {self.limit:,}")
+            raise _ManyError(f"its list of members has {size:,} bytes, limit {self.limit:,}")
         return super().read(size)
 
 
@@ -54,6 +58,8 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(self._file)
             self._file.limit = None
+        except _ManyError as error:
+            self._refuse(str(error), "write fewer samples into each log")
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
             self._refuse(f"damaged or truncated archive: {error}")
         members = self._zip.infolist()

@@ -126,6 +126,8 @@ class Draft:
         self.records = self.traces = self.size = 0  # size: bytes of the records
         self.versions: dict[str, dict[str, None]] = {}  # of the agent, by the column that tells them
         self.left: Counter[str] = Counter()
+        self.given: Counter[str] = Counter()  # runs of which an option says the field
+        self.differs: set[str] = set()  # fields of which some run says something else than the option
         self._stream = stream
         self._filled: Counter[str] = Counter()
         self._numbers: Counter[str] = Counter()

@@ -41,11 +41,11 @@ _GOOD: Final = frozenset({"c", "yes", "true", "1", "1.0"})
 _BAD: Final = frozenset({"i", "p", "n", "no", "false", "0", "0.0"})
 _SETTINGS: Final = (
     *("solver", "solver_args", "model_args", "model_roles", "model_base_url", "model_generate_config"),
-    "revision",
 )
 """What tells agents apart that have the same model."""
 
-_OF_TASK: Final = ("task_args", "task_version")
+_OF_TASK: Final = ("task_args", "task_version", "revision")
+"""What differs between tasks; within one, the agent or the task changed. So does ``plan`` of the header."""
 
 _PATHS: Final = ("id", "epoch", "target", "metadata", "error", "limit", "started_at", "total_time")
 
@@ -188,7 +188,7 @@ class InspectLog(Importer):
         same = self._headers.setdefault((eval_.model, eval_.task), header)
         pairs = [(name, getattr(first.eval, name), getattr(eval_, name)) for name in _SETTINGS]
         pairs += [(name, getattr(same.eval, name), getattr(eval_, name)) for name in _OF_TASK]
-        for name, earlier, later in [*pairs, ("plan", first.plan, header.plan)]:
+        for name, earlier, later in [*pairs, ("plan", same.plan, header.plan)]:
             if (earlier or None) != (later or None):
                 detail = "they count as runs of one agent; import them apart if they are of two"
                 notes.add("odd", f"logs with another {name} than the first", detail)

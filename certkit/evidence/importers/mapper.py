@@ -98,7 +98,6 @@ class Mapper:
         self._absent: dict[str, None] = {}  # required fields that nothing fills
         self._incomplete = 0  # faults of runs that lack one
         self._faulty = ""  # the column of a fault that a run states and nothing maps
-        self._useless = {name for name in ("domain", "condition") if getattr(options, name) is not None}
         self._nameless = False
         self._suggested = options.mapping is None and mapping != Mapping()
         if self._suggested:  # what was guessed to name tasks or domains may name faults
@@ -112,7 +111,7 @@ class Mapper:
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
         faults = self._read(run, draft, fields, wanting) + self._decide(run, draft, fields, wanting)
         fields |= self.mapping.constants
-        self._given_by_option(run, fields)
+        self._given_by_option(run, draft, fields)
         numbered = self._tabular and wanting.get("run_id", run) is None
         if numbered:
             fields["run_id"] = f"line-{run.place.line}"
@@ -147,7 +146,7 @@ class Mapper:
             if len(told) < _SHOWN and (held := look_up(run.row, path)) not in (None, "", MISSING):
                 told[str(held)] = None
 
-    def _given_by_option(self, run: Run, fields: dict[str, Any]) -> None:
+    def _given_by_option(self, run: Run, draft: Draft, fields: dict[str, Any]) -> None:
         """Fill domain and condition by their options where the log states none."""
         for field in ("domain", "condition"):
             if (value := getattr(self._options, field)) is None:
@@ -157,7 +156,9 @@ class Mapper:
                 raise UsageError("usage.option", f"--{field}: {value!r} is a column", hint=hint)
             if fields.get(field) is None:
                 fields[field] = value
-            self._useless -= {field} if fields[field] == value else set()
+                draft.given[field] += 1
+            elif fields[field] != value:
+                draft.differs.add(field)
 
     def _contradiction(self, run: Run, fields: dict[str, Any], draft: Draft) -> list[Fault]:
         """Return the fault of a row that states another condition or outcome, or several runs, unused."""
@@ -230,12 +231,13 @@ class Mapper:
             try:
                 fields[field] = self._values.value(field, raw)
                 if field == "condition" and raw in (None, "", []) and fields[field] and self._suggested:
-                    taken = f"a blank in {column!r} was taken as nominal; if it is: --condition nominal"
+                    taken = f"a blank in {column!r} was taken as nominal; if no cells are merged there and no"
+                    taken += " fault was injected: --condition nominal"
                     draft.notes.add("guessed", "conditions", taken)
                 if fields[field] is None and field == "outcome":
                     self._unjudged(fields, draft)
                 elif fields[field] is None and field in REQUIRED:
-                    wanting[field] = self._blank(run, field, column, raw)
+                    wanting[field] = self._blank(run, field, column)
             except NaiveTimeError:
                 draft.notes.add("unmeasured", field, NO_TIME_ZONE)
             except (CellError, ExpressionError) as error:
@@ -341,17 +343,13 @@ class Mapper:
         self._paths |= dict.fromkeys(expression.paths, False)
         return expression
 
-    def _blank(self, run: Run, field: str, column: str, raw: Any) -> Fault:
+    def _blank(self, run: Run, field: str, column: str) -> Fault:
         """Return the fault of a required field whose column is blank."""
         hint = MERGED if self._cells else ""
         if field == "condition":
             hint = "--condition nominal if no fault was injected there"
-            if self._options.mapping is None:
-                self._absent[field] = None
-                self._incomplete += 1
-            else:
-                said = f'`{_toml(raw or "")} = "nominal"` if no fault was injected there'
-                hint = f"say what it means under `[values.condition]`, for instance {said}"
+            self._absent[field] = None
+            self._incomplete += 1
         pointer, code = f"/{visible(column)}", "record.missing-field"
         return run.place.fault(f"a value for {field}", "nothing", pointer=pointer, code=code, hint=hint)
 
@@ -419,11 +417,7 @@ class Mapper:
         return f"{first} {suggest}\nthen decide there what stands under DECIDE, and import: {mapped}"
 
     def check(self, job: Job) -> None:
-        """Refuse an option that no run needs, and a mapping of whose paths a row has none."""
-        if self._keys and self._useless and not job.faults:
-            field = min(self._useless)
-            message = f"--{field}: every run states another {field}"
-            raise UsageError("usage.option", message, hint=f"leave --{field} out, or map what holds")
+        """Raise `InputError` ``import.mapping`` where no row has a path of the mapping."""
         if self._keys and (absent := [path for path, met in self._paths.items() if not met]):
             paths = ", ".join(f"{visible('.'.join(path))!r}{near(path[0], self._keys)}" for path in absent)
             said = "the mapping" if self._options.mapping else _SUCCESS
@@ -434,7 +428,10 @@ class Mapper:
             raise InputError("import.mapping", message, where=job.name)
 
     def account(self, draft: Draft, details: dict[str, str]) -> None:
-        """Note which columns filled which fields or were left out."""
+        """Note which columns filled which fields or were left out; refuse an option that no run needs."""
+        for field in sorted(draft.differs - draft.given.keys()):
+            message = f"--{field}: every run states its {field}, and some another"
+            raise UsageError("usage.option", message, hint=f"leave --{field} out, or map what holds")
         parts: dict[str, list[str]] = {}
         for column in sorted(draft.left):
             whole = column if column in self._keys else column.partition(".")[0]
@@ -463,6 +460,8 @@ class Mapper:
         named |= {
             field: f"the mapping's constant {_toml(value)}" for field, value in mapping.constants.items()
         }
+        for field, count in draft.given.items():
+            named[field] = ", ".join(filter(None, [named.get(field), f"{count:,} by --{field}"]))
         tests = [test for cases in self._when.values() for _, test in cases if test]
         if cased := sorted({text for test in tests for text in test.near})[:_SHOWN]:
             detail = "told from others by case alone; `case_insensitive = true` under `[read]` does not"
@@ -541,10 +540,10 @@ def check_mapping(mapping: Mapping, options: ImportOptions, name: str) -> None:
         said["agent"] = agent.name
         if agent.version != UNVERSIONED:
             said["agent_version"] = agent.version
-    decided = {*mapping.columns, *mapping.when, *mapping.values, *said}
+    outcome = {*mapping.columns, *mapping.when} & {"outcome"}
     for option in ("agent", "agent_version", *CHOICES):
         field = "outcome" if option == "success" else option
-        if field in decided and getattr(options, option) not in {None, said.get(field)}:
+        if field in said.keys() | outcome and getattr(options, option) not in {None, said.get(field)}:
             flag = f"--{option.replace('_', '-')}"
             hint = f"leave {flag} out, or change the mapping"
             raise UsageError("usage.option", f"{flag}: {name} decides the {field} already", hint=hint)

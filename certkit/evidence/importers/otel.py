@@ -183,8 +183,6 @@ class OTel(Importer):
                 result = _plain(event.attributes)
                 score = {key: result.get(f"gen_ai.evaluation.score.{key}") for key in ("value", "label")}
                 name = str(result.get("gen_ai.evaluation.name"))
-                if score["value"] == 0 and str(score["label"]).lower() == "pass":
-                    self.job.refuse(place.fault("no score of 0 beside the label pass", "0"))
                 if trace.evaluations.get(name, score) != score:
                     again = f"{visible(name)!r} again, with another, in trace {span.trace_id}"
                     self.job.refuse(place.fault("one result of an evaluation", again))
@@ -204,8 +202,11 @@ class OTel(Importer):
         for name, score in trace.evaluations.items():
             key = "value" if score["label"] is None else "label"
             propose(self, ("evaluations", name, key), score[key])
+        notes = self.job.draft(agent).notes
         if trace.failed and "pass" in labels:
-            self.job.draft(agent).notes.add("odd", "traces that ended in an error and passed", "they count")
+            notes.add("odd", "traces that ended in an error and passed", "they count")
+        if any(s["value"] == 0 and str(s["label"]).lower() == "pass" for s in trace.evaluations.values()):
+            notes.add("odd", "traces that passed with a score of 0", "the label counts")
         row = trace.named | {name: getattr(trace, name) for name in _PATHS}
         return Run(agent, trace.place, row, fields)
 

@@ -234,7 +234,8 @@ class Suggestion:
         yield f"# A mapping for {visible(self.source.name)}, read as {format_}: {size}."
         yield "# Lines with # say what was seen. Where one says DECIDE, check it and take its # off. Then:"
         given = {name for name in ("domain", "condition") if getattr(self.options, name) is not None}
-        options = replace(self.options, **dict.fromkeys(given & proposed.keys()))
+        full = {field for field, path in proposed.items() if not self.columns[path].blank}
+        options = replace(self.options, **dict.fromkeys(given & full))
         options = replace(options, agent="NAME") if self._nameless else options
         yield f"#   {options.command(self.source)} -o BUNDLE --map THIS_FILE"
         yield from self._columns(proposed)
@@ -307,8 +308,9 @@ class Suggestion:
             if test:
                 tests[success_test(spelled(path), test)] = f"  ({column.told()})"
         candidates = self._candidates("outcome", proposed)[:1]
-        if tests:
-            self.hints["outcome"] = next(iter(tests))
+        if tests and not hint:
+            self.hints["outcome"], *rivals = tests
+            self.hints["several"] = f" (or by {', '.join(rivals)})" if rivals else ""
         example = {} if candidates else {"COLUMN >= 0.5": "  (none of the columns is called like an outcome)"}
         told = tests or example
         yield from (f"#   --success {shell(test)}{more}" for test, more in told.items())

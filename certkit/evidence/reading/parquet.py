@@ -38,7 +38,7 @@ from certkit.evidence.records.rules import YEARS
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
@@ -99,8 +99,13 @@ def rows(path: Path, *, shown: str, limit: int) -> Iterator[dict[str, Any]]:
     than `limit` bytes.
     """
     with opened(path, "import.source", shown) as (connection, source):
-        schema = connection.sql(f"SELECT name FROM {source.replace('read_parquet', 'parquet_schema')}")  # noqa: S608
-        names = {name for (name,) in schema.fetchall()}  # those of nested values too
+        elements = source.replace("read_parquet", "parquet_schema")
+        schema = connection.sql(f"SELECT name, num_children FROM {elements}").fetchall()  # noqa: S608 - a number
+        names, inside = [], 0  # elements that are still due within a column: each is followed by its members
+        for name, members in schema[1:]:
+            if not inside:
+                names.append(name)
+            inside += (members or 0) - bool(inside)
         numbered = source.replace(")", ", file_row_number = true)")
         part = f"{numbered} WHERE file_row_number >= {{0}} AND file_row_number < {{0}} + {{1}}"
         yield from fetched(connection, source, part, names, shown=shown, limit=limit)
@@ -110,7 +115,7 @@ def fetched(
     connection: duckdb.DuckDBPyConnection,
     source: str,
     part: str,
-    names: Collection[str],
+    names: Sequence[str],
     *,
     shown: str,
     limit: int,
@@ -118,14 +123,15 @@ def fetched(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of `source` as `rows` does; `before` of the file's rows came earlier.
 
-    A column that is not among the file's `names` was renamed by DuckDB, and is refused.
+    Where a column has another name than in `names`, those of the file, DuckDB gave it one, since two are
+    equal but for case: that is refused.
 
     A text that stands in a file once may be that of a million rows, and is copied for each that is fetched.
     So at most twice `limit` is fetched at once: `part` is SQL for {1} rows from row {0}.
     """
     described = connection.sql(f"SELECT * FROM {source}")  # noqa: S608 - a number, a name of ours
-    if renamed := [name for name in described.columns if name not in names]:
-        message = f"names of columns are equal but for case; one was read as {visible(renamed[0])!r}"
+    if twice := [name for name, read in zip(names, described.columns, strict=True) if name not in {read, ""}]:
+        message = f"two columns have names that are equal but for case: {visible(twice[0])!r}"
         raise InputError("import.source", message, where=shown, hint="give each column a name of its own")
     kinds = {_quoted(name): kind for name, kind in zip(described.columns, described.types, strict=True)}
     # DuckDB fetches instants, nested ones too, through a package that need not be there.

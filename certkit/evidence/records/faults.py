@@ -73,7 +73,7 @@ class Faults(list[Fault]):
         super().__init__()
         self.total = 0
         self.cut = False
-        self.kinds: set[str] = set()
+        self.kinds: set[tuple[Fault, str]] = set()
         self.alike: Counter[Fault] = Counter()
         self.note(faults)
 
@@ -81,11 +81,12 @@ class Faults(list[Fault]):
         """Add faults."""
         for fault in faults:
             self.total += 1
-            kind = fault.what()
-            new = kind not in self.kinds and len(self.kinds) < LIMIT
-            self.kinds |= {kind} if new else set()
-            if new or fault.like() in self.alike:
-                self.alike[fault.like()] += 1
+            like = fault.like()
+            new = (like, fault.found) not in self.kinds and len(self.kinds) < LIMIT
+            if new:
+                self.kinds.add((like, fault.found))
+            if new or like in self.alike:
+                self.alike[like] += 1
             if new or len(self) < LIMIT:
                 self.append(fault)
 

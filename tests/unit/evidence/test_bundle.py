@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from certkit import files
 from certkit.errors import CertkitError, InputError, UsageError
 from certkit.evidence.bundle.folder import init, open_bundle, seal
 from certkit.evidence.bundle.manifest import Agent
@@ -108,6 +109,24 @@ def test_missing_and_unlisted_files_are_named(root: Path) -> None:
     error = refusal(root)
     assert error.code == "bundle.file-unlisted"
     assert "'records/c.jsonl'" in str(error)
+
+
+def test_a_bundle_that_changes_while_it_is_sealed_is_refused(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, hashed = (root / "bundle.json").read_bytes(), files.hashed
+
+    def growing(path: Path) -> tuple[str, int]:
+        told = hashed(path)
+        with path.open("ab") as stream:
+            stream.write(b" ")
+        return told
+
+    monkeypatch.setattr(files, "hashed", growing)
+    with pytest.raises(InputError, match="changes while it is sealed") as caught:
+        seal(root)
+    assert caught.value.code == "bundle.file-changed"
+    assert (root / "bundle.json").read_bytes() == before
 
 
 def test_sealing_again_renews_the_list(root: Path) -> None:

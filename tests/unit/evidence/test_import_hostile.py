@@ -281,6 +281,7 @@ def test_few_bytes_that_become_many_records_are_refused(tmp_path: Path) -> None:
     text = "x" * 1_000_000
     table = pa.table(
         {name: [name] * 1000 for name in ("task_id", "domain")}
+        | {"agent": [f"a{at % 24}" for at in range(1000)]}
         | {"condition": ["nominal"] * 1000, "outcome": ["success"] * 1000}
         | {"x_note": pa.array([text] * 1000).dictionary_encode()}
     )
@@ -304,6 +305,16 @@ def test_columns_whose_names_are_equal_but_for_case_are_refused(tmp_path: Path) 
             file.write_table(table)
         for name in ("runs.parquet", "runs.arrow"):
             assert "equal but for case" in str(refused(tmp_path / name, tmp_path / "out"))
+    nested = pa.array([{"Outcome_1": 1, "domain": "e"}])  # what DuckDB would call the second
+    table = pa.Table.from_arrays(
+        [nested, *map(pa.array, columns)], names=["meta", *values, "outcome", "Outcome"]
+    )
+    parquet.write_table(table, tmp_path / "nested.parquet")
+    assert "equal but for case" in str(refused(tmp_path / "nested.parquet", tmp_path / "out"))
+    table = table.drop_columns(["Outcome"]).append_column("", pa.array([0]))  # as the number of the row
+    parquet.write_table(table, tmp_path / "unnamed.parquet")
+    _, [record] = imported("records", tmp_path / "unnamed.parquet", tmp_path / "out", agent="mine")
+    assert (record["domain"], record["outcome"]) == ("domain", "success")
 
 
 def test_a_byte_that_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:

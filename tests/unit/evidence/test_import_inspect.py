@@ -374,14 +374,16 @@ def test_logs_of_one_model_with_other_settings_are_told(tmp_path: Path, name: st
 def test_logs_of_other_solvers_are_told_in_archives_and_documents(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
-    for name, task in (("weak", "t1"), ("strong", "t2"), ("strong", "t3")):
+    for number, (name, task) in enumerate((("weak", "t1"), ("strong", "t1"), ("other", "t2"))):
         header = {"version": 2, "status": "success", "eval": EVAL | {"task": task}}
         header |= {"plan": {"steps": [{"solver": name, "params": {}}]}}
-        (folder / f"{task}.json").write_bytes(canonical.line(header | {"samples": [sample(task)]}))
-        members = {"header.json": canonical.line(header), "samples/1_epoch_1.json": canonical.line(sample(1))}
-        zipped(folder / f"{task}.eval", members)
+        (folder / f"{number}.json").write_bytes(canonical.line(header | {"samples": [sample(f"j{number}")]}))
+        row = canonical.line(sample(f"e{number}"))
+        zipped(
+            folder / f"{number}.eval", {"header.json": canonical.line(header), "samples/1_epoch_1.json": row}
+        )
     account, _ = imported(None, folder, tmp_path / "out", condition="nominal")
-    assert counts(account, "odd") == {"logs with another plan than the first": 4}
+    assert counts(account, "odd") == {"logs with another plan than the first": 2}  # tasks have their own
 
 
 def test_members_of_a_document_in_any_order_say_the_same_or_are_refused(tmp_path: Path) -> None:

@@ -248,27 +248,27 @@ def test_an_option_fills_what_is_blank_and_is_refused_where_nothing_is(tmp_path:
                 note.what for note in account.imported.notes if note.kind == "guessed"
             ]
         path.write_text(f"{header}\nt,d,tool_failure,failure\n")
-        with pytest.raises(UsageError, match="--condition: every run states another condition"):
+        with pytest.raises(UsageError, match="--condition: every run states its condition, and some another"):
             imported(None, path, tmp_path / "refused", agent="a", condition="nominal")
 
 
 @pytest.mark.parametrize(
-    ("option", "value"),
+    ("option", "value", "told"),
     [
-        ("condition", "nominal"),
-        ("domain", "d"),
-        ("success", "Punkte >= 0.5"),
-        ("timezone", "UTC"),
-        ("encoding", "utf-8"),
-        ("agent", "a"),
+        ("condition", "x_other", "every run states its condition"),
+        ("domain", "d", "every run states its domain"),
+        ("success", "Punkte >= 0.5", "map.toml decides"),
+        ("timezone", "UTC", "map.toml decides"),
+        ("encoding", "utf-8", "map.toml decides"),
+        ("agent", "a", "map.toml decides"),
     ],
 )
 def test_an_option_beside_a_mapping_that_decides_the_same_is_refused(
-    tmp_path: Path, option: str, value: str
+    tmp_path: Path, option: str, value: str, told: str
 ) -> None:
     (tmp_path / "runs.csv").write_text(MESSY)
     (tmp_path / "map.toml").write_text(MAPPING + 'encoding = "cp1252"\n[agent]\nname = "b"\n')
-    with pytest.raises(CertkitError, match=f"--{option}: map.toml decides") as caught:
+    with pytest.raises(CertkitError, match=f"--{option}: {told}") as caught:
         imported(
             None,
             tmp_path / "runs.csv",
@@ -674,6 +674,34 @@ def test_a_blank_beside_a_word_for_no_fault_takes_the_option_that_the_refusal_pr
     assert [record["condition"] for record in records] == ["nominal", "tool_failure", "nominal"]
 
 
+def test_what_a_suggested_mapping_leaves_open_is_said_by_options(tmp_path: Path) -> None:
+    """Its tables of values are there before a column is chosen, and decide nothing until then."""
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text("Ticket,Setting,Fine,Score\nA1,baseline,yes,0.2\nA2,normal,no,0.9\nA3,baseline,yes,0.8\n")
+    text = suggest(path, ImportOptions(domain="d"))
+    assert "\n[values.condition]\n" in text
+    assert "\n[values.outcome]\n" in text
+    file.write_text(text.replace('# task_id = "Ticket"', 'task_id = "Ticket"'))
+    given: dict[str, Any] = {"agent": "a", "domain": "d", "condition": "nominal", "mapping": file}
+    account, records = imported(None, path, tmp_path / "out", success="Score >= 0.5", **given)
+    assert [record["outcome"] for record in records] == ["failure", "success", "success"]
+    assert {note.what: note.detail for note in account.imported.notes}[
+        "condition"
+    ] == "3 nominal, 3 by --condition"
+
+
+def test_a_mapping_suggested_beside_an_option_is_used_beside_it(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text("Task,Area,Injected fault,Passed\nt,d,timeout,yes\nu,d,,no\nv,d,none,no\n")
+    text = suggest(path, ImportOptions(agent="a", condition="nominal"))
+    assert "#   certkit import" in text
+    assert "--condition nominal" in text
+    file.write_text(text)
+    account, records = imported(None, path, tmp_path / "out", agent="a", condition="nominal", mapping=file)
+    assert [record["condition"] for record in records] == ["tool_failure", "nominal", "nominal"]
+    assert "1 by --condition" in str({note.what: note.detail for note in account.imported.notes}["condition"])
+
+
 def test_one_equals_sign_is_told_from_a_name_that_needs_backticks(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("task_id,domain,condition,score\nt,d,nominal,1\n")
@@ -852,7 +880,9 @@ def test_hints_about_a_nested_fault_lead_to_its_column_and_never_in_a_circle(tmp
         )
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "out", agent="a", mapping=file)
-    assert '`"" = "nominal"` if no fault was injected there' in str(caught.value)
+    assert "--condition nominal if no fault was injected there" in str(caught.value)
+    _, [blank, odd] = imported(None, path, tmp_path / "out", agent="a", mapping=file, condition="nominal")
+    assert (blank["condition"], odd["condition"]) == ("nominal", "x_odd")
 
 
 @pytest.mark.parametrize(

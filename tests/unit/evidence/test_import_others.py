@@ -248,7 +248,7 @@ def test_what_was_seen_is_proposed_as_the_outcome_and_never_a_count_of_tool_erro
     assert not any("tool_errors" in line for line in proposed())
 
 
-def test_a_pass_with_a_score_of_0_is_refused_and_one_id_in_two_cases_is_one_trace(tmp_path: Path) -> None:
+def test_a_pass_with_a_score_of_0_is_told_and_one_id_in_two_cases_is_one_trace(tmp_path: Path) -> None:
     path, [chat, tool, root] = tmp_path / "spans.json", spans("AB", "pass")
     [event] = root["events"]
     score = {"key": "gen_ai.evaluation.score.value", "value": {"doubleValue": 0.0}}
@@ -259,8 +259,9 @@ def test_a_pass_with_a_score_of_0_is_refused_and_one_id_in_two_cases_is_one_trac
     assert [record["run_id"] for record in records] == ["ab"]
     event["attributes"].append(score)
     path.write_bytes(canonical.line(exported([chat, tool, root])))
-    with pytest.raises(ImportFaultsError, match="no score of 0 beside the label pass"):
-        imported(None, path, tmp_path / "none", **mapping)
+    account, [record] = imported(None, path, tmp_path / "told", mapping=tmp_path / "map.toml", **mapping)
+    assert record["outcome"] == "success"
+    assert counts(account, "odd") == {"traces that passed with a score of 0": 1}
 
 
 def test_results_of_one_evaluation_that_differ_refuse_the_trace(tmp_path: Path) -> None:
