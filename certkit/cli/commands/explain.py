@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from shlex import quote
 from typing import Annotated, Any, Final, Literal
 
 import typer
@@ -57,14 +56,14 @@ class RunList(Document, frozen=True, kw_only=True, tag="urn:certkit:runs:v1"):
 
 
 def explain(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=f"Known are {_KNOWN}.")],
+    words: Annotated[list[str], typer.Argument(metavar="NAME", help=f"Known are {_KNOWN}.")],
     profile: opt.ProfileName = "hb-eval-2026",
 ) -> None:
     """Tell what a name on the screen means: its formula and source, what a tier asks, how to measure it.
 
     Example: certkit explain r_op
     """
-    names = known(profile)
+    name, names = " ".join(words), known(profile)
     titles = {title: key for key, spec in CATALOGUE.items() for title in (spec.short, spec.title)}
     spelled = {text.casefold(): key for text, key in (titles | {key: key for key in names}).items()}
     spelled = dict.fromkeys(Outcome, "outcome") | dict.fromkeys(Condition, "condition") | spelled
@@ -76,7 +75,7 @@ def explain(
         raise UsageError(
             "usage.option",
             f"certkit knows no {name[:80]!r}",
-            hint=f"certkit explain {quote(near[0])}" if near else f"known are {_KNOWN}",
+            hint=f"certkit explain {near[0]}" if near else f"known are {_KNOWN}",
         )
     told = names[spelled[said]]
     emit(told, _explained(told))
@@ -166,5 +165,5 @@ def _listed(listed: Runs) -> Iterator[str]:
         place = f"{record.run_id}{task} ({run.file.removeprefix('records/')}:{run.line})"
         yield f"{lead}{violations}".rstrip()
         yield from fold(place, first="  ", rest="    ")
-        if run.trace:  # its beginning finds it; --json has the whole
-            yield f"  trace {cut(run.trace, 68)}"
+        if run.trace:  # eighty characters
+            yield run.trace

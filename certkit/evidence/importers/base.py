@@ -138,7 +138,7 @@ class Importer:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.hints: dict[str, str] = {}
-        """``outcome``: a test that may decide it; ``several``: among which scorers; ``guessed``: how."""
+        """``outcome``: a test that may decide it; ``several``: among which; ``guessed AGENT``: how."""
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs; faults of rows that cannot be read are added to the job's."""

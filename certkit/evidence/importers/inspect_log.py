@@ -116,22 +116,24 @@ class InspectLog(Importer):
         self._held: dict[tuple[int | str, int], bool] = {}  # whether a person declared it invalid
         self._scorer = ""
         self._scorers: dict[str, dict[str, None]] = {}  # of each agent
-        self._samples = self._judged_samples = 0  # read; with a score or an error
+        self._samples = 0
+        self._judged_samples = 0  # of the log being read: with a score or an error
 
     def runs(self) -> Iterator[Run]:
         """Yield the samples, of logs in the order of their names."""
         for path, name in self.job.files((".eval", ".json")):
-            self._header, self._held, self._scorer = None, {}, ""
+            self._header, self._held, self._scorer, self._judged_samples = None, {}, "", 0
             with self.job.opening(path, name) as source:
                 zipped = source.head().startswith(ZIP)
                 yield from self._archive(path, name) if zipped else self._json(source, name)
             self._compare()
-        if not self._judged_samples and not self.job.faults.total:
-            what, hint = "holds no samples", "the evaluation ended before one was written"
-            if self._samples:
-                what = "no sample has a score"
-                hint = f"score the log first: inspect score {shell(str(self.job.source))}"
-            raise InputError("import.source", what, where=self.job.name, hint=hint)
+            if self._held and not self._judged_samples and not self.job.faults.total:
+                log, out = shell(str(path)), shell(f"{path.with_suffix('')}-scored{path.suffix}")
+                hint = f"import it scored: inspect score {log} --scorer NAME --output-file {out}"
+                raise InputError("import.source", "no sample has a score", where=name, hint=hint)
+        if not self._samples and not self.job.faults.total:
+            hint = "the evaluation ended before one was written"
+            raise InputError("import.source", "holds no samples", where=self.job.name, hint=hint)
 
     def _archive(self, path: Path, name: str) -> Iterator[Run]:
         with closing(Archive(path, name, MAX_LOG_ROW)) as archive:
@@ -207,6 +209,7 @@ class InspectLog(Importer):
         self._held[sample.id, sample.epoch] = sample.invalidation is not None
         notes = self.job.draft(eval_.model).notes
         scores = sample.scores or ({"score": sample.score} if sample.score is not None else {})
+        self._judged_samples += bool(scores) or sample.error is not None
         header = (eval_.run_id, eval_.task_id, eval_.created, eval_.task, eval_.model)
         same = {sample.uuid or None, (*header, sample.id, sample.epoch) if eval_.run_id else None} - {None}
         values = [score.get("value") if isinstance(score, dict) else score for score in scores.values()]
@@ -225,7 +228,6 @@ class InspectLog(Importer):
             notes.add("odd", "samples that were run again after an error", "the last try counts")
         if any(isinstance(score, dict) and score.get("history") for score in scores.values()):
             notes.add("odd", "samples whose score a person changed", "the changed score counts")
-        self._judged_samples += bool(scores) or sample.error is not None
         row = {name: getattr(sample, name) for name in _PATHS}
         row |= {"scores": scores, "eval": self._told}
         fields = self._fields(sample, scores, eval_, notes)
@@ -266,9 +268,8 @@ class InspectLog(Importer):
             if text not in "cipn" and not says((name,))[1]:  # a number, whose meaning the name does not say
                 propose(self, ("scores", name, "value"), value)
                 right = f"if that is right: --success {shell(self.hints['outcome'])}"
-                self.hints["guessed"] = (
-                    f"the scorer {visible(name)!r} gives {text}, taken as success; {right}"
-                )
+                told = f"the scorer {visible(name)!r} gives numbers; 1 was taken as success, 0 as failure"
+                self.hints[f"guessed {model}"] = f"{told}; {right}"
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
         path = ["scores", name, "value", *(list(value)[:1] if isinstance(value, dict) else ())]
         propose(self, path, next(iter(value.values()), None) if isinstance(value, dict) else value)

@@ -268,14 +268,19 @@ class Mapper:
             if fields[field] is None and field in REQUIRED:
                 expected, actual = "a case that holds", "none"
                 hint = f'end `[when.{field}]` with `VALUE = "{OTHERWISE}"`'
-                if blank and field == "outcome":
+                if blank and field == "outcome" and self._tabular:
                     self._unjudged(fields, draft)
                     continue
                 if blank:
                     expected, actual = f"values that decide {field}", f"nothing in {', '.join(blank)}"
                     case = f"nominal = {_toml(f'{blank[0]} == null')}"
                     hint = f"if no fault was injected there, write `{case}` first under `[when.condition]`"
-                    hint *= field == "condition"
+                    if field == "outcome":
+                        hint = (
+                            "if another score decides there, tell such runs apart: \"eval.task == 'a' and ONE"
+                        )
+                        hint += " or eval.task == 'b' and OTHER\", with a test in place of ONE and of OTHER"
+                    hint *= field in {"condition", "outcome"}
                 wanting[field] = run.place.fault(
                     expected, actual, pointer=self._case(field), code="record.missing-field", hint=hint
                 )
@@ -445,14 +450,15 @@ class Mapper:
             draft.notes.add("refused", f"column{'s' * (len(columns) > 1)} {names}", why, count=count)
         named = dict.fromkeys(self._given, "what the transcript shows")
         mapping = self.mapping
-        guess = self._hints.get("guessed") if "outcome" not in self._taken else None
+        guess = self._hints.get(f"guessed {draft.agent}") if "outcome" not in self._taken else None
         if self._suggested and "outcome" in mapping.columns and (left := sorted(draft.left)):
             names = ", ".join(map(repr, left[:_SHOWN])) + ", …" * (len(left) > _SHOWN)
             guess = f"from the column {mapping.columns['outcome']!r}, for its name; columns were left out"
             guess += f" that may contradict it: {names}; look with --suggest -o MAP.toml, then take --map"
         if guess:
             draft.notes.add("guessed", "outcomes", guess, count=draft.records)
-        read = {field: field for field in mapping.values if self._tabular} | mapping.columns
+        read = {field: field for field in mapping.values if self._tabular and field in self._keys}
+        read |= mapping.columns
         words = {field: _read_by(mapping.values.get(field)) for field in read}
         named |= {field: f"from {column!r}{words[field]}" for field, column in read.items()}
         named |= {field: f"by {_cases(cases)}" for field, cases in mapping.when.items()}

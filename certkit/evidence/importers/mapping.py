@@ -284,8 +284,8 @@ class Values:
         if key in self._blank:
             return None
         kind = KINDS.get(field, "string")
-        if field in WORDS and isinstance(raw, str):
-            return self._word(field, raw)
+        if field in WORDS:
+            return self._word(field, raw if isinstance(raw, str) else key)
         if kind == "time":
             return self._time(raw)
         if kind == "string":
@@ -355,6 +355,7 @@ class Values:
             expected = f"a time like {stated}" if stated else "an RFC 3339 time with offset"
             form = next((form for form in DATES if read_time(raw, form)), "%d.%m.%Y %H:%M")
             hint = f'state how times are written, for instance `date = "{form}"` under `[read]`'
+            hint = "correct it, or leave it blank" if stated else hint
             raise CellError(expected, code="import.row" if stated else "record.value", hint=hint)
         if time.tzinfo is not None:
             return time.isoformat() if stated or " " in raw else raw

@@ -468,6 +468,8 @@ def propose(importer: Importer, path: Sequence[str], seen: Any) -> None:
     bad, good = (WORDS[word] for word in sorted((Outcome.SUCCESS, Outcome.FAILURE), reverse=harm))
     fine = text in good - {"p"}  # partly
     test = f"{'!=' if text in bad else '=='} {text if isinstance(seen, bool) else repr(seen)}"
+    if isinstance(seen, str) and seen in {"I", "P", "N"}:  # of Inspect's letters one alone is a success
+        fine, test = True, "== 'C'"
     if isinstance(seen, int | float) and not isinstance(seen, bool):
         importer.least = "THRESHOLD" if seen > 1 else importer.least
         fine, test = True, f"{'<' if harm else '>='} {importer.least}"

@@ -24,7 +24,7 @@ from certkit import canonical
 from certkit.cli.main import main
 from certkit.errors import CertkitError, Exit
 from certkit.evidence import importers
-from certkit.evidence.importers import ImportOptions, archive, run, source
+from certkit.evidence.importers import ImportFaultsError, ImportOptions, archive, run, source
 from certkit.progress import SILENT
 from tests.support.importing import TELLS_PEAK, counts, imported, peak_of_import
 
@@ -284,8 +284,44 @@ def test_a_fault_that_stands_in_a_log_is_not_nominal(tmp_path: Path, member: str
 
 def test_a_log_without_scores_or_samples_is_refused_with_the_next_step(tmp_path: Path) -> None:
     path = log(tmp_path / "a.json", [sample(1, scores={})])
-    assert refused(path).hint == f"score the log first: inspect score {path}"
+    scored = f"--scorer NAME --output-file {tmp_path / 'a-scored.json'}"
+    assert refused(path).hint == f"import it scored: inspect score {path} {scored}"
+    (tmp_path / "logs").mkdir()
+    log(tmp_path / "logs" / "a.json", [sample(2)])
+    log(tmp_path / "logs" / "b.json", [sample(1, scores={})])
+    assert str(refused(tmp_path / "logs")) == "b.json: no sample has a score"  # beside one that is scored
     assert "holds no samples" in str(refused(log(tmp_path / "b.json", [])))
+
+
+def test_what_a_wrong_answer_proposes_is_the_right_one(tmp_path: Path) -> None:
+    samples = [
+        sample(at, scores={"match": {"value": held}, "b": {"value": 1}}) for at, held in enumerate("IPNC")
+    ]
+    error = refused(log(tmp_path / "a.json", samples))
+    assert isinstance(error, ImportFaultsError)
+    assert len({fault.hint for fault in error.faults}) == 1
+    assert "scores.match.value == 'C'" in error.faults[0].hint
+
+
+def test_samples_of_other_scorers_are_no_harness_errors(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log(folder / "a.json", [sample(1), sample(2, scores={"match": {"value": "I"}})], task="a")
+    log(folder / "b.json", [sample(3, scores={"graded": {"value": 0.7}})], task="b")
+    error = refused(folder, success="scores.graded.value >= 0.5")
+    assert "if another score decides there, tell such runs apart: \"eval.task == 'a' and" in str(error)
+    rule = "eval.task == 'a' and scores.match.value == 'C' or eval.task == 'b' and scores.graded.value >= 0.5"
+    _, records = imported(None, folder, tmp_path / "out", condition="nominal", success=rule)
+    assert [record["outcome"] for record in records] == ["success", "failure", "success"]
+
+
+def test_what_was_guessed_of_one_agent_is_told_of_no_other(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log(folder / "a.json", [sample(1, scores={"cost": {"value": 0}})], model="one")
+    log(folder / "b.json", [sample(2)], model="two")
+    accounts = run(folder, tmp_path / "out", ImportOptions(condition="nominal", split_by="agent"), SILENT)
+    assert [sorted(counts(account, "guessed")) for account in accounts] == [["outcomes"], []]
 
 
 def test_an_interrupted_archive_and_a_retried_log(tmp_path: Path) -> None:
