@@ -9,6 +9,7 @@ import os
 import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 import typer
@@ -160,6 +161,9 @@ def new_passphrase(path: Path | None, *, ask: bool) -> bytes | None:
 
 def signing_key(path: Path, passphrase_file: Path | None) -> PrivateKey:
     """Return the private key in a file, asking for its passphrase where that is needed and possible."""
+    if not path.exists():
+        hint = f"certkit keys generate -o {quote(str(path))} --public PUBLIC.pem"
+        raise InputError("file.missing", "not found", where=str(path), hint=hint)
     words = passphrase(passphrase_file)
     if words is None and sys.stdin.isatty() and keys.is_encrypted(path):
         words = str(typer.prompt(f"Passphrase of {path}", hide_input=True, err=True)).encode()

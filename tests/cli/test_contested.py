@@ -211,3 +211,16 @@ def test_the_screen_answers_the_tier_that_is_required(tmp_path: Path) -> None:
     assert command == "Next: certkit plan --tier 2 --expect r_op=0.875  # assumed from normal runs"
     assert certkit(*shlex.split(command, comments=True)[2:]).code == 0
     assert "harness_error" in certkit("explain", "harness_error").out
+
+
+def test_the_printed_command_to_issue_leads_on_where_it_is_copied(tmp_path: Path) -> None:
+    evaluations.written(tmp_path / "b", evaluations.honest())
+    seal(tmp_path / "b")
+    printed = certkit("assess", tmp_path / "b").out
+    assert "--key KEY.pem --issuer NAME" in printed
+    named = ("issue", tmp_path / "b", "--key", tmp_path / "KEY.pem", "-o", tmp_path / "issued", "--issuer")
+    copied = certkit(*named, "NAME")
+    assert (copied.code, "--issuer: NAME is a placeholder" in copied.err) == (2, True)
+    unmade = certkit(*named, "Lab")
+    assert (unmade.code, "hint: certkit keys generate -o " in unmade.err) == (3, True)
+    assert not (tmp_path / "issued").exists()

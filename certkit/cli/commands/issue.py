@@ -110,6 +110,9 @@ def issue(
             "--supersedes: expected sha256: and 64 hexadecimal digits",
             hint="with --registry the first digits are enough",
         )
+    if issuer == "NAME":
+        hint = "write your own in its place"
+        raise UsageError("usage.option", "--issuer: NAME is a placeholder", hint=hint)
     if (key is not None) == keyless:
         raise UsageError("usage.option", "expected either --key (see 'certkit keys generate') or --keyless")
     astray = ("timestamp", "registry") if keyless else ("identity_token_file", "trust_config")
