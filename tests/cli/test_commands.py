@@ -358,7 +358,7 @@ def test_a_policy_that_a_variable_names_is_no_option_of_the_command_line(
 ) -> None:
     monkeypatch.setenv("CERTKIT_TRUST", str(tmp_path / "trust.json"))
     done = certkit("issue", bundle, "-o", tmp_path / "out", "--issuer", "I", "-k", tmp_path / "nokey.pem")
-    assert done.err == f"error: {tmp_path}/nokey.pem: not found\n"
+    assert done.err.startswith(f"error: {tmp_path}/nokey.pem: not found\nhint: certkit keys generate -o ")
 
 
 def test_simulating_twice_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
