@@ -20,7 +20,7 @@ import re
 from collections import deque
 from functools import cache
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -55,6 +55,7 @@ MAX_TRACE: Final = 64 * 1024 * 1024
 """Longest trace, unpacked bytes."""
 
 MAX_RULES: Final = 1024 * 1024
+Decoded = TypeVar("Decoded")
 _SCORING: Final = frozenset({"scorer", "scorers"})
 _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?\Z")
 _CUTS: Final = 20
@@ -188,10 +189,24 @@ def read(path: Path) -> Shown:
     try:
         with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed) as stream:
             data = stream.read(MAX_TRACE)
-        canonical.check_values(data)
-        return shown(msgspec.json.decode(data, type=Log))
+        return shown(decoded(data, Log))
     except (zstandard.ZstdError, msgspec.MsgspecError, InputError, RecursionError, ValueError) as error:
         raise InputError("bundle.trace", f"no trace: {error}", where=f"traces/{path.name}") from None
+
+
+def decoded(data: bytes, type_: type[Decoded]) -> Decoded:
+    """Return JSON as a struct, of whose members alone it is read; of a repeated key the last value counts.
+
+    What msgspec does not read, perhaps for a NaN, is read strictly. Raises `msgspec.MsgspecError` or
+    `InputError`.
+    """
+    canonical.check_values(data)
+    try:
+        return msgspec.json.decode(data, type=type_)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return msgspec.convert(canonical.loads(data, max_bytes=MAX_TRACE, constants=True), type_)
 
 
 @cache

@@ -266,9 +266,7 @@ def _mapping(
     if format_ == "records":
         with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT, out) as job:
             row, _ = next(Records(job).rows(), ({}, None))
-        given = {"domain": options.domain, "condition": options.condition, "outcome": options.success}
-        given = {name: value for name, value in given.items() if value is not None}
-        if row and not {*REQUIRED} - {"run_id"} <= row.keys() | given.keys():
+        if row and not {*REQUIRED} - {"run_id"} <= row.keys():
             text, hints = _suggested(source, options)
             return parse_mapping(text, "the suggested mapping"), options, hints
     return Mapping(), options, {}

@@ -22,13 +22,13 @@ from msgspec.structs import replace
 from certkit import canonical, files
 from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
 from certkit.errors import InputError
+from certkit.evidence import traces
 from certkit.evidence.bundle.manifest import Agent, Imported, ImportSource, unsafe_path
 from certkit.evidence.expressions import shell
 from certkit.evidence.importers.drafts import RECORD_FILE, Draft, Place
 from certkit.evidence.importers.mapping import NO_TIME_ZONE, read_time, zone
-from certkit.evidence.importers.source import MAX_LOG_ROW, MAX_ROW, opening
+from certkit.evidence.importers.source import MAX_ROW, opening
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
-from certkit.evidence.traces import Shown
 from certkit.text import visible
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Run(NamedTuple):
     place: Place
     row: dict[str, Any]
     fields: dict[str, Any]
-    shown: Shown = Shown()
+    shown: traces.Shown = traces.Shown()
     data: bytes | None = None
 
 
@@ -327,20 +327,10 @@ class Job:
 
 
 def _decoded(row: Any, type_: type[Typed]) -> Typed:
-    """Return a row, or its JSON bytes, as a struct.
-
-    In bytes only the members of the struct are read, the others are skipped; of a repeated key the last
-    value counts. Bytes that msgspec does not read, perhaps for a NaN, are read strictly.
-    """
+    """Return a row, or its JSON bytes, as a struct."""
     if not isinstance(row, bytes):
         return msgspec.convert(row, type_)
-    canonical.check_values(row)
-    try:
-        return msgspec.json.decode(row, type=type_)
-    except msgspec.ValidationError:
-        raise
-    except msgspec.DecodeError:
-        return msgspec.convert(canonical.loads(row, max_bytes=MAX_LOG_ROW, constants=True), type_)
+    return traces.decoded(row, type_)
 
 
 def portable(name: str, taken: Collection[str]) -> str:

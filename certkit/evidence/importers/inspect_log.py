@@ -230,10 +230,12 @@ class InspectLog(Importer):
             notes.add("odd", "samples whose score a person changed", "the changed score counts")
         row = {name: getattr(sample, name) for name in _PATHS}
         row |= {"scores": scores, "eval": self._told}
-        fields = self._fields(sample, scores, eval_, notes)
+        fields = self._fields(sample, scores, values, eval_, notes)
         yield Run(eval_.model, place, row, fields, traces.shown(sample), data)
 
-    def _fields(self, sample: Sample, scores: dict[str, Any], eval_: Eval, notes: Notes) -> dict[str, Any]:
+    def _fields(
+        self, sample: Sample, scores: dict[str, Any], values: list[Any], eval_: Eval, notes: Notes
+    ) -> dict[str, Any]:
         name = f"{eval_.task}/{sample.id}"
         repeat = self.job.draft(eval_.model).repeat(f"{name}#{sample.epoch}")
         if repeat:
@@ -245,7 +247,7 @@ class InspectLog(Importer):
         reasons = {
             "with an error": sample.error is not None,
             "that a person declared invalid": sample.invalidation is not None,
-            "without a score": not scores,
+            "without a score": all(value is None or value != value for value in values),  # noqa: PLR0124 - NaN
         }
         if why := next((why for why, holds in reasons.items() if holds), None):
             notes.add("odd", f"samples {why}, taken as harness errors")

@@ -98,28 +98,28 @@ class Mapper:
         self._absent: dict[str, None] = {}  # required fields that nothing fills
         self._incomplete = 0  # faults of runs that lack one
         self._faulty = ""  # the column of a fault that a run states and nothing maps
-        self._nameless = False
+        self._nameless = self._blanks = False  # no agent is named; some outcome is blank
         self._suggested = options.mapping is None and mapping != Mapping()
         if self._suggested:  # what was guessed to name tasks or domains may name faults
             self._used -= {mapping.columns.get(field, "") for field in ("task_id", "domain")}
 
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
+        again = self.mapping.read.duplicates
+        if again == "drop-identical" and draft.seen(run.row):
+            draft.notes.add("refused", _EQUAL)
+            return None, []
         fields = dict(run.fields)
         self._note_versions(run, draft)
         self._nameless |= not (run.agent or self._options.agent or self.mapping.agent)
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
         faults = self._read(run, draft, fields, wanting) + self._decide(run, draft, fields, wanting)
         fields |= self.mapping.constants
-        self._given_by_option(run, draft, fields)
+        filled = self._given_by_option(run, draft, fields)
         numbered = self._tabular and wanting.get("run_id", run) is None
         if numbered:
             fields["run_id"] = f"line-{run.place.line}"
-        again = self.mapping.read.duplicates
-        if (again != "count" or numbered) and draft.seen(run.row):
-            if again == "drop-identical":
-                draft.notes.add("refused", _EQUAL)
-                return None, []
+        if (again == "refuse" or (again == "count" and numbered)) and draft.seen(run.row):
             if again == "refuse":
                 hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
                 faults.append(run.place.fault("no row twice", "a row equal to an earlier row", hint=hint))
@@ -130,7 +130,7 @@ class Mapper:
             draft.notes.add("odd", "rows called like a total", "each is a run; remove what sums up others")
         if self.mapping.domain_before_task and fields.get("task_id") is not None:
             fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
-        faults += self._contradiction(run, fields, draft)
+        faults += self._contradiction(run, fields, draft, chosen="condition" in filled)
         self._show(run, fields)
         missing = [field for field in REQUIRED if field in wanting and fields.get(field) is None]
         faults += [fault for field in missing if (fault := wanting[field])]
@@ -146,8 +146,9 @@ class Mapper:
             if len(told) < _SHOWN and (held := look_up(run.row, path)) not in (None, "", MISSING):
                 told[str(held)] = None
 
-    def _given_by_option(self, run: Run, draft: Draft, fields: dict[str, Any]) -> None:
-        """Fill domain and condition by their options where the log states none."""
+    def _given_by_option(self, run: Run, draft: Draft, fields: dict[str, Any]) -> set[str]:
+        """Fill domain and condition by their options where the log states none; return which."""
+        filled = set()
         for field in ("domain", "condition"):
             if (value := getattr(self._options, field)) is None:
                 continue
@@ -157,11 +158,16 @@ class Mapper:
             if fields.get(field) is None:
                 fields[field] = value
                 draft.given[field] += 1
+                filled.add(field)
             elif fields[field] != value:
                 draft.differs.add(field)
+        return filled
 
-    def _contradiction(self, run: Run, fields: dict[str, Any], draft: Draft) -> list[Fault]:
-        """Return the fault of a row that states another condition or outcome, or several runs, unused."""
+    def _contradiction(self, run: Run, fields: dict[str, Any], draft: Draft, *, chosen: bool) -> list[Fault]:
+        """Return the fault of a row that states another condition or outcome, or several runs, unused.
+
+        `chosen`: an option says the condition.
+        """
         condition, outcome = fields.get("condition"), fields.get("outcome")
         trial = fields.get("trial") if self._tabular else None
         if trial is not None and draft.repeat(f"{fields.get('task_id')}#{condition}#{trial}"):
@@ -183,6 +189,8 @@ class Mapper:
                 self._faulty = self._faulty or column_name(path)
             elif kind == "result" and not decided and {meant, outcome} == {Outcome.SUCCESS, Outcome.FAILURE}:
                 expected = f"{outcome}, as the outcome is"
+            elif kind == "none" and chosen and not nominal:
+                expected, hint = "a fault, as --condition says", "leave --condition out, or map what holds"
             elif kind == "count" and self._tabular:
                 expected = "one run"
             else:
@@ -247,6 +255,7 @@ class Mapper:
         return faults
 
     def _unjudged(self, fields: dict[str, Any], draft: Draft) -> None:
+        self._blanks = True
         draft.notes.add("odd", "runs whose outcome is blank, taken as harness errors")
         fields["outcome"] = str(Outcome.HARNESS_ERROR)
 
@@ -403,6 +412,10 @@ class Mapper:
         if "record.task-in-two-domains" in codes:
             way = "if equal names in two domains are different tasks, begin the mapping with"
             return f"nothing was imported; {way} `domain_before_task = true`; else correct these rows"
+        if "record.harness-error-scored" in codes and self._blanks:
+            way = "a run whose outcome is blank is a harness error; if the agent failed there, write"
+            way += f' `"" = "failure"` under `[values.outcome]` in a mapping: {suggest}'
+            return f"nothing was imported; {way}"
         if self._options.mapping is not None:
             return f"nothing was imported; correct these rows or the mapping, then: {job.command(**agent)}"
         if any(fault.pointer == _SUCCESS for fault in job.faults):
@@ -564,6 +577,10 @@ def check_options(options: ImportOptions, format_: str) -> None:
         if (given := getattr(options, name) or "") in {"NAME", "EXPRESSION"} or given.endswith(" THRESHOLD"):
             message = f"--{name.replace('_', '-')}: {given.rpartition(' ')[2]} is a placeholder"
             raise UsageError("usage.option", message, hint="write your own in its place")
+    condition = options.condition or Condition.NOMINAL
+    if condition not in WORDS["condition"] and not condition.startswith("x_"):
+        message = f"--condition: {condition!r} is none{near(condition, [*Condition])}"
+        raise UsageError("usage.option", message, hint=f"give {', '.join(Condition)}, or x_ and a name")
     for name, known in (("encoding", text_encoding), ("timezone", zone)):
         try:
             known(getattr(options, name))

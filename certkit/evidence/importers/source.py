@@ -42,6 +42,9 @@ MAX_RATIO: Final = 250
 
 FREE: Final = 64 * 1024 * 1024  # unpacked bytes up to which the ratio is not limited
 
+MAX_LINES: Final = 10_000_000
+"""Lines of a text, blank ones too, since the place of each row is kept."""
+
 CHUNK: Final = 1 << 18
 _HEAD: Final = 1 << 16
 _GZIP: Final = b"\x1f\x8b"
@@ -129,6 +132,8 @@ class Source:
             while line := stream.readline(MAX_ROW + 1):
                 number += 1
                 self._check_row(number, len(line))
+                if number > MAX_LINES:
+                    raise InputError("import.source", f"more than {MAX_LINES:,} lines", where=self.name)
                 yield number, line.removeprefix("\ufeff") if number == 1 else line
         except UnicodeError as error:
             # The wrapper decodes more than a line at once: lines before the bad byte are counted too.

@@ -73,6 +73,7 @@ _LONGEST: Final = 80  # characters of a text that may mean a condition
 _YES: Final = _TEXTS["yes"]
 _NO: Final = _TEXTS["no"]
 _TRUTH: Final = _YES | _NO
+_DENIED: Final = _NO | {"none"}  # texts that say that there was no fault, where one is asked for
 WORDS: Final[dict[str, frozenset[str]]] = {
     Outcome.SUCCESS: _YES | _TEXTS["success"],
     Outcome.FAILURE: _NO | _TEXTS["failure"],
@@ -288,6 +289,10 @@ class Suggestion:
         unknown = [text for text in column.plain() if field == "outcome" and text not in known]
         for text in unknown:
             lines += [f'# {_quoted(text)} = "SUCCESS OR FAILURE"  # DECIDE (rows: {column.values[text]:,})']
+        if field == "outcome" and column.blank:
+            lines.append(
+                f'# "" = "failure"  # rows: {column.blank:,}; without this line they are harness errors'
+            )
         if lines:
             yield from (f"[values.{field}]", *lines, "")
 
@@ -419,7 +424,7 @@ def _called_a_fault(name: str) -> bool:
 
 
 def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any, str, str | None]]:
-    """Yield where a row states a fault, a result or a count of runs, what stands there, and what it means.
+    """Yield where a row states a fault or none, a result, a count of runs; what stands there and means.
 
     A fault is all that denies none under a name with a word for faults, a yes under a name that reads as one,
     and elsewhere a text that reads as one, unless it says how the run ended.
@@ -436,9 +441,10 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
                 numbers = [number.removesuffix(".0") for number in numbers]
                 if any(number.isdecimal() and int(number) <= int(count) for number in numbers):
                     yield path, held, "count", None
-            if text in BLANK or text in _NONE:
-                continue
-            if (meant := _meant(path[-1] if text in _YES else whole)) == "nominal":
+            meant = None if text in BLANK | _NONE else _meant(path[-1] if text in _YES else whole)
+            if (called and (meant == "nominal" or text in _DENIED)) or (text in _NO and _meant(path[-1])):
+                yield path, held, "none", "nominal"
+            if text in BLANK | _NONE or meant == "nominal":
                 continue
             if called or (
                 meant and not (text in WORDS[Outcome.HARNESS_ERROR] and _words(path[-1]) & _ENDING)
@@ -468,8 +474,8 @@ def propose(importer: Importer, path: Sequence[str], seen: Any) -> None:
     bad, good = (WORDS[word] for word in sorted((Outcome.SUCCESS, Outcome.FAILURE), reverse=harm))
     fine = text in good - {"p"}  # partly
     test = f"{'!=' if text in bad else '=='} {text if isinstance(seen, bool) else repr(seen)}"
-    if isinstance(seen, str) and seen in {"I", "P", "N"}:  # of Inspect's letters one alone is a success
-        fine, test = True, "== 'C'"
+    if isinstance(seen, str) and seen in {"C", "I", "P", "N"}:  # of Inspect's letters one alone is a success
+        fine, test = True, "== 'I'" if harm else "== 'C'"
     if isinstance(seen, int | float) and not isinstance(seen, bool):
         importer.least = "THRESHOLD" if seen > 1 else importer.least
         fine, test = True, f"{'<' if harm else '>='} {importer.least}"

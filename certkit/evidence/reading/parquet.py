@@ -339,6 +339,8 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, Decimal):
         return float(value)
+    if isinstance(value, bytes):  # as older writers write texts
+        return value.decode(errors="backslashreplace")
     return value.isoformat() if isinstance(value, date) else str(value)
 
 

@@ -294,6 +294,31 @@ def test_few_bytes_that_become_many_records_are_refused(tmp_path: Path) -> None:
         assert (error.code, "times its size" in str(error)) == ("import.source", True)
 
 
+def test_texts_without_their_type_are_texts(tmp_path: Path) -> None:
+    """As older writers of Parquet leave them: bytes are compared as texts, or are none."""
+    values = {
+        "task_id": [b"t", b"u"],
+        "domain": [b"d"] * 2,
+        "outcome": [b"success"] * 2,
+        "attack": [b"none", b"x y"],
+    }
+    parquet.write_table(pa.table(values), tmp_path / "runs.parquet")
+    (tmp_path / "map.toml").write_text(
+        "[when.condition]\nadversarial = \"attack == 'x y'\"\nnominal = 'otherwise'\n"
+    )
+    options = {"agent": "mine", "mapping": tmp_path / "map.toml"}
+    _, records = imported("records", tmp_path / "runs.parquet", tmp_path / "out", **options)
+    assert [record["condition"] for record in records] == ["nominal", "adversarial"]
+
+
+def test_more_lines_than_can_be_told_apart_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "MAX_LINES", 100)
+    (tmp_path / "runs.csv").write_text("task_id\n" + "\n" * 200)
+    assert "more than 100 lines" in str(refused(tmp_path / "runs.csv", tmp_path / "out"))
+
+
 def test_columns_whose_names_are_equal_but_for_case_are_refused(tmp_path: Path) -> None:
     """DuckDB renames the second, so that what it says would not be seen."""
     values = {name: [name] for name in ("task_id", "domain")} | {"condition": ["nominal"]}

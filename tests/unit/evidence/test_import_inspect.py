@@ -24,7 +24,9 @@ from certkit import canonical
 from certkit.cli.main import main
 from certkit.errors import CertkitError, Exit
 from certkit.evidence import importers
+from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.importers import ImportFaultsError, ImportOptions, archive, run, source
+from certkit.evidence.summary.gather import summarise
 from certkit.progress import SILENT
 from tests.support.importing import TELLS_PEAK, counts, imported, peak_of_import
 
@@ -301,6 +303,32 @@ def test_what_a_wrong_answer_proposes_is_the_right_one(tmp_path: Path) -> None:
     assert isinstance(error, ImportFaultsError)
     assert len({fault.hint for fault in error.faults}) == 1
     assert "scores.match.value == 'C'" in error.faults[0].hint
+
+
+@pytest.mark.parametrize(("scorer", "proposed"), [("match", "== 'C'"), ("attack_success", "== 'I'")])
+def test_of_letters_one_alone_is_a_success(tmp_path: Path, scorer: str, proposed: str) -> None:
+    for number, letters in enumerate(("CIP", "ICP", "II")):
+        samples = [
+            sample(at, scores={scorer: {"value": held}, "b": {"value": 1}}) for at, held in enumerate(letters)
+        ]
+        error = refused(log(tmp_path / f"{number}.json", samples))
+        assert f"scores.{scorer}.value {proposed}" in str(error.hint)
+        assert f"scores.{scorer}.value {proposed}" in str(error)
+
+
+def test_a_score_that_is_none_is_a_harness_error_and_a_sample_with_nan_has_a_trace(tmp_path: Path) -> None:
+    rows = b",".join(
+        b'{"id": %d, "epoch": 1, "metadata": {"x": Infinity}, "events": [{"event": "model"}],'
+        b' "scores": {"match": {"value": %s}}}' % (number, value)
+        for number, value in enumerate((b'"C"', b"NaN", b"null"))
+    )
+    header = canonical.line({"version": 2, "status": "success", "eval": EVAL})[:-2]
+    (tmp_path / "a.json").write_bytes(header + b', "samples": [' + rows + b"]}")
+    account, records = imported(None, tmp_path / "a.json", tmp_path / "out", condition="nominal")
+    assert [record["outcome"] for record in records] == ["success", "harness_error", "harness_error"]
+    assert {record["measured"] for record in records} == {"derived"}
+    assert summarise(open_bundle(tmp_path / "out")).traces.derived == 3
+    assert counts(account, "odd") == {"samples without a score, taken as harness errors": 2}
 
 
 def test_samples_of_other_scorers_are_no_harness_errors(tmp_path: Path) -> None:

@@ -195,10 +195,10 @@ def test_cp1252_needs_the_users_word(tmp_path: Path) -> None:
 
 
 def test_faults_of_one_kind_are_one_line_and_say_what_to_do(tmp_path: Path) -> None:
-    rows = [f"t{i},d,{'No' if i % 2 else 'success'}" for i in range(400)]
-    (tmp_path / "runs.csv").write_text("task_id,domain,outcome\n" + "\n".join(rows) + "\n")
+    rows = [f"t{i},d,nominal,{'No' if i % 2 else 'success'}" for i in range(400)]
+    (tmp_path / "runs.csv").write_text("task_id,domain,condition,outcome\n" + "\n".join(rows) + "\n")
     with pytest.raises(ImportFaultsError) as caught:
-        imported(None, tmp_path / "runs.csv", tmp_path / "out", agent="a", condition="nominal")
+        imported(None, tmp_path / "runs.csv", tmp_path / "out", agent="a")
     assert caught.value.total == 200
     assert str(caught.value).count("\n") == 1
     assert "200 rows (first runs.csv:3, 5, 7) /outcome" in str(caught.value)
@@ -353,7 +353,6 @@ def test_a_column_is_proposed_by_a_word_of_its_name_where_its_values_agree(tmp_p
         '# "no tool" = "CONDITION"  # DECIDE (rows: 1)',
         '# "sabotage" = "CONDITION"  # DECIDE (rows: 1)',
     ]
-    assert not any("harness_error" in line for line in lines)  # as a blank outcome is without a word
 
 
 def test_columns_whose_values_alone_fit_are_left_to_the_reader(tmp_path: Path) -> None:
@@ -456,9 +455,9 @@ def test_a_clock_of_twelve_hours_is_read(tmp_path: Path, begin: str, form: str) 
     file.write_text(text.replace("# timezone", "timezone"))
     _, [record] = imported(None, path, tmp_path / "out", agent="a", condition="nominal", mapping=file)
     assert record["started_at"][:16] == "2026-03-31T15:05"
-    path.write_text(f"task_id,domain,outcome,started_at\nt,d,success,{begin}\n")
+    path.write_text(f"task_id,domain,condition,outcome,started_at\nt,d,nominal,success,{begin}\n")
     with pytest.raises(ImportFaultsError, match=f'date = "{form}"'):
-        imported(None, path, tmp_path / "out2", agent="a", condition="nominal")
+        imported(None, path, tmp_path / "out2", agent="a")
 
 
 def test_a_preview_tells_the_faults_of_all_rows(tmp_path: Path) -> None:
@@ -700,6 +699,56 @@ def test_a_mapping_suggested_beside_an_option_is_used_beside_it(tmp_path: Path) 
     account, records = imported(None, path, tmp_path / "out", agent="a", condition="nominal", mapping=file)
     assert [record["condition"] for record in records] == ["tool_failure", "nominal", "nominal"]
     assert "1 by --condition" in str({note.what: note.detail for note in account.imported.notes}["condition"])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"task_id": "t", "domain": "d", "outcome": "success", "meta": {"fault": "none"}},
+        {"task": "t", "suite": "s", "ok": True, "is_attacked": False},
+        {"task": "t", "suite": "s", "ok": True, "attack": "no attack"},
+    ],
+)
+def test_a_run_that_the_log_calls_free_of_faults_is_none_by_an_option(
+    tmp_path: Path, row: dict[str, Any]
+) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(canonical.line(row))
+    for condition, kept in (("adversarial", False), ("nominal", True)):
+        try:
+            _, records = imported(None, path, tmp_path / condition, agent="a", condition=condition)
+            assert (kept, [record["condition"] for record in records]) == (True, ["nominal"])
+        except (ImportFaultsError, UsageError) as error:
+            assert (kept, "condition" in str(error)) == (False, True)  # noqa: PT017 - one of two refusals
+
+
+def test_a_column_of_faults_counts_beside_columns_of_records_and_an_option(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        "task_id,domain,outcome,agent,fault\nt,d,success,z,none\nu,d,failure,z,timeout\nv,d,success,z,\n"
+    )
+    _, records = imported(None, path, tmp_path / "out", condition="nominal")
+    assert [record["condition"] for record in records] == ["nominal", "tool_failure", "nominal"]
+    _, records = imported(None, path, tmp_path / "odd", condition="tool_failure")  # of what says nothing
+    assert [record["condition"] for record in records] == ["nominal", "tool_failure", "tool_failure"]
+    with pytest.raises(UsageError, match="--condition: 'nominall' is none; did you mean 'nominal'"):
+        imported(None, path, tmp_path / "none", condition="nominall")
+
+
+def test_a_blank_outcome_beside_violations_is_refused_with_what_it_may_mean(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text(
+        "task,domain,condition,result,violations,agent\nt1,a,nominal,pass,0,z\nt2,a,nominal,,0,z\n"
+    )
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out")
+    line = '"" = "failure"'
+    assert f"if the agent failed there, write `{line}` under `[values.outcome]`" in str(caught.value.hint)
+    text = suggest(path, ImportOptions())
+    assert f"# {line}" in text
+    file.write_text(text.replace(f"# {line}", line))
+    _, records = imported(None, path, tmp_path / "out", mapping=file)
+    assert [record["outcome"] for record in records] == ["success", "failure"]
 
 
 def test_one_equals_sign_is_told_from_a_name_that_needs_backticks(tmp_path: Path) -> None:
