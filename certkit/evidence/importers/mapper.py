@@ -180,6 +180,7 @@ class Mapper:
             name, part = ".".join(path), ".".join(says(path)[0] or path)
             # A value beside that of the condition counts where this is blank, or where it reads as a fault.
             more = nominal and kind == "fault" and (blank or meant) and path not in self._paths
+            more = more or (kind == "none" and chosen)
             if path[0] in FIELDS or USER_FIELD.match(path[0]) or (part in self._used and not more):
                 continue
             hint = f"keep it as a note: `x_{kind} = {column_name(path)}` under `[columns]`"

@@ -138,7 +138,7 @@ class Records(Importer):
         beside = dict(paths(row))
         named = [path for path in beside if agent_rank(path) is not None] + versions(tuple(beside))
         told = {path: beside[path] for path in named}
-        told |= {path: held for path, held, kind, _ in stated(row) if kind == "fault"}
+        told |= {path: held for path, held, kind, _ in stated(row) if kind in {"fault", "none"}}
         for number, item in enumerate(items, 1):
             for path, held in told.items():
                 _fill(item, path, held)

@@ -722,6 +722,22 @@ def test_a_run_that_the_log_calls_free_of_faults_is_none_by_an_option(
             assert (kept, "condition" in str(error)) == (False, True)  # noqa: PT017 - one of two refusals
 
 
+def test_an_option_is_no_otherwise_of_a_mapping_and_of_a_list(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text(
+        "task_id,domain,outcome,agent,attack\nt,d,success,z,none\nu,d,failure,z,prompt injection\n"
+    )
+    file.write_text("[when.condition]\nadversarial = \"attack == 'prompt injection'\"\n")
+    with pytest.raises(
+        ImportFaultsError, match="/attack: expected a fault, as --condition says, found 'none'"
+    ):
+        imported(None, path, tmp_path / "out", mapping=file, condition="adversarial")
+    run = {"task_id": "t", "domain": "d", "outcome": "success", "agent": "a"}
+    (tmp_path / "runs.json").write_bytes(canonical.line({"condition": "nominal", "results": [run]}))
+    with pytest.raises(UsageError, match="every run states its condition"):
+        imported(None, tmp_path / "runs.json", tmp_path / "out", condition="adversarial")
+
+
 def test_a_column_of_faults_counts_beside_columns_of_records_and_an_option(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(
