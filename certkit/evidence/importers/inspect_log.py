@@ -40,7 +40,12 @@ _SAMPLE = re.compile(r"samples/.+_epoch_[0-9]+(/sample)?\.json\Z", re.DOTALL)
 _GOOD: Final = frozenset({"c", "yes", "true", "1", "1.0"})
 _BAD: Final = frozenset({"i", "p", "n", "no", "false", "0", "0.0"})
 _SETTINGS: Final = (
-    *("solver", "solver_args", "model_args", "model_roles", "model_base_url", "model_generate_config"),
+    "solver",
+    "solver_args",
+    "model_args",
+    "model_roles",
+    "model_base_url",
+    "model_generate_config",
 )
 """What tells agents apart that have the same model."""
 
@@ -209,10 +214,11 @@ class InspectLog(Importer):
         self._held[sample.id, sample.epoch] = sample.invalidation is not None
         notes = self.job.draft(eval_.model).notes
         scores = sample.scores or ({"score": sample.score} if sample.score is not None else {})
-        self._judged_samples += bool(scores) or sample.error is not None
         header = (eval_.run_id, eval_.task_id, eval_.created, eval_.task, eval_.model)
         same = {sample.uuid or None, (*header, sample.id, sample.epoch) if eval_.run_id else None} - {None}
         values = [score.get("value") if isinstance(score, dict) else score for score in scores.values()]
+        scored = any(value is not None and value == value for value in values)  # noqa: PLR0124 - NaN is none
+        self._judged_samples += scored or sample.error is not None
         told = hash(repr((values, [*scores], sample.error is None)))
         if earlier := [self._met[key] for key in same if key in self._met]:
             detail = "the same uuid, or the same evaluation, sample and epoch, counts once"
@@ -230,12 +236,10 @@ class InspectLog(Importer):
             notes.add("odd", "samples whose score a person changed", "the changed score counts")
         row = {name: getattr(sample, name) for name in _PATHS}
         row |= {"scores": scores, "eval": self._told}
-        fields = self._fields(sample, scores, values, eval_, notes)
+        fields = self._fields(sample, scores if scored else {}, eval_, notes)
         yield Run(eval_.model, place, row, fields, traces.shown(sample), data)
 
-    def _fields(
-        self, sample: Sample, scores: dict[str, Any], values: list[Any], eval_: Eval, notes: Notes
-    ) -> dict[str, Any]:
+    def _fields(self, sample: Sample, scores: dict[str, Any], eval_: Eval, notes: Notes) -> dict[str, Any]:
         name = f"{eval_.task}/{sample.id}"
         repeat = self.job.draft(eval_.model).repeat(f"{name}#{sample.epoch}")
         if repeat:
@@ -247,7 +251,7 @@ class InspectLog(Importer):
         reasons = {
             "with an error": sample.error is not None,
             "that a person declared invalid": sample.invalidation is not None,
-            "without a score": all(value is None or value != value for value in values),  # noqa: PLR0124 - NaN
+            "without a score": not scores,
         }
         if why := next((why for why, holds in reasons.items() if holds), None):
             notes.add("odd", f"samples {why}, taken as harness errors")

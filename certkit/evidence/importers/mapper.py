@@ -57,6 +57,12 @@ MAX_RULE: Final = 512
 _READINGS: Final = ("strict", "utility")
 _SUCCESS: Final = "--success"
 _EQUAL: Final = "rows equal to an earlier row"
+_APART: Final = (
+    "if another score decides there, tell such runs apart: \"eval.task == 'a' and ONE or eval.task == 'b' and"
+    ' OTHER", with a test in place of ONE and of OTHER'
+)
+"""What to do about runs of a log that lack the score which an expression looks at."""
+
 _UNSCORED: Final = (
     *("run_id", "domain", "task_id", "condition", "sequence", "started_at", "cluster_id", "trial"),
     *("fault_step", "split", "trace", "measured"),
@@ -284,13 +290,8 @@ class Mapper:
                 if blank:
                     expected, actual = f"values that decide {field}", f"nothing in {', '.join(blank)}"
                     case = f"nominal = {_toml(f'{blank[0]} == null')}"
-                    hint = f"if no fault was injected there, write `{case}` first under `[when.condition]`"
-                    if field == "outcome":
-                        hint = (
-                            "if another score decides there, tell such runs apart: \"eval.task == 'a' and ONE"
-                        )
-                        hint += " or eval.task == 'b' and OTHER\", with a test in place of ONE and of OTHER"
-                    hint *= field in {"condition", "outcome"}
+                    told = f"if no fault was injected there, write `{case}` first under `[when.condition]`"
+                    hint = {"condition": told, "outcome": _APART}.get(field, "")
                 wanting[field] = run.place.fault(
                     expected, actual, pointer=self._case(field), code="record.missing-field", hint=hint
                 )
@@ -580,7 +581,7 @@ def check_options(options: ImportOptions, format_: str) -> None:
             raise UsageError("usage.option", message, hint="write your own in its place")
     condition = options.condition or Condition.NOMINAL
     if condition not in WORDS["condition"] and not condition.startswith("x_"):
-        message = f"--condition: {condition!r} is none{near(condition, [*Condition])}"
+        message = f"--condition: {condition!r} is no condition{near(condition, [*Condition])}"
         raise UsageError("usage.option", message, hint=f"give {', '.join(Condition)}, or x_ and a name")
     for name, known in (("encoding", text_encoding), ("timezone", zone)):
         try:

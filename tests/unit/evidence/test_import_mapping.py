@@ -747,7 +747,7 @@ def test_a_column_of_faults_counts_beside_columns_of_records_and_an_option(tmp_p
     assert [record["condition"] for record in records] == ["nominal", "tool_failure", "nominal"]
     _, records = imported(None, path, tmp_path / "odd", condition="tool_failure")  # of what says nothing
     assert [record["condition"] for record in records] == ["nominal", "tool_failure", "tool_failure"]
-    with pytest.raises(UsageError, match="--condition: 'nominall' is none; did you mean 'nominal'"):
+    with pytest.raises(UsageError, match="--condition: 'nominall' is no condition; did you mean 'nominal'"):
         imported(None, path, tmp_path / "none", condition="nominall")
 
 
