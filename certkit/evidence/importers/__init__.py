@@ -266,7 +266,10 @@ def _mapping(
     if format_ == "records":
         with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT, out) as job:
             row, _ = next(Records(job).rows(), ({}, None))
-        if row and not {*REQUIRED} - {"run_id"} <= row.keys():
+        # Not the condition: a column of faults counts before an option does.
+        given = {"domain": options.domain, "outcome": options.success}
+        named = {name for name, value in given.items() if value is not None}
+        if row and not {*REQUIRED} - {"run_id"} <= row.keys() | named:
             text, hints = _suggested(source, options)
             return parse_mapping(text, "the suggested mapping"), options, hints
     return Mapping(), options, {}
@@ -352,7 +355,7 @@ def _chosen(job: Job, wanted: str) -> list[Draft]:
         names = ", ".join(visible(name) or "(unnamed)" for name in sorted(agents))
         unknown = options.agent not in {None, *agents}
         asked = f", none called {visible(str(options.agent))!r}" if unknown else ""
-        hint = f"a bundle of each: {job.command(split_by='agent', agent=None)}\n"
+        hint = f"a bundle of each: {job.command(split_by='agent', agent=None, agent_version=None)}\n"
         hint += f"or one of them, for instance: {job.command(agent=visible(next(filter(None, agents))))}"
         hint = "write the agent's name also in the rows that have none" if "" in agents else hint
         message = f"the source holds {len(agents)} agents{asked}: {names}"

@@ -268,6 +268,8 @@ class InspectLog(Importer):
         names = dict.fromkeys((self._scorer, *scores))
         plain = len(names) == 1 and isinstance(value, str | int | float) and not fails(name)
         if plain and text in _GOOD | _BAD:
+            if text in "cipn":
+                propose(self, ("scores", name, "value"), value)
             if text == "p":
                 notes.add("odd", "partly correct answers, taken as failures")
             self._scorers.setdefault(model, {})[name] = None

@@ -87,6 +87,8 @@ class Mapper:
             ]
             for field, cases in mapping.when.items()
         }  # None stands for `otherwise`
+        tests = [test for _, test in self._when.get("condition", []) if test]
+        self._asked = {path for test in tests for path in test.paths}  # by what decides the condition
         if options.success not in {None, *_READINGS}:
             success = self._test(str(options.success), _SUCCESS)
             self._when["outcome"] = [(Outcome.SUCCESS, success), (Outcome.FAILURE, None)]
@@ -186,7 +188,7 @@ class Mapper:
             name, part = ".".join(path), ".".join(says(path)[0] or path)
             # A value beside that of the condition counts where this is blank, or where it reads as a fault.
             more = nominal and kind == "fault" and (blank or meant) and path not in self._paths
-            more = more or (kind == "none" and chosen)
+            more = more or (kind == "none" and path in self._asked)
             if path[0] in FIELDS or USER_FIELD.match(path[0]) or (part in self._used and not more):
                 continue
             hint = f"keep it as a note: `x_{kind} = {column_name(path)}` under `[columns]`"
@@ -291,7 +293,11 @@ class Mapper:
                     expected, actual = f"values that decide {field}", f"nothing in {', '.join(blank)}"
                     case = f"nominal = {_toml(f'{blank[0]} == null')}"
                     told = f"if no fault was injected there, write `{case}` first under `[when.condition]`"
-                    hint = {"condition": told, "outcome": _APART}.get(field, "")
+                    null = _toml(f"{blank[0]} == null")
+                    unscored = (
+                        f"if it was not scored, write `harness_error = {null}` first under `[when.outcome]`"
+                    )
+                    hint = {"condition": told, "outcome": f"{unscored}; {_APART}"}.get(field, "")
                 wanting[field] = run.place.fault(
                     expected, actual, pointer=self._case(field), code="record.missing-field", hint=hint
                 )

@@ -73,7 +73,9 @@ _LONGEST: Final = 80  # characters of a text that may mean a condition
 _YES: Final = _TEXTS["yes"]
 _NO: Final = _TEXTS["no"]
 _TRUTH: Final = _YES | _NO
-_DENIED: Final = _NO | {"none"}  # texts that say that there was no fault, where one is asked for
+_DENIED: Final = frozenset(("none", "no", "false", "nein", "non"))
+"""Texts that say that there was no fault, under a name of conditions; numbers may be ids."""
+
 WORDS: Final[dict[str, frozenset[str]]] = {
     Outcome.SUCCESS: _YES | _TEXTS["success"],
     Outcome.FAILURE: _NO | _TEXTS["failure"],
@@ -442,7 +444,8 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
                 if any(number.isdecimal() and int(number) <= int(count) for number in numbers):
                     yield path, held, "count", None
             meant = None if text in BLANK | _NONE else _meant(path[-1] if text in _YES else whole)
-            if (called and (meant == "nominal" or text in _DENIED)) or (text in _NO and _meant(path[-1])):
+            denied = meant == "nominal" or text in _DENIED
+            if denied and _named(path, "condition") and isinstance(value, str | bool):
                 yield path, held, "none", "nominal"
             if text in BLANK | _NONE or meant == "nominal":
                 continue

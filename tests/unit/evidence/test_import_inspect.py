@@ -316,6 +316,12 @@ def test_of_letters_one_alone_is_a_success(tmp_path: Path, scorer: str, proposed
         assert f"scores.{scorer}.value {proposed}" in str(error)
 
 
+def test_a_word_beside_letters_is_not_proposed(tmp_path: Path) -> None:
+    for number, words in enumerate((("C", "unknown", "I"), ("refused", "I"))):
+        samples = [sample(at, scores={"match": {"value": word}}) for at, word in enumerate(words)]
+        assert "scores.match.value == 'C'" in str(refused(log(tmp_path / f"{number}.json", samples)).hint)
+
+
 def test_a_score_that_is_none_is_a_harness_error_and_a_sample_with_nan_has_a_trace(tmp_path: Path) -> None:
     rows = b",".join(
         b'{"id": %d, "epoch": 1, "metadata": {"x": Infinity}, "events": [{"event": "model"}],'

@@ -705,7 +705,7 @@ def test_a_mapping_suggested_beside_an_option_is_used_beside_it(tmp_path: Path) 
     "row",
     [
         {"task_id": "t", "domain": "d", "outcome": "success", "meta": {"fault": "none"}},
-        {"task": "t", "suite": "s", "ok": True, "is_attacked": False},
+        {"task": "t", "suite": "s", "ok": True, "attack": "no"},
         {"task": "t", "suite": "s", "ok": True, "attack": "no attack"},
     ],
 )
@@ -720,6 +720,40 @@ def test_a_run_that_the_log_calls_free_of_faults_is_none_by_an_option(
             assert (kept, [record["condition"] for record in records]) == (True, ["nominal"])
         except (ImportFaultsError, UsageError) as error:
             assert (kept, "condition" in str(error)) == (False, True)  # noqa: PT017 - one of two refusals
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        *(
+            {"attack_success": False},
+            {"attack_id": 0},
+            {"timeout": "no"},
+            {"attack": None},
+            {"fault_seed": "0"},
+        ),
+        {"fault": {"type": "prompt injection", "retries": 0}},
+        {"prompt_injection": "yes", "tool_timeout": "no"},
+    ],
+)
+def test_what_stands_beside_a_fault_is_no_word_against_an_option(
+    tmp_path: Path, beside: dict[str, Any]
+) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(
+        canonical.line({"task_id": "t", "domain": "d", "outcome": "success", "agent": "a"} | beside)
+    )
+    _, [record] = imported(None, path, tmp_path / "out", condition="adversarial")
+    assert record["condition"] == "adversarial"
+
+
+def test_a_domain_that_an_option_names_is_guessed_from_no_column(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(
+        canonical.line({"task_id": "t", "outcome": "success", "condition": "nominal", "suite": "x"})
+    )
+    _, [record] = imported(None, path, tmp_path / "out", agent="a", domain="retail")
+    assert record["domain"] == "retail"
 
 
 def test_an_option_is_no_otherwise_of_a_mapping_and_of_a_list(tmp_path: Path) -> None:
