@@ -88,7 +88,7 @@ class Mapper:
             for field, cases in mapping.when.items()
         }  # None stands for `otherwise`
         tests = [test for _, test in self._when.get("condition", []) if test]
-        self._asked = {path for test in tests for path in test.paths}  # by what decides the condition
+        self._asked = {path for test in tests for path in test.paths}  # in tests of the condition
         if options.success not in {None, *_READINGS}:
             success = self._test(str(options.success), _SUCCESS)
             self._when["outcome"] = [(Outcome.SUCCESS, success), (Outcome.FAILURE, None)]
