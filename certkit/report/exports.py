@@ -201,9 +201,10 @@ def _summary(case: Case, argument: Argument) -> str:
         "What would change it:",
         "",
         *(f"- {_cell(line)}" for line in answer.changes(case)),
+        "",
+        "Sections are those of the whole report, which `certkit report BUNDLE -o report.html` writes.",
     ]
-    # Its readers have page 1 alone.
-    return re.sub(r"sections? [0-9]+( and [0-9]+)?", r"\g<0> of the report", "\n".join(lines)) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 EXPORTS: Final[dict[str, Callable[[Case, Argument], str]]] = {

@@ -203,7 +203,8 @@ def test_the_action_fails_as_the_verdict_does_and_says_why(tmp_path: Path) -> No
     code, summary, written = run_script("weak", "")
     assert (code, written) == (1, files)
     assert '    "simulated-agent 1.0.0"' in summary
-    assert "sections 8 and 9 of the report" in summary
+    assert "sections 8 and 9." in summary
+    assert "Sections are those of the whole report" in summary
     code, summary, written = run_script("nowhere", "")  # nothing of the bundle before is left to be shown
     assert (code, written) == (3, set())
     assert summary == "    error: nowhere: not found\n    hint: a bundle is a folder with a bundle.json\n"

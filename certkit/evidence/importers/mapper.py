@@ -32,7 +32,7 @@ from certkit.evidence.importers.mapping import (
     text_encoding,
     zone,
 )
-from certkit.evidence.importers.names import agent_rank, paths, sums_up, versions
+from certkit.evidence.importers.names import MAX_COLUMNS, agent_rank, paths, sums_up, versions
 from certkit.evidence.importers.suggest import VOCABULARY, column_name, says, stated
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Condition, Outcome
 from certkit.text import visible
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from certkit.evidence.records.faults import Fault
 
     Evaluate = Callable[[dict[str, Any]], Any]
-
-MAX_COLUMNS: Final = 10_000
-"""Distinct columns that fill no field, at most."""
 
 _SHOWN: Final = 12
 MAX_RULE: Final = 512

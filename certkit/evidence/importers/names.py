@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 LISTS: Final = toml.packaged("templates", "import-words.toml")
 """Words by which a column and its texts are known; the file says what each list is for."""
 
+MAX_COLUMNS: Final = 10_000
+"""Columns of a table, and distinct ones of all rows that fill no field."""
+
 MAX_TOTAL: Final = 80
 """Characters of a text that may call a row a total."""
 

@@ -20,7 +20,7 @@ from certkit import canonical
 from certkit.errors import InputError
 from certkit.evidence.importers.base import Importer, Job, Run
 from certkit.evidence.importers.drafts import Place
-from certkit.evidence.importers.names import LISTS, agent_rank, paths, sums_up, versions
+from certkit.evidence.importers.names import LISTS, MAX_COLUMNS, agent_rank, paths, sums_up, versions
 from certkit.evidence.importers.source import MAX_ROW, opening
 from certkit.evidence.importers.suggest import stated
 from certkit.evidence.reading import arrow, parquet
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 COLUMNAR: Final = {b"PAR1": parquet.rows, arrow.FILE: arrow.rows, arrow.STREAM: arrow.rows}
 """How files of columns begin, and what reads their rows."""
-
-MAX_COLUMNS: Final = 10_000
 
 MAX_AGENT_NAME: Final = 200
 """Characters of an agent's name; a longer text, such as a system prompt, names none."""
