@@ -1,6 +1,7 @@
 """Traces: what the transcript of a run shows, for an import to fill in and for an assessment to compare.
 
-A trace is a run as its log holds it, packed with zstd, named ``traces/<SHA-256>.json.zst``. What the mapping
+A trace is a run as its log holds it. A trace file holds those of runs that follow one another, each as a line
+``{"run_id": …, "log": …}``; it is packed with zstd and named ``traces/<SHA-256>.jsonl.zst``. What the mapping
 says of traces lies beside them, in ``traces/rules.json``. From both follow the `FIELDS` of a record:
 
 - ``steps_actual``: the model calls before scoring; without events, the messages of the assistant.
@@ -16,10 +17,10 @@ Condition and outcome are the record's. Whether an error of a tool was injected,
 
 from __future__ import annotations
 
+import hashlib
+import io
 import re
 from collections import deque
-from functools import cache
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    import zstandard
-
 FIELDS: Final = (
     "steps_actual",
     "fault_step",
@@ -49,11 +48,16 @@ FIELDS: Final = (
 )
 """Record fields that a trace can show."""
 
-SUFFIX: Final = ".json.zst"
+SUFFIX: Final = ".jsonl.zst"
 RULES: Final = "traces/rules.json"
+FULL: Final = 4 * 1024 * 1024
+"""Unpacked bytes from which on a trace file takes no further run: a file for each run would take an import
+longer than the run, and one file for all would have to be unpacked to see the last."""
+
 MAX_TRACE: Final = 64 * 1024 * 1024
 """Longest trace, unpacked bytes."""
 
+MAX_FILE: Final = MAX_TRACE + 2 * FULL
 MAX_RULES: Final = 1024 * 1024
 Decoded = TypeVar("Decoded")
 _SCORING: Final = frozenset({"scorer", "scorers"})
@@ -127,6 +131,13 @@ class Log(Struct, frozen=True, kw_only=True):
     traj: list[Message] | None = None
 
 
+class Line(Struct, frozen=True):
+    """A line of a trace file."""
+
+    run_id: str
+    log: Log
+
+
 class Call(NamedTuple):
     """A tool call: after which model call it came, and whether it ended in an error."""
 
@@ -181,17 +192,58 @@ def shown(log: Any) -> Shown:
     return Shown(steps, tuple(calls), next(filter(None, texts), None))
 
 
-def read(path: Path) -> Shown:
-    """Read a trace; raise `InputError` ``bundle.trace`` where it cannot be read or holds no transcript."""
-    import zstandard  # noqa: PLC0415 - most bundles hold no trace
+class Writer:
+    """Collects the traces of a trace file; `size` is that of their lines, unpacked bytes."""
 
+    def __init__(self) -> None:
+        import zstandard  # noqa: PLC0415 - most imports have no trace
+
+        self._packer = zstandard.ZstdCompressor(level=1).compressobj()
+        self._packed: list[bytes] = []
+        self.size = 0
+
+    def add(self, run_id: str, log: bytes) -> None:
+        """Add a run, whose log is JSON: a line end in it stands between values."""
+        named = b'{"run_id":%b,"log":' % msgspec.json.encode(run_id)
+        for part in (named, log.replace(b"\n", b" "), b"}\n"):
+            self._packed.append(self._packer.compress(part))
+            self.size += len(part)
+
+    def write(self, folder: Path) -> str:
+        """Write the file into a folder, which is made where it is not there; return the file's digest."""
+        folder.mkdir(exist_ok=True)
+        packed = b"".join((*self._packed, self._packer.flush()))
+        digest = hashlib.sha256(packed).hexdigest()
+        # Not flushed one by one: a file that a power cut damages is refused by its digest.
+        (folder / f"{digest}{SUFFIX}").write_bytes(packed)
+        return f"sha256:{digest}"
+
+
+def read(path: Path) -> Iterator[tuple[str, Shown]]:
+    """Yield the id of each run in a trace file, and what its transcript shows.
+
+    Raises `InputError` ``bundle.trace`` where a line cannot be read or holds no transcript.
+    """
     packed = files.read(path, limit=MAX_TRACE)
     try:
-        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed) as stream:
-            data = stream.read(MAX_TRACE)
-        return shown(decoded(data, Log))
-    except (zstandard.ZstdError, msgspec.MsgspecError, InputError, RecursionError, ValueError) as error:
+        for text in io.BytesIO(_unpacked(packed)):
+            line = decoded(text, Line)
+            yield line.run_id, shown(line.log)
+    except (msgspec.MsgspecError, InputError, RecursionError, ValueError) as error:
         raise InputError("bundle.trace", f"no trace: {error}", where=f"traces/{path.name}") from None
+
+
+def _unpacked(packed: bytes) -> bytes:
+    import zstandard  # noqa: PLC0415 - most bundles hold no trace
+
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed) as stream:
+            data = stream.read(MAX_FILE + 1)
+    except zstandard.ZstdError as error:
+        raise ValueError(error) from None
+    if len(data) > MAX_FILE:
+        raise ValueError(f"unpacks to more than {MAX_FILE:,} bytes")
+    return data
 
 
 def decoded(data: bytes, type_: type[Decoded]) -> Decoded:
@@ -209,14 +261,6 @@ def decoded(data: bytes, type_: type[Decoded]) -> Decoded:
         return msgspec.convert(canonical.loads(data, max_bytes=MAX_TRACE, constants=True), type_)
 
 
-@cache
-def packer() -> zstandard.ZstdCompressor:
-    """Return what packs the log of a run as a trace holds it."""
-    import zstandard  # noqa: PLC0415 - most imports have no trace
-
-    return zstandard.ZstdCompressor(level=1)
-
-
 def rules_of(root: Path) -> Rules:
     """Return the rules that lie in a bundle, none where there is no such file."""
     path = root / RULES
@@ -228,21 +272,21 @@ def rules_of(root: Path) -> Rules:
 
 def _of_events(events: Iterable[Event]) -> tuple[int, list[Call]]:
     steps, calls = 0, []
-    for event in takewhile(lambda event: not _scores(event), _flat(events)):
-        steps += event.event == "model"
-        if event.event == "tool":
+    for event in _flat(events):
+        if event.event == "model":
+            steps += 1
+        elif event.event == "tool":
             calls.append(Call(str(event.function), steps, bool(event.error)))
+        elif event.type in _SCORING and event.event in {"step", "span_begin"}:
+            break
     return steps, calls
 
 
 def _flat(events: Iterable[Event]) -> Iterator[Event]:
     for event in events:
         yield event
-        yield from _flat(event.events or ())
-
-
-def _scores(event: Event) -> bool:
-    return event.type in _SCORING and event.event in {"step", "span_begin"}
+        if event.events:
+            yield from _flat(event.events)
 
 
 def _of_messages(messages: Iterable[Message]) -> tuple[int, list[Call]]:

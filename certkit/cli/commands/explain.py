@@ -23,6 +23,7 @@ from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.records import schema
 from certkit.evidence.records.record import Condition, Outcome
 from certkit.evidence.summary.runs import Runs, worst_runs
+from certkit.evidence.traces import SUFFIX
 from certkit.report.argument.challenges import CLOSED_BY, STANDING
 from certkit.wording import many
 
@@ -167,3 +168,5 @@ def _listed(listed: Runs) -> Iterator[str]:
         yield from fold(place, first="  ", rest="    ")
         if run.trace:  # eighty characters
             yield run.trace
+    if any((run.trace or "").endswith(SUFFIX) for run in shown):
+        yield "Its conversation: zstdcat BUNDLE/TRACE | jq 'select(.run_id == \"RUN\").log'"

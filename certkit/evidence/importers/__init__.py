@@ -43,7 +43,7 @@ from certkit.evidence.importers.records import COLUMNAR, Records
 from certkit.evidence.importers.source import FREE, opening
 from certkit.evidence.importers.suggest import Suggestion
 from certkit.evidence.importers.tau import Tau
-from certkit.evidence.records.record import REQUIRED
+from certkit.evidence.records.record import REQUIRED, Measured
 from certkit.evidence.traces import RULES, Rules
 from certkit.progress import SILENT
 from certkit.text import visible
@@ -239,7 +239,10 @@ def preview(
         importer = FORMATS[format_].importer(job)
         importer.hints |= hints
         records = _records(importer, mapper := Mapper(mapping, options, importer), job)
-        first = list(islice(records, PREVIEWED))
+        first = [
+            {name: value for name, value in fields.items() if value is not None}
+            for fields in islice(records, PREVIEWED)
+        ]
         for _ in records:
             pass
         job.close_files()
@@ -276,7 +279,7 @@ def _mapping(
 
 
 def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str, Any]]:
-    """Write the records of all runs to their drafts and yield them; those at fault are added to the job's."""
+    """Write the runs as records to their drafts and yield their fields; faults are added to the job's."""
     size = inf if job.source.is_dir() else job.source.stat().st_size  # of its files each is limited
     written = 0
     for run in importer.runs():
@@ -284,15 +287,16 @@ def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str,
         fields, faults = mapper.fields(run, draft)
         if fields is None:
             continue
-        if not faults and run.data is not None and job.options.traces:
-            fields |= draft.enclose(run.data)
+        log = run.data if job.options.traces else None
+        if log is not None:
+            fields |= {"measured": str(Measured.DERIVED), "trace": None}
         before = draft.size
-        job.refuse(*(faults or draft.write(fields, run.place)))
+        job.refuse(*(faults or draft.write(fields, run.place, log)))
         written += draft.size - before
         if written > max(FREE, MAX_GROWTH * size):
             message = f"its records have more than {MAX_GROWTH:,} times its size"
             raise InputError("import.source", message, where=job.name, hint="leave long texts out")
-        yield {name: value for name, value in fields.items() if value is not None}
+        yield fields
 
 
 def checked_format(source: Path, options: ImportOptions) -> str:
@@ -397,7 +401,7 @@ def _finish(draft: Draft, job: Job, name: str, out: Path, rules: Rules) -> Impor
         "imported": imported.model_dump(mode="json", by_alias=True, exclude_none=True),
     }
     manifest = validate(Manifest, document, code="import.source", where=MANIFEST_NAME)
-    if draft.traces and rules != Rules():
+    if (draft.folder / RULES).parent.exists() and rules != Rules():
         files.write(draft.folder / RULES, canonical.line(rules.model_dump(mode="json")))
     files.write(draft.folder / MANIFEST_NAME, canonical.pretty(manifest.to_dict()).encode())
     digest = bundle.seal(draft.folder).facts.digest if options.seal else None

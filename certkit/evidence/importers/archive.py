@@ -1,18 +1,18 @@
 """Reading a hostile ZIP archive member by member: bounded, nothing is unpacked to the disk.
 
-Members may be stored, deflated, or packed with zstd (method 93), which `zipfile` of Python 3.11 cannot read.
-A member whose name leaves the archive, that is encrypted, or that declares more than the limit refuses the
-archive before anything is unpacked. What a member really holds is limited again while it is read, and the
-whole by the ratio that `source` allows.
+`zipfile` reads the list of members. Each is read here: `zipfile` of Python 3.11 knows no zstd (method 93)
+and takes as long to open a small member as to unpack it. A member whose name leaves the archive, that is
+encrypted, or that declares more than the limit refuses the archive before anything is unpacked. What a member
+really holds is limited again while it is read, and the whole by the ratio that `source` allows.
 """
 
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 import zlib
-from copy import copy
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import zstandard
 
@@ -20,6 +20,7 @@ from certkit.errors import InputError
 from certkit.evidence.importers import source
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
 MAX_LIST: Final = 16 * 1024 * 1024
@@ -27,10 +28,13 @@ MAX_LIST: Final = 16 * 1024 * 1024
 
 ZSTD: Final = 93
 _ENCRYPTED: Final = 1
+_HEADER: Final = struct.Struct("<4s22xHH")
+"""What stands before a member: a mark, and how long its name and its extra field are."""
+
 ANEW: Final = "copy the log again, or write it anew with `inspect log convert`"
 _UNLIKE: Final = "Inspect writes no such name; ask where this file comes from before you open it elsewhere"
 _LARGE: Final = "a run of this size is not read; leave it out of the log if you trust the file"
-_DAMAGED: Final = (zipfile.BadZipFile, zlib.error, zstandard.ZstdError, EOFError)
+_DAMAGED: Final = (zipfile.BadZipFile, zlib.error, zstandard.ZstdError, struct.error, OSError, OverflowError)
 
 
 class _ManyError(Exception):
@@ -48,6 +52,16 @@ class _Listed(io.BufferedReader):
         return super().read(size)
 
 
+class _Member(NamedTuple):
+    """A member as the list states it: where it begins, how it is packed, its bytes and their CRC-32."""
+
+    start: int
+    method: int
+    packed: int
+    size: int
+    checksum: int
+
+
 class Archive:
     """An opened archive; `names` are those of its members, none of them twice."""
 
@@ -56,64 +70,70 @@ class Archive:
         self._unpacked = 0
         self._file = _Listed(io.FileIO(path))
         try:
-            self._zip = zipfile.ZipFile(self._file)
+            listed = zipfile.ZipFile(self._file).infolist()
             self._file.limit = None
         except _ManyError as error:
             self._refuse(str(error), "write fewer samples into each log")
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
             self._refuse(f"damaged or truncated archive: {error}")
-        members = self._zip.infolist()
-        self._members = {member.filename: member for member in members}
-        if len(self._members) < len(members):
+        self._members = {member.filename: self._checked(member) for member in listed}
+        if len(self._members) < len(listed):
             self._refuse("holds two members of one name")
-        for member in self._members.values():
-            self._check(member)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
     @property
-    def names(self) -> list[str]:
+    def names(self) -> AbstractSet[str]:
         """The names of the members."""
-        return list(self._members)
+        return self._members.keys()
 
     def read(self, name: str) -> bytes:
         """Return the content of a member; raise `InputError` where it is damaged or too large."""
         member = self._members[name]
         try:
-            with self._open(member) as stream:
-                content: bytes = stream.read(member.file_size + 1)
-        except (*_DAMAGED, OSError, NotImplementedError, RuntimeError) as error:
+            content = self._content(member)
+        except _DAMAGED as error:
             self._refuse(f"member {name!r} is damaged: {error}")
-        if len(content) > member.file_size:
+        if len(content) > member.size:
             self._refuse(f"member {name!r} holds more than it declares")
-        self._unpacked += len(content)
+        if len(content) < member.size or zlib.crc32(content) != member.checksum:
+            self._refuse(f"member {name!r} is damaged: wrong checksum")
+        self._unpacked += member.size
         if self._unpacked > max(source.FREE, source.MAX_RATIO * self._size):
             self._refuse(f"unpacks to more than {source.MAX_RATIO} times its size")
-        if member.compress_type == ZSTD and zlib.crc32(content) != member.CRC:  # else `zipfile` checked it
-            self._refuse(f"member {name!r} is damaged: wrong checksum")
         return content
 
-    def _check(self, member: zipfile.ZipInfo) -> None:
-        name = member.filename
+    def _checked(self, member: zipfile.ZipInfo) -> _Member:
+        name, largest = member.filename, max(member.file_size, member.compress_size)
         if name.startswith("/") or "\\" in name or ".." in name.split("/") or ":" in name.split("/", 1)[0]:
             self._refuse(f"member {name!r} has a name that leaves the archive", _UNLIKE)
         if member.flag_bits & _ENCRYPTED:
             self._refuse(f"member {name!r} is encrypted")
-        if member.file_size > self._limit:
-            self._refuse(
-                f"member {name!r} declares {member.file_size:,} bytes, limit {self._limit:,}", _LARGE
-            )
+        if largest > self._limit:
+            self._refuse(f"member {name!r} declares {largest:,} bytes, limit {self._limit:,}", _LARGE)
+        return _Member(
+            member.header_offset, member.compress_type, member.compress_size, member.file_size, member.CRC
+        )
 
-    def _open(self, member: zipfile.ZipInfo) -> Any:
-        if member.compress_type != ZSTD:
-            return self._zip.open(member)
-        packed = copy(member)  # read as if it were stored, without a checksum
-        packed.compress_type, packed.file_size = zipfile.ZIP_STORED, member.compress_size
-        packed.CRC = None  # type: ignore[assignment]
-        unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-        return unpacker.stream_reader(self._zip.open(packed), read_across_frames=True)
+    def _content(self, member: _Member) -> bytes:
+        """Return what a member holds, at most a byte more than it declares."""
+        self._file.seek(member.start)
+        mark, *lengths = _HEADER.unpack(self._file.read(_HEADER.size))
+        if mark != b"PK\x03\x04":
+            raise zipfile.BadZipFile("no member begins where the list says so")
+        self._file.seek(sum(lengths), io.SEEK_CUR)
+        packed = self._file.read(member.packed)
+        if member.method == zipfile.ZIP_STORED:
+            return packed
+        if member.method == zipfile.ZIP_DEFLATED:
+            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, member.size + 1)
+        if member.method == ZSTD:
+            unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+            with unpacker.stream_reader(packed, read_across_frames=True) as stream:
+                return stream.read(member.size + 1)
+        raise zipfile.BadZipFile(f"packed with method {member.method}, and only deflate and zstd are read")
 
     def _refuse(self, reason: str, hint: str = ANEW) -> NoReturn:
         self.close()

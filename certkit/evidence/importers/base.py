@@ -208,6 +208,8 @@ class Job:
 
     def close_files(self) -> None:
         """Close the record files; nothing can be written afterwards."""
+        for draft in self.drafts.values():
+            draft.flush()
         self._stack.close()
 
     @cached_property

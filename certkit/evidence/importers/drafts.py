@@ -15,7 +15,7 @@ from certkit.evidence import traces
 from certkit.evidence.bundle.manifest import ImportNote, NoteKind
 from certkit.evidence.reading.columns import Index
 from certkit.evidence.records.faults import Fault, Faults
-from certkit.evidence.records.record import FIELDS, Condition, Measured, Outcome
+from certkit.evidence.records.record import FIELDS, Condition, Outcome
 from certkit.evidence.summary.gather import all_faults
 from certkit.text import visible
 
@@ -28,7 +28,8 @@ RECORD_FILE: Final = "records/runs.jsonl"
 
 OTHERS: Final = "other record fields"  # what the account calls fields that no source fills
 
-MAX_TRACES: Final = 50_000  # traces in a bundle
+_UNNAMED: Final = b'"trace":""'
+"""Stands in a record that waits for its trace file; within a text, quotation marks are written otherwise."""
 
 MAX_GROWTH: Final = 1000
 """Bytes of records per byte of a log above `source.FREE`; short rows beside constants reach about 100."""
@@ -123,7 +124,9 @@ class Draft:
         self.protocol: dict[str, Any] = {"origin": "measured"}
         self.agent_document: dict[str, Any] = {}
         self.options: dict[str, str] = {}
-        self.records = self.traces = self.size = 0  # size: bytes of the records
+        self.records = self.size = 0  # size: bytes of the records
+        self._lines: list[bytes] = []  # records that wait for the digest of their trace file
+        self._writer: traces.Writer | None = None
         self.versions: dict[str, dict[str, None]] = {}  # of the agent, by the column that tells them
         self.left: Counter[str] = Counter()
         self.given: Counter[str] = Counter()  # runs of which an option says the field
@@ -158,35 +161,39 @@ class Draft:
         self._numbers[name] += 1
         return self._numbers[name] - 1
 
-    def enclose(self, data: bytes) -> dict[str, str]:
-        """Write the log of a run as a trace; return the record fields that name it, none beyond a limit."""
-        if self.traces == MAX_TRACES:
-            detail = f"beyond the first {MAX_TRACES:,}: the values of these runs count as asserted"
-            self.notes.add("refused", "transcripts", detail)
-            return {}
-        if not self.traces:
-            (self.folder / "traces").mkdir()
-        self.traces += 1
-        packed = traces.packer().compress(data)
-        digest = hashlib.sha256(packed).hexdigest()
-        # Not flushed one by one: a trace that a power cut damages is refused by its digest.
-        (self.folder / "traces" / f"{digest}{traces.SUFFIX}").write_bytes(packed)
-        return {"trace": f"sha256:{digest}", "measured": str(Measured.DERIVED)}
+    def write(self, fields: Mapping[str, Any], place: Place, log: bytes | None = None) -> list[Fault]:
+        """Write one record, or return why it cannot be written. Fields that are None are left out.
 
-    def write(self, fields: Mapping[str, Any], place: Place) -> list[Fault]:
-        """Write one record, or return why it cannot be written. Fields that are None are left out."""
+        `log` is the run's, to be enclosed. The record waits for the digest of its trace file.
+        """
         row = {name: value for name, value in fields.items() if value is not None}
+        if log is not None:
+            row["trace"] = ""
         try:
-            self.size += self._stream.write(canonical.line(row))
+            line = canonical.line(row)
         except ValueError as error:
             return [place.fault("values that JSON has", str(error))]
+        self._lines.append(line)
+        self.size += len(line)
+        if log is not None:
+            self._writer = self._writer or traces.Writer()
+            self._writer.add(str(row["run_id"]), log)
+        if self._writer is None or self._writer.size >= traces.FULL:
+            self.flush()
         self.records += 1
-        for name in row:
-            self._filled[name] += 1
+        self._filled.update([*row])
         for name, counts in self.words.items():
             counts[str(row.get(name))] += 1
         self._places.extend((self._files[place.file], place.line))
         return []
+
+    def flush(self) -> None:
+        """Write the trace file that was begun, and the records that wait for its digest."""
+        lines, self._lines = self._lines, []
+        if self._writer is not None:
+            digest, self._writer = self._writer.write(self.folder / "traces"), None
+            lines = [line.replace(_UNNAMED, b'"trace":"%s"' % digest.encode()) for line in lines]
+        self._stream.writelines(lines)
 
     def faults(self) -> Faults:
         """Return what is wrong with the records, at their places in the source; their file must be closed."""

@@ -115,10 +115,11 @@ class InspectLog(Importer):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._headers: dict[tuple[str, ...], Header] = {}  # the first of each model, and of each of its tasks
-        self._met: dict[object, int] = {}  # the copies of a sample → the hash of their scores
+        self._met: dict[int, int] = {}  # hashes: of what copies of a sample share → of their scores
         self._header: Header | None = None  # of the log being read, as its samples and its scorer
         self._told: dict[str, Any] = {}  # what rows say of it
-        self._held: dict[tuple[int | str, int], bool] = {}  # whether a person declared it invalid
+        self._held: set[int] = set()  # hashes of its samples
+        self._invalid = False  # a person declared one of them invalid
         self._scorer = ""
         self._scorers: dict[str, dict[str, None]] = {}  # of each agent
         self._samples = 0
@@ -127,7 +128,8 @@ class InspectLog(Importer):
     def runs(self) -> Iterator[Run]:
         """Yield the samples, of logs in the order of their names."""
         for path, name in self.job.files((".eval", ".json")):
-            self._header, self._held, self._scorer, self._judged_samples = None, {}, "", 0
+            self._header, self._held, self._invalid = None, set(), False
+            self._scorer, self._judged_samples = "", 0
             with self.job.opening(path, name) as source:
                 zipped = source.head().startswith(ZIP)
                 yield from self._archive(path, name) if zipped else self._json(source, name)
@@ -203,7 +205,7 @@ class InspectLog(Importer):
         if status == "success" and total not in (None, MISSING, held):
             detail = f"first of task {eval_.task}: {held} of {total}"
             notes.add("odd", "logs that hold another number of samples than they declare", detail)
-        if header.invalidated and not any(self._held.values()):
+        if header.invalidated and not self._invalid:
             notes.add("odd", "logs declared invalid of which no sample is", "their samples count")
 
     def _sample(self, data: bytes, eval_: Eval, place: Place) -> Iterator[Run]:
@@ -211,11 +213,13 @@ class InspectLog(Importer):
         self._samples += 1
         if sample is None:
             return
-        self._held[sample.id, sample.epoch] = sample.invalidation is not None
+        name = f"{sample.id!r} {sample.epoch}"
+        self._held.add(hash(name))
+        self._invalid |= sample.invalidation is not None
         notes = self.job.draft(eval_.model).notes
         scores = sample.scores or ({"score": sample.score} if sample.score is not None else {})
         header = (eval_.run_id, eval_.task_id, eval_.created, eval_.task, eval_.model)
-        same = {sample.uuid or None, (*header, sample.id, sample.epoch) if eval_.run_id else None} - {None}
+        same = [hash(sample.uuid)] * bool(sample.uuid) + [hash((*header, name))] * bool(eval_.run_id)
         values = [score.get("value") if isinstance(score, dict) else score for score in scores.values()]
         scored = any(value is not None and value == value for value in values)  # noqa: PLR0124 - NaN is none
         self._judged_samples += scored or sample.error is not None

@@ -473,6 +473,18 @@ def faults(row: dict[str, Any]) -> dict[str, Any]:
 
 def propose(importer: Importer, path: Sequence[str], seen: Any) -> None:
     """Propose a test of a score as what decides the outcome, one of success first; of harm a yes is bad."""
+    if not isinstance(seen, str | int | float):
+        return
+    if isinstance(seen, int | float) and not isinstance(seen, bool) and seen > 1:
+        importer.least = "THRESHOLD"
+    fine, tested = _test(tuple(path), seen, importer.least)
+    if tested:
+        importer.hints["outcome"] = tested if fine else importer.hints.get("outcome", tested)
+
+
+@lru_cache(1024, typed=True)
+def _test(path: tuple[str, ...], seen: str | float, least: str) -> tuple[bool, str | None]:
+    """Return whether a test of a score is one of success, and the test, None where it is too long."""
     harm, text = fails(path[1]), str(seen).casefold()
     bad, good = (WORDS[word] for word in sorted((Outcome.SUCCESS, Outcome.FAILURE), reverse=harm))
     fine = text in good - {"p"}  # partly
@@ -480,11 +492,8 @@ def propose(importer: Importer, path: Sequence[str], seen: Any) -> None:
     if isinstance(seen, str) and seen in {"C", "I", "P", "N"}:  # of Inspect's letters one alone is a success
         fine, test = True, "== 'I'" if harm else "== 'C'"
     if isinstance(seen, int | float) and not isinstance(seen, bool):
-        importer.least = "THRESHOLD" if seen > 1 else importer.least
-        fine, test = True, f"{'<' if harm else '>='} {importer.least}"
-    if isinstance(seen, str | int | float) and len(test) <= _LONGEST:
-        tested = success_test(spelled(path), test)
-        importer.hints["outcome"] = tested if fine else importer.hints.get("outcome", tested)
+        fine, test = True, f"{'<' if harm else '>='} {least}"
+    return fine, success_test(spelled(path), test) if len(test) <= _LONGEST else None
 
 
 @lru_cache(1024)

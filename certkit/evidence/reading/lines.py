@@ -100,24 +100,27 @@ def two_domains(number: int, task: str, expected: str, actual: str, first: str) 
     )
 
 
-def blocks(path: Path) -> Iterator[bytes]:
-    """Yield a file in blocks of whole lines; a line beyond `MAX_LINE` is cut just beyond it, to be refused.
+def blocks(path: Path, size: int | None = None) -> Iterator[bytes]:
+    """Yield a file in blocks of whole lines, each of about `size` bytes (None: `BLOCK`).
+
+    A line beyond `MAX_LINE` is cut just beyond it, to be refused.
 
     Raises `InputError` ``file.unreadable``.
     """
+    size = size or BLOCK
     try:
         with path.open("rb") as stream:
             start = 0
             while True:
-                stream.seek(start + BLOCK - 1)
+                stream.seek(start + size - 1)
                 rest = stream.readline(MAX_LINE + 3)
                 stream.seek(start)
                 # Read in one piece: joining two would copy the block.
-                if not (block := stream.read(BLOCK - 1 + len(rest))):
+                if not (block := stream.read(size - 1 + len(rest))):
                     return
                 yield block
                 while rest and not rest.endswith(b"\n"):
-                    rest = stream.readline(BLOCK)
+                    rest = stream.readline(size)
                 start = stream.tell()
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()

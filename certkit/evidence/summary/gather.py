@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -28,6 +29,7 @@ from certkit.evidence.records.record import Measured, Outcome, Split
 from certkit.evidence.summary.likeness import (
     SCORES,
     Named,
+    homes,
     likeness,
     named_alike,
     record_lines,
@@ -48,7 +50,7 @@ from certkit.evidence.summary.summary import (
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -58,6 +60,9 @@ if TYPE_CHECKING:
     from certkit.evidence.integrity.reading import Kept
     from certkit.evidence.reading.columns import Columns
 
+
+CHECKED: Final = 4 * 1024 * 1024
+"""Bytes of records that an import checks at once: its memory counts more than its speed."""
 
 COMPACT: Final = 1_000_000
 """Rows of groups that are collected before they are merged."""
@@ -110,39 +115,50 @@ def gathered(bundle: Bundle, *, progress: Progress = SILENT) -> Merge:
     for path in bundle.record_files:
         file = bundle.root / path
         parts = parquet.blocks(file, shown=path) if path.endswith(".parquet") else blocks(file)
-        for size in _read(parts, merge, faults, path, bundle.manifest.protocol.salt):
+        for size in _read(parts, merge.add, faults, path, bundle.manifest.protocol.salt):
             progress.advance(size)
         if faults.cut:
             break
     progress.finish()
     if faults:
         raise RecordFaultsError(faults)
-    refuse_repetitions(record_lines(bundle), merge, _repeated_sequences(merge))
+    refuse_repetitions(record_lines(bundle), merge, _repeated_sequences(merge.run("sequence")))
     return merge
 
 
 def all_faults(path: Path, places: Sequence[tuple[str, int]]) -> Faults:
     """Return what is wrong with a record file; `places` are the file and line that faults name per record."""
-    merge, faults, moved = Merge(), Faults(), Faults()
-    for _ in _read(blocks(path), merge, faults):
+    faults, moved, domains = Faults(), Faults(), Index()
+    names: list[tuple[NDArray[Any], ...]] = []  # of the sums nothing else is kept
+
+    def add(sums: Sums) -> None:
+        runs = sums.runs
+        names.append((runs["run_id"], runs["sequence"], homes(sums.groups, sums.cells, domains)))
+
+    for _ in _read(blocks(path, CHECKED), add, faults):
         pass
 
     def move(fault: Fault) -> Fault:
         file, line = places[fault.line - 1]
         return replace(fault, file=file, line=line)
 
-    if faults:
+    if faults or not names:
         moved.add(faults, move)
         return moved
     with path.open("rb") as stream:
         lines = ((*place, line) for place, line in zip(places, stream, strict=True))
-        return Faults(repetitions(lines, merge, _repeated_sequences(merge)))
+        run_ids, sequences, placed = (np.concatenate(parts, axis=-1) for parts in zip(*names, strict=True))
+        return Faults(repetitions(lines, run_ids, _repeated_sequences(sequences), placed))
 
 
 def _read(
-    parts: Iterable[Columns | bytes], merge: Merge, faults: Faults, path: str = "", salt: bytes | None = None
+    parts: Iterable[Columns | bytes],
+    add: Callable[[Sums], None],
+    faults: Faults,
+    path: str = "",
+    salt: bytes | None = None,
 ) -> Iterator[int]:
-    """Add the sums and faults of the blocks of a file; yield the size of each."""
+    """Hand over the sums of the blocks of a file, and note their faults; yield the size of each."""
     reader, before = Reader(), 0
 
     def move(fault: Fault) -> Fault:
@@ -159,7 +175,7 @@ def _read(
             if isinstance(result, Faults):
                 faults.add(result, move)
             elif not faults:
-                merge.add(reduce(result, salt))
+                add(reduce(result, salt))
             if faults.enough():
                 return
             rows = block if isinstance(result, Faults) else result
@@ -170,8 +186,7 @@ def _read(
             gc.enable()
 
 
-def _repeated_sequences(merge: Merge) -> NDArray[Any]:
-    sequence = merge.run("sequence")
+def _repeated_sequences(sequence: NDArray[Any]) -> NDArray[Any]:
     return repeated_values(sequence[sequence != ABSENT])
 
 
@@ -367,20 +382,25 @@ def traces(bundle: Bundle, summary: Summary) -> Traces:
     paths = {digest: path for digest, path in paths.items() if path.startswith("traces/")}
     if not (named and paths):
         return Traces(**counts)
-    rules, records = enclosed.rules_of(bundle.root), _naming(bundle)
-    uses = Counter(record["trace"] for record in records if record.get("trace") in paths)
-    for record in _naming(bundle):
-        if uses[record.get("trace")] != 1:
-            continue  # a trace is of one run: which of several, nobody can tell
-        path, derived = paths[record["trace"]], record.get("measured") == Measured.DERIVED
-        counts.update(enclosed=1)
-        if path.endswith(enclosed.SUFFIX):
-            shown = enclosed.read(bundle.root / path)
+    rules = enclosed.rules_of(bundle.root)
+    uses = Counter(record["trace"] for record in _naming(bundle) if record.get("trace") in paths)
+    for digest, records in groupby(_naming(bundle), key=lambda record: record.get("trace")):
+        if (path := paths.pop(digest, None)) is None:
+            continue  # not here, or read before: who names a trace file does so together
+        if not path.endswith(enclosed.SUFFIX):  # of one run: which of several, nobody could tell
+            counts.update(enclosed=uses[digest] == 1)
+            continue
+        logs = enclosed.read(bundle.root / path)
+        for record in records:
+            shown = next((shown for run_id, shown in logs if run_id == record["run_id"]), None)
+            if shown is None:
+                break
+            derived = record.get("measured") == Measured.DERIVED
             fields = shown.fields(rules, record["condition"], record["outcome"])
             # A record that is not marked as derived may leave out what its trace shows.
             stated = fields if derived else fields.keys() & record.keys()
             agrees = all(record.get(name) == fields[name] for name in stated)
-            counts.update(derived=derived and agrees and bool(fields), differ=not agrees)
+            counts.update(enclosed=1, derived=derived and agrees and bool(fields), differ=not agrees)
             counts.update(bare=-(derived and bool(fields)))
     return Traces(**counts)
 

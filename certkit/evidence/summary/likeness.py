@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from certkit.evidence.bundle.folder import Bundle
     from certkit.evidence.reading.columns import Columns
     from certkit.evidence.summary.gather import Merge
+    from certkit.evidence.summary.reduce import CellKey
 
 
 SCORES: Final = (
@@ -232,19 +233,22 @@ class Named(msgspec.Struct):
     sequence: int | float | None = None
 
 
+def homes(groups: NDArray[np.void], cells: Iterable[CellKey], domains: Index) -> Hashes:
+    """Return the tasks of groups and the numbers of their domains, (2, n); `cells` stand by number."""
+    domain_of = np.array([domains[domain] for _, domain, _condition in cells], np.uint64)
+    return np.unique(np.stack([groups["task"], domain_of[groups["cell"]]]), axis=1)
+
+
 def repetitions(
-    lines: Iterable[tuple[str, int, bytes]], merge: Merge, sequences: NDArray[Any]
+    lines: Iterable[tuple[str, int, bytes]], run_ids: Hashes, sequences: NDArray[Any], placed: Hashes
 ) -> Iterator[Fault]:
     """Yield a fault for every run id and every one of `sequences` used again, and every task in two domains.
 
-    `lines` are the merged records with file and number. They are read only where hashes repeat, and the
-    names themselves compared, so that a collision of hashes refuses nothing.
+    `lines` are the records with file and number; `run_ids` are hashes of their ids, `placed` is of `homes`.
+    They are read only where hashes repeat, and the names themselves compared, so that a collision of hashes
+    refuses nothing.
     """
-    groups = merge.groups()
-    domains = Index()
-    domain_of = np.array([domains[domain] for _, domain, _condition in merge.cells], np.uint64)
-    pairs = np.unique(np.stack([groups["task"], domain_of[groups["cell"]]]), axis=1)
-    hashes = (repeated_values(merge.run("run_id")), sequences, repeated_values(pairs[0]))
+    hashes = (repeated_values(run_ids), sequences, repeated_values(np.unique(placed, axis=1)[0]))
     runs, ordered, tasks = (set(values[:CONFIRM].tolist()) for values in hashes)
     if not (runs or ordered or tasks):
         return
@@ -274,7 +278,8 @@ def refuse_repetitions(
     lines: Iterable[tuple[str, int, bytes]], merge: Merge, sequences: NDArray[Any]
 ) -> None:
     """Raise `RecordFaultsError` where names repeat; see `repetitions`."""
-    if faults := Faults(repetitions(lines, merge, sequences)):
+    placed = homes(merge.groups(), merge.cells, Index())
+    if faults := Faults(repetitions(lines, merge.run("run_id"), sequences, placed)):
         raise RecordFaultsError(faults)
 
 

@@ -81,8 +81,13 @@ def test_a_conversation_gives_steps_fault_recovery_memory_and_violations(tmp_pat
     assert nominal.keys() & set(traces.FIELDS) == {"steps_actual", "violations", "layer2_score"}
     assert {record["measured"] for record in (nominal, won, lost)} == {"derived"}
     [path] = (tmp_path / "out" / "traces").glob(f"{won['trace'].removeprefix('sha256:')}*")
-    log = canonical.loads(zstandard.ZstdDecompressor().decompress(path.read_bytes()))
-    assert log == conversation("1", 1.0)
+    lines = list(map(canonical.loads, unpacked(path).splitlines()))
+    assert lines[1] == {"run_id": won["run_id"], "log": conversation("1", 1.0)}
+
+
+def unpacked(path: Path) -> bytes:
+    with zstandard.ZstdDecompressor().stream_reader(path.read_bytes()) as stream:
+        return stream.read()
 
 
 def test_events_show_the_same_as_messages() -> None:
@@ -130,6 +135,47 @@ def test_an_assessment_derives_the_values_again(tmp_path: Path) -> None:
     assert summarise(open_bundle(root)).traces == Traces(named=3, enclosed=3, derived=3)
 
 
+def test_a_full_trace_file_takes_no_further_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traces, "FULL", 2 * len(canonical.line(conversation("0", 1.0))))
+    root = bundle(tmp_path)
+    first, second, third = (record["trace"] for record in records(root))
+    assert first == second != third
+    assert len(list((root / "traces").glob(f"*{traces.SUFFIX}"))) == 2
+    assert changed(root, {}) == []
+    assert summarise(open_bundle(root)).traces == Traces(named=3, enclosed=3, derived=3)
+
+
+def test_a_line_end_between_the_values_of_a_log_does_not_end_the_line_of_its_trace(tmp_path: Path) -> None:
+    writer = traces.Writer()
+    for name in ("a\n", 'b"'):
+        writer.add(name, canonical.pretty(conversation("1", 1.0)).encode())
+    digest = writer.write(tmp_path).removeprefix("sha256:")
+    shown = traces.shown(msgspec.convert(conversation("1", 1.0), traces.Log))
+    assert list(traces.read(tmp_path / f"{digest}{traces.SUFFIX}")) == [("a\n", shown), ('b"', shown)]
+
+
+@pytest.mark.parametrize(
+    ("order", "enclosed"),
+    [([0, 2], 2), ([0, 2, 1], 2), ([1, 0, 2], 1)],
+    ids=["a record left out", "the last before the second", "the second before the first"],
+)
+def test_records_in_another_order_than_their_traces_are_not_enclosed(
+    tmp_path: Path, order: list[int], enclosed: int
+) -> None:
+    root = bundle(tmp_path)
+    path, found = root / "records/runs.jsonl", records(root)
+    path.write_bytes(b"".join(canonical.line(found[at]) for at in order))
+    seal(root)
+    told = summarise(open_bundle(root)).traces
+    assert (told.named, told.enclosed, told.bare) == (len(order), enclosed, len(order) - enclosed)
+
+
+def test_a_trace_file_counts_for_no_run_that_has_no_line_in_it(tmp_path: Path) -> None:
+    root = bundle(tmp_path)
+    assert changed(root, {"run_id": "another"}) == []
+    assert summarise(open_bundle(root)).traces == Traces(named=3, enclosed=1, derived=1, bare=2)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -161,14 +207,15 @@ def test_no_transcript_is_enclosed_where_the_user_says_so(tmp_path: Path) -> Non
     "data",
     [
         b"no zstd",
-        zstandard.compress(b" " * (65 << 20)),
+        zstandard.compress(b'{"run_id": "r", "log": {}}' + b" " * (73 << 20)),
         zstandard.compress(b"["),
-        zstandard.compress(b'{"id": [' + b"0," * canonical.MAX_VALUES + b"0]}"),
+        zstandard.compress(b'{"log": {}}'),
+        zstandard.compress(b'{"run_id": "r", "log": {"id": [' + b"0," * canonical.MAX_VALUES + b"0]}}"),
     ],
 )
 def test_a_trace_that_cannot_be_read_is_refused(tmp_path: Path, data: bytes) -> None:
     root, digest = bundle(tmp_path), hashlib.sha256(data).hexdigest()
-    (root / "traces" / f"{digest}.json.zst").write_bytes(data)
+    (root / "traces" / f"{digest}{traces.SUFFIX}").write_bytes(data)
     with pytest.raises(CertkitError) as caught:
         changed(root, {"trace": f"sha256:{digest}"})
     assert caught.value.code == "bundle.trace"
