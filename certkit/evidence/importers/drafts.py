@@ -197,9 +197,10 @@ class Draft:
 
     def faults(self) -> Faults:
         """Return what is wrong with the records, at their places in the source; their file must be closed."""
-        names = list(self._files)
-        places = [(names[file], line) for file, line in zip(*[iter(self._places)] * 2, strict=True)]
-        return all_faults(self.folder / RECORD_FILE, places)
+        names, places = list(self._files), self._places
+        return all_faults(
+            self.folder / RECORD_FILE, lambda index: (names[places[2 * index]], places[2 * index + 1])
+        )
 
     def describe_fields(self, details: Mapping[str, str] = MappingProxyType({})) -> None:
         """Note which record fields were filled, on how many records, and which never were.

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from certkit.evidence.reading.columns import Columns
 
 
-CHECKED: Final = 4 * 1024 * 1024
+CHECKED: Final = 1024 * 1024
 """Bytes of records that an import checks at once: its memory counts more than its speed."""
 
 COMPACT: Final = 1_000_000
@@ -126,10 +126,13 @@ def gathered(bundle: Bundle, *, progress: Progress = SILENT) -> Merge:
     return merge
 
 
-def all_faults(path: Path, places: Sequence[tuple[str, int]]) -> Faults:
-    """Return what is wrong with a record file; `places` are the file and line that faults name per record."""
+def all_faults(path: Path, place: Callable[[int], tuple[str, int]]) -> Faults:
+    """Return what is wrong with a record file; `place` gives the file and line that faults of a record name.
+
+    Of the sums nothing but the names is kept: a million tasks would take a gigabyte.
+    """
     faults, moved, domains = Faults(), Faults(), Index()
-    names: list[tuple[NDArray[Any], ...]] = []  # of the sums nothing else is kept
+    names: list[tuple[NDArray[Any], ...]] = []
 
     def add(sums: Sums) -> None:
         runs = sums.runs
@@ -139,14 +142,14 @@ def all_faults(path: Path, places: Sequence[tuple[str, int]]) -> Faults:
         pass
 
     def move(fault: Fault) -> Fault:
-        file, line = places[fault.line - 1]
+        file, line = place(fault.line - 1)
         return replace(fault, file=file, line=line)
 
     if faults or not names:
         moved.add(faults, move)
         return moved
     with path.open("rb") as stream:
-        lines = ((*place, line) for place, line in zip(places, stream, strict=True))
+        lines = ((*place(index), line) for index, line in enumerate(stream))
         run_ids, sequences, placed = (np.concatenate(parts, axis=-1) for parts in zip(*names, strict=True))
         return Faults(repetitions(lines, run_ids, _repeated_sequences(sequences), placed))
 
