@@ -169,4 +169,4 @@ def _listed(listed: Runs) -> Iterator[str]:
         if run.trace:  # eighty characters
             yield run.trace
     if any((run.trace or "").endswith(SUFFIX) for run in shown):
-        yield "Its conversation: zstdcat BUNDLE/TRACE | jq 'select(.run_id == \"RUN\").log'"
+        yield "To read one: zstdcat BUNDLE/TRACE | jq 'select(.run_id == \"RUN\").log'"

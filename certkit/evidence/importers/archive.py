@@ -28,13 +28,14 @@ MAX_LIST: Final = 16 * 1024 * 1024
 
 ZSTD: Final = 93
 _ENCRYPTED: Final = 1
-_HEADER: Final = struct.Struct("<4s22xHH")
-"""What stands before a member: a mark, and how long its name and its extra field are."""
+_MARK: Final = b"PK\x03\x04"
+_HEADER: Final = struct.Struct("<26xHH")
+"""What stands before a member: the mark among others, and how long its name and its extra field are."""
 
 ANEW: Final = "copy the log again, or write it anew with `inspect log convert`"
 _UNLIKE: Final = "Inspect writes no such name; ask where this file comes from before you open it elsewhere"
 _LARGE: Final = "a run of this size is not read; leave it out of the log if you trust the file"
-_DAMAGED: Final = (zipfile.BadZipFile, zlib.error, zstandard.ZstdError, struct.error, OSError, OverflowError)
+_DAMAGED: Final = (zipfile.BadZipFile, zlib.error, zstandard.ZstdError, OSError, ValueError)
 
 
 class _ManyError(Exception):
@@ -99,7 +100,7 @@ class Archive:
         if len(content) > member.size:
             self._refuse(f"member {name!r} holds more than it declares")
         if len(content) < member.size or zlib.crc32(content) != member.checksum:
-            self._refuse(f"member {name!r} is damaged: wrong checksum")
+            self._refuse(f"member {name!r} is damaged: wrong size or checksum")
         self._unpacked += member.size
         if self._unpacked > max(source.FREE, source.MAX_RATIO * self._size):
             self._refuse(f"unpacks to more than {source.MAX_RATIO} times its size")
@@ -120,10 +121,10 @@ class Archive:
     def _content(self, member: _Member) -> bytes:
         """Return what a member holds, at most a byte more than it declares."""
         self._file.seek(member.start)
-        mark, *lengths = _HEADER.unpack(self._file.read(_HEADER.size))
-        if mark != b"PK\x03\x04":
-            raise zipfile.BadZipFile("no member begins where the list says so")
-        self._file.seek(sum(lengths), io.SEEK_CUR)
+        header = self._file.read(_HEADER.size)
+        if len(header) < _HEADER.size or not header.startswith(_MARK):
+            raise zipfile.BadZipFile("none begins where the list says so")
+        self._file.seek(sum(_HEADER.unpack(header)), io.SEEK_CUR)
         packed = self._file.read(member.packed)
         if member.method == zipfile.ZIP_STORED:
             return packed
@@ -133,7 +134,7 @@ class Archive:
             unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
             with unpacker.stream_reader(packed, read_across_frames=True) as stream:
                 return stream.read(member.size + 1)
-        raise zipfile.BadZipFile(f"packed with method {member.method}, and only deflate and zstd are read")
+        raise zipfile.BadZipFile(f"it is packed with method {member.method}; deflate and zstd are read")
 
     def _refuse(self, reason: str, hint: str = ANEW) -> NoReturn:
         self.close()

@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -343,3 +344,38 @@ def test_faults_at_different_fields_are_all_shown() -> None:
         for number in range(SHOWN + 2)
     )
     assert len([*faults.grouped()]) == SHOWN + 2
+
+
+def test_an_import_keeps_of_a_task_no_more_than_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "CHECKED", 1 << 18)
+    peaks = []
+    for tasks in (5_000, 25_000):
+        path = tmp_path / f"{tasks}.jsonl"
+        path.write_bytes(b"".join(line(run(i, task_id=f"d/{i}")) for i in range(tasks)))
+        tracemalloc.start()
+        try:
+            assert not gather.all_faults(path, lambda index: ("a", index))
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 20_000 * 200  # their sums would take a thousand bytes each
+
+
+def test_names_that_repeat_blocks_apart_are_found_by_an_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "CHECKED", 5_000)
+    records = [run(i, sequence=i) for i in range(300)]
+    records[250] |= {"run_id": records[3]["run_id"]}
+    records[260] |= {"sequence": 4}
+    records[270] |= {"domain": "elsewhere"}
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines(records))
+    found = gather.all_faults(path, lambda index: (f"part-{index // 100}", 2 * index))
+    assert [(fault.file, fault.line, fault.pointer) for fault in found] == [
+        ("part-2", 500, "/run_id"),
+        ("part-2", 520, "/sequence"),
+        ("part-2", 540, "/task_id"),
+    ]

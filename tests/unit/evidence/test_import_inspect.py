@@ -562,6 +562,35 @@ def test_zstd_without_frames_or_with_a_wrong_checksum(tmp_path: Path) -> None:
         assert "is damaged" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"header_offset": 3}, "none begins where the list says so"),
+        ({"header_offset": 1 << 40}, "none begins where the list says so"),
+        ({"header_offset": (1 << 64) - 1}, "is damaged"),
+        ({"compress_type": 12}, "packed with method 12"),
+        ({"CRC": 0}, "wrong size or checksum"),
+        ({"compress_size": 9}, "wrong size or checksum"),
+        ({"file_size": 9}, "holds more than it declares"),
+        ({"file_size": 999}, "wrong size or checksum"),
+        ({"compress_size": 1 << 40}, "declares 1,099,511,627,776 bytes"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_member_that_is_not_as_the_list_says(
+    tmp_path: Path, method: int, changed: dict[str, int], told: str
+) -> None:
+    path = zipped(tmp_path / "a.eval", {"header.json": HEADER})
+    with zipfile.ZipFile(path, "a", method) as file:
+        file.writestr("samples/1_epoch_1.json", canonical.line(sample()))
+        for name, value in changed.items():
+            setattr(file.infolist()[-1], name, value)
+    error = refused(path)
+    assert (error.code, told in str(error)) == ("import.source", True)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.eval"]
+
+
 def test_a_member_that_declares_ten_gigabytes(tmp_path: Path) -> None:
     path = with_zstd(tmp_path / "a.eval", b"x", size=10**10, crc=0)
     error = refused(path)
