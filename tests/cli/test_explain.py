@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from certkit import canonical
 from certkit.assessment.findings.findings import SEVERITY
@@ -125,6 +126,23 @@ def test_the_worst_runs_come_first(tmp_path: Path) -> None:
     screen = certkit("runs", root, "--failed").out
     assert screen.startswith("4 runs, the worst first\n")
     assert max(map(len, screen.splitlines())) <= 80
+
+
+def test_the_conversation_of_a_run_is_a_line_of_its_trace_file(tmp_path: Path) -> None:
+    info = {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "shop"}}
+    said = [{"role": "assistant", "content": "Sorry."}]
+    runs = [{"id": f"{i}", "task_id": i, "reward_info": {"reward": i}, "messages": said} for i in (0, 1)]
+    (tmp_path / "log.json").write_bytes(canonical.line({"info": info, "simulations": runs}))
+    root = tmp_path / "bundle"
+    certkit("import", tmp_path / "log.json", "-o", root)
+    [first, _] = certkit("runs", root, "--json").document["runs"]
+    with zstandard.ZstdDecompressor().stream_reader((root / first["trace"]).read_bytes()) as stream:
+        lines = [canonical.loads(line) for line in stream.read().splitlines()]
+    assert [line["log"] for line in lines if line["run_id"] == first["run"]["run_id"]] == [runs[0]]
+    assert certkit("runs", root).out.splitlines()[-2:] == [
+        first["trace"],
+        "To read one: zstdcat BUNDLE/TRACE | jq 'select(.run_id == \"RUN\").log'",
+    ]
 
 
 def test_a_bad_record_refuses_the_list(bad: Path) -> None:
