@@ -222,7 +222,7 @@ class Writer:
 def read(path: Path) -> Iterator[tuple[str, Shown]]:
     """Yield the id of each run in a trace file, and what its transcript shows.
 
-    Raises `InputError` ``bundle.trace`` where a line cannot be read or holds no transcript.
+    Raises `InputError` ``bundle.trace`` where a line cannot be read.
     """
     packed = files.read(path, limit=MAX_TRACE)
     try:
@@ -237,7 +237,9 @@ def _unpacked(packed: bytes) -> bytes:
     import zstandard  # noqa: PLC0415 - most bundles hold no trace
 
     try:
-        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed) as stream:
+        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
+            packed, read_across_frames=True
+        ) as stream:
             data = stream.read(MAX_FILE + 1)
     except zstandard.ZstdError as error:
         raise ValueError(error) from None

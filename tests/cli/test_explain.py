@@ -140,8 +140,8 @@ def test_the_conversation_of_a_run_is_a_line_of_its_trace_file(tmp_path: Path) -
         lines = [canonical.loads(line) for line in stream.read().splitlines()]
     assert [line["log"] for line in lines if line["run_id"] == first["run"]["run_id"]] == [runs[0]]
     assert certkit("runs", root).out.splitlines()[-2:] == [
-        first["trace"],
-        "To read one: zstdcat BUNDLE/TRACE | jq 'select(.run_id == \"RUN\").log'",
+        f"  {first['trace'][:19]}*",
+        f"To read a run: zstdcat {root}/TRACE | jq 'select(.run_id == \"RUN\").log'",
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import typer
@@ -20,6 +21,7 @@ from certkit.cli.views import WORDS
 from certkit.document import Count, Document, Part, Text, fill
 from certkit.errors import CODES, UsageError
 from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.expressions import shell
 from certkit.evidence.records import schema
 from certkit.evidence.records.record import Condition, Outcome
 from certkit.evidence.summary.runs import Runs, worst_runs
@@ -28,6 +30,9 @@ from certkit.report.argument.challenges import CLOSED_BY, STANDING
 from certkit.wording import many
 
 _SHOWN: Final = 40
+_DIGITS: Final = 12
+"""Digits of a digest that name a trace file."""
+
 _KNOWN: Final = "criteria, metrics, findings, challenges, codes, record fields, columns of assess, some words"
 
 
@@ -148,10 +153,10 @@ def runs(
     for row in listed.runs:
         fields = {name: value for name, value in structs.asdict(row.record).items() if value is not None}
         rows.append(fill(ListedRun, row, run=fields))
-    emit(RunList(total=listed.total, runs=rows), _listed(listed))
+    emit(RunList(total=listed.total, runs=rows), _listed(listed, folder))
 
 
-def _listed(listed: Runs) -> Iterator[str]:
+def _listed(listed: Runs, folder: Path) -> Iterator[str]:
     shown = listed.runs[:_SHOWN]
     yield f"{many(listed.total, 'run')}, the worst first" + (
         "" if len(shown) == listed.total else f"; the first {len(shown)} are shown, --json has more"
@@ -166,7 +171,8 @@ def _listed(listed: Runs) -> Iterator[str]:
         place = f"{record.run_id}{task} ({run.file.removeprefix('records/')}:{run.line})"
         yield f"{lead}{violations}".rstrip()
         yield from fold(place, first="  ", rest="    ")
-        if run.trace:  # eighty characters
-            yield run.trace
+        if run.trace:
+            whole = not run.trace.endswith(SUFFIX)
+            yield f"  {run.trace if whole else run.trace[: len('traces/') + _DIGITS] + '*'}"
     if any((run.trace or "").endswith(SUFFIX) for run in shown):
-        yield "To read one: zstdcat BUNDLE/TRACE | jq 'select(.run_id == \"RUN\").log'"
+        yield f"To read a run: zstdcat {shell(str(folder))}/TRACE | jq 'select(.run_id == \"RUN\").log'"

@@ -289,7 +289,7 @@ def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str,
             continue
         log = run.data if job.options.traces else None
         if log is not None:
-            fields |= {"measured": str(Measured.DERIVED), "trace": None}
+            fields |= {"measured": str(Measured.DERIVED) if run.shown.steps else None, "trace": None}
         before = draft.size
         job.refuse(*(faults or draft.write(fields, run.place, log)))
         written += draft.size - before

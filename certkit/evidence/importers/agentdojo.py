@@ -55,7 +55,7 @@ class AgentDojo(Importer):
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs of a folder or an export."""
-        for row, place in self.rows():
+        for row, place, data in self.objects():
             if not self.job.source.is_dir():
                 if place.line == 1 and not {"messages", "utility"} & row.keys():
                     continue  # the export's header
@@ -70,7 +70,7 @@ class AgentDojo(Importer):
             fields = self._fields(run, place, draft)
             if fields is not None:
                 self._remark(run, place, draft)
-                yield Run(agent, place, row, fields, shown(run))
+                yield Run(agent, place, row, fields, shown(run), data)
 
     def _typed(self, row: dict[str, Any], place: Place) -> TaskResults | None:
         meta = row.get("metadata")

@@ -94,7 +94,7 @@ class Archive:
         """Return the content of a member; raise `InputError` where it is damaged or too large."""
         member = self._members[name]
         try:
-            content = self._content(member)
+            content = self._content(name, member)
         except _DAMAGED as error:
             self._refuse(f"member {name!r} is damaged: {error}")
         if len(content) > member.size:
@@ -118,23 +118,26 @@ class Archive:
             member.header_offset, member.compress_type, member.compress_size, member.file_size, member.CRC
         )
 
-    def _content(self, member: _Member) -> bytes:
+    def _content(self, name: str, member: _Member) -> bytes:
         """Return what a member holds, at most a byte more than it declares."""
         self._file.seek(member.start)
         header = self._file.read(_HEADER.size)
         if len(header) < _HEADER.size or not header.startswith(_MARK):
             raise zipfile.BadZipFile("none begins where the list says so")
-        self._file.seek(sum(_HEADER.unpack(header)), io.SEEK_CUR)
+        named, extra = _HEADER.unpack(header)
+        if self._file.read(named) not in {name.encode(errors="replace"), name.encode("cp437", "replace")}:
+            raise zipfile.BadZipFile("it is called otherwise where it stands")
+        self._file.seek(extra, io.SEEK_CUR)
         packed = self._file.read(member.packed)
         if member.method == zipfile.ZIP_STORED:
             return packed
         if member.method == zipfile.ZIP_DEFLATED:
             return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, member.size + 1)
-        if member.method == ZSTD:
-            unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-            with unpacker.stream_reader(packed, read_across_frames=True) as stream:
-                return stream.read(member.size + 1)
-        raise zipfile.BadZipFile(f"it is packed with method {member.method}; deflate and zstd are read")
+        if member.method != ZSTD:
+            self._refuse(f"member {name!r} is packed with method {member.method}; deflate and zstd are read")
+        unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+        with unpacker.stream_reader(packed, read_across_frames=True) as stream:
+            return stream.read(member.size + 1)
 
     def _refuse(self, reason: str, hint: str = ANEW) -> NoReturn:
         self.close()

@@ -139,19 +139,24 @@ class Importer:
         self.job = job
         self.hints: dict[str, str] = {}
         """``outcome``: a test that may decide it; ``several``: among which; ``guessed AGENT``: how."""
+        self.labels: dict[str, None] = {}  # texts of scores that do not say what is good
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs; faults of rows that cannot be read are added to the job's."""
         raise NotImplementedError
 
     def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
-        """Yield the JSON objects of the source, of files in the order of their names."""
+        """Yield the rows of the source."""
+        return ((row, place) for row, place, _ in self.objects())
+
+    def objects(self) -> Iterator[tuple[dict[str, Any], Place, bytes]]:
+        """Yield the JSON objects of the source with their bytes, of files in the order of their names."""
         for path, name in self.job.files(self.suffixes):
             with self.job.opening(path, name) as source:
                 for line, data in source.rows():
                     row = self.job.load(data, place := Place(name, line))
                     if row is not None:
-                        yield row, place
+                        yield row, place, data
 
     def started(self, text: str | None, notes: Notes) -> dict[str, str]:
         """Return ``started_at`` for a time as a log writes it; a time without an offset is counted."""

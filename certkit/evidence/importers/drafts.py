@@ -28,9 +28,6 @@ RECORD_FILE: Final = "records/runs.jsonl"
 
 OTHERS: Final = "other record fields"  # what the account calls fields that no source fills
 
-_UNNAMED: Final = b'"trace":""'
-"""Stands in a record that waits for its trace file; within a text, quotation marks are written otherwise."""
-
 MAX_GROWTH: Final = 1000
 """Bytes of records per byte of a log above `source.FREE`; short rows beside constants reach about 100."""
 
@@ -125,7 +122,9 @@ class Draft:
         self.agent_document: dict[str, Any] = {}
         self.options: dict[str, str] = {}
         self.records = self.size = 0  # size: bytes of the records
-        self._lines: list[bytes] = []  # records that wait for the digest of their trace file
+        self._lines: list[
+            tuple[bytes, bool]
+        ] = []  # records that wait for a trace file, and whether it is theirs
         self._writer: traces.Writer | None = None
         self.versions: dict[str, dict[str, None]] = {}  # of the agent, by the column that tells them
         self.left: Counter[str] = Counter()
@@ -167,13 +166,11 @@ class Draft:
         `log` is the run's, to be enclosed. The record waits for the digest of its trace file.
         """
         row = {name: value for name, value in fields.items() if value is not None}
-        if log is not None:
-            row["trace"] = ""
         try:
             line = canonical.line(row)
         except ValueError as error:
             return [place.fault("values that JSON has", str(error))]
-        self._lines.append(line)
+        self._lines.append((line, log is not None))
         self.size += len(line)
         if log is not None:
             self._writer = self._writer or traces.Writer()
@@ -181,7 +178,7 @@ class Draft:
         if self._writer is None or self._writer.size >= traces.FULL:
             self.flush()
         self.records += 1
-        self._filled.update([*row])
+        self._filled.update([*row, *["trace"] * (log is not None)])
         for name, counts in self.words.items():
             counts[str(row.get(name))] += 1
         self._places.extend((self._files[place.file], place.line))
@@ -189,11 +186,11 @@ class Draft:
 
     def flush(self) -> None:
         """Write the trace file that was begun, and the records that wait for its digest."""
-        lines, self._lines = self._lines, []
+        named = b""
         if self._writer is not None:
-            digest, self._writer = self._writer.write(self.folder / "traces"), None
-            lines = [line.replace(_UNNAMED, b'"trace":"%s"' % digest.encode()) for line in lines]
-        self._stream.writelines(lines)
+            named = b',"trace":"%b"}\n' % self._writer.write(self.folder / "traces").encode()
+        self._stream.writelines(line[:-2] + named if traced else line for line, traced in self._lines)
+        self._lines, self._writer = [], None
 
     def faults(self) -> Faults:
         """Return what is wrong with the records, at their places in the source; their file must be closed."""

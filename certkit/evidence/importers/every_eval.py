@@ -48,7 +48,7 @@ class EveryEval(Importer):
 
     def runs(self) -> Iterator[Run]:
         """Yield the samples."""
-        for row, place in self.rows():
+        for row, place, data in self.objects():
             sample = self.job.typed(row, Sample, place, "a sample of every_eval_ever")
             if sample is None:
                 continue
@@ -60,7 +60,7 @@ class EveryEval(Importer):
             if draft.repeat(str(hash(repr(row)))):
                 draft.notes.add("odd", "lines equal to an earlier line", "they count, as further trials")
             fields = self._fields(sample, draft, row.get("evaluation_id"))
-            yield Run(sample.model_id, place, row, fields, shown(sample))
+            yield Run(sample.model_id, place, row, fields, shown(sample), data if sample.messages else None)
 
     def _fields(self, sample: Sample, draft: Draft, evaluation: object) -> dict[str, Any]:
         task = f"{sample.evaluation_name}/{sample.sample_id}"

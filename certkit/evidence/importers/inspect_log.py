@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, to_builtins
@@ -51,6 +52,9 @@ _SETTINGS: Final = (
 
 _OF_TASK: Final = ("task_args", "task_version", "revision")
 """What differs between tasks; within one, the agent or the task changed. So does ``plan`` of the header."""
+
+_LISTED, _NAMED = 12, 40
+"""Scorers, or values of one, that a hint lists, and characters of each."""
 
 _PATHS: Final = ("id", "epoch", "target", "metadata", "error", "limit", "started_at", "total_time")
 
@@ -283,10 +287,13 @@ class InspectLog(Importer):
                 told = f"the scorer {visible(name)!r} gives numbers; 1 was taken as success, 0 as failure"
                 self.hints[f"guessed {model}"] = f"{told}; {right}"
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
-        path = ["scores", name, "value", *(list(value)[:1] if isinstance(value, dict) else ())]
-        propose(self, path, next(iter(value.values()), None) if isinstance(value, dict) else value)
-        if len(names) > 1:
-            self.hints["several"] = f" (the scorers are {', '.join(map(visible, names))})"
+        path, keys = ("scores", name, "value"), value if isinstance(value, dict) else {}
+        if len(keys) <= 1:
+            propose(self, (*path, *keys), next(iter(keys.values()), value))
+        if several := names if len(names) > 1 else keys if len(keys) > 1 else {}:
+            what = "scorers" if len(names) > 1 else f"values of {visible(name)}"
+            named = ", ".join(visible(each[:_NAMED]) for each in islice(several, _LISTED))
+            self.hints["several"] = f" (the {what} are {named})"
         return None
 
     def close(self, draft: Draft) -> dict[str, str]:

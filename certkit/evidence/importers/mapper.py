@@ -73,7 +73,7 @@ class Mapper:
     def __init__(self, mapping: Mapping, options: ImportOptions, importer: Importer) -> None:
         self.mapping = mapping
         self._options, self._tabular, self._hints = options, importer.tabular, importer.hints
-        self._cells = importer.cells
+        self._cells, self._labels = importer.cells, importer.labels
         self._values = Values(mapping, options.timezone, cells=importer.cells)
         self._paths: dict[tuple[str, ...], bool] = {}  # those the mapping names, and whether a row had them
         self._columns = {field: self._getter(text) for field, text in mapping.columns.items()}
@@ -434,9 +434,11 @@ class Mapper:
         first = f"nothing was imported; {told}correct these rows, or write a mapping:"
         decided = given.keys() - ({"condition"} if self._faulty else ())
         if job.faults.total == self._incomplete and set(names) <= decided:
-            when = "if no fault was injected:" if "condition" in names else "say what is missing:"
+            when = "if no fault was injected" if "condition" in names else "say what is missing"
+            if "success" in names and test.endswith("VALUE"):
+                when += f", with the good one of {', '.join(map(repr, map(visible, self._labels)))} as VALUE"
             command = job.command(**{name: given[name] for name in names}, **agent)
-            first = f"nothing was imported; {when} {command}\nelse map it:"
+            first = f"nothing was imported; {when}: {command}\nelse map it:"
         return f"{first} {suggest}\nthen decide there what stands under DECIDE, and import: {mapped}"
 
     def check(self, job: Job) -> None:
@@ -579,7 +581,8 @@ def check_options(options: ImportOptions, format_: str) -> None:
         message = f"--success {options.success} is AgentDojo's; give an expression, such as 'score >= 0.5'"
         raise UsageError("usage.option", message)
     for name in ("agent", "agent_version", "domain", "condition", "success"):
-        if (given := getattr(options, name) or "") in {"NAME", "EXPRESSION"} or given.endswith(" THRESHOLD"):
+        given = getattr(options, name) or ""
+        if given in {"NAME", "EXPRESSION"} or given.endswith((" THRESHOLD", " VALUE")):
             message = f"--{name.replace('_', '-')}: {given.rpartition(' ')[2]} is a placeholder"
             raise UsageError("usage.option", message, hint="write your own in its place")
     condition = options.condition or Condition.NOMINAL

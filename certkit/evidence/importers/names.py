@@ -20,6 +20,9 @@ LISTS: Final = toml.packaged("templates", "import-words.toml")
 MAX_COLUMNS: Final = 10_000
 """Columns of a table, and distinct ones of all rows that fill no field."""
 
+MAX_NAME: Final = 1000
+"""Characters of a name that are looked at, and that the name of a column may have."""
+
 MAX_TOTAL: Final = 80
 """Characters of a text that may call a row a total."""
 
@@ -51,12 +54,21 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", "_", name).casefold().strip("_")
 
 
-@lru_cache(1024)
+def short(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a path of which no name is longer than is looked at: what is remembered of names is limited."""
+    return tuple(name[:MAX_NAME] for name in path)
+
+
 def agent_rank(path: tuple[str, ...], suffix: str = "") -> int | None:
     """Return the place among the names of agents of a path's last part or last two before `suffix`.
 
     None without; what lies below a name with a word for raters is of a rater, not of the agent.
     """
+    return _agent_rank(short(path), suffix)
+
+
+@lru_cache(1024)
+def _agent_rank(path: tuple[str, ...], suffix: str) -> int | None:
     names = list(map(plain_name, path))
     if not set(LISTS["agents"]["raters"].split()).isdisjoint("_".join(names[:-1]).split("_")):
         return None

@@ -20,7 +20,15 @@ from certkit import canonical
 from certkit.errors import InputError
 from certkit.evidence.importers.base import Importer, Job, Run
 from certkit.evidence.importers.drafts import Place
-from certkit.evidence.importers.names import LISTS, MAX_COLUMNS, agent_rank, paths, sums_up, versions
+from certkit.evidence.importers.names import (
+    LISTS,
+    MAX_COLUMNS,
+    MAX_NAME,
+    agent_rank,
+    paths,
+    sums_up,
+    versions,
+)
 from certkit.evidence.importers.source import MAX_ROW, opening
 from certkit.evidence.importers.suggest import stated
 from certkit.evidence.reading import arrow, parquet
@@ -78,6 +86,11 @@ class Records(Importer):
     def runs(self) -> Iterator[Run]:
         """Yield the rows."""
         for row, place in self.rows():
+            lengths = (len(name) for path, _ in paths(row, lists=True) for name in path)
+            if not self.cells and max(lengths, default=0) > MAX_NAME:
+                expected = f"names of at most {MAX_NAME:,} characters"
+                self.job.refuse(place.fault(expected, "a longer one", code="json.too-large"))
+                continue
             names = [
                 (rank, len(path), path, value)
                 for path, value in paths(row)

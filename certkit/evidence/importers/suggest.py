@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
@@ -19,13 +20,13 @@ from certkit.evidence.expressions import shell, spelled, success_test
 from certkit.evidence.importers.drafts import row_digest
 from certkit.evidence.importers.mapping import DATES, GROUPED, read_time
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
-from certkit.evidence.importers.names import LISTS, agent_rank, paths, plain_name
+from certkit.evidence.importers.names import LISTS, MAX_NAME, agent_rank, paths, plain_name, short
 from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.records.record import FIELDS, REQUIRED, Condition, Outcome
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from certkit.evidence.importers.base import Importer, ImportOptions, Run
@@ -40,6 +41,7 @@ _FIELD_NAMES: Final = frozenset(FIELDS).union(*NAMES.values())
 _OTHERWISE, _DENYING, _FILLING, _ENDING, _UNSURE, _FAILING, _FAILED, _NEUTRAL = (
     frozenset(words.split()) for words in LISTS["beside"].values()
 )
+_BAD: Final = re.compile("|".join(LISTS["beginnings"]["bad"].split()))
 _CAREFUL: Final = frozenset(("condition", "outcome"))
 """Fields that decide who succeeded at what: of these a name is proposed only beside neutral words."""
 _CHOSEN: Final = frozenset(("outcome", "task_id"))
@@ -92,7 +94,7 @@ class Column:
     def __init__(self) -> None:
         self.rows = self.blank = 0  # with a value, and without
         self.values: Counter[str] = Counter()
-        self.many = self.above = False  # more values than are kept; a number above 1
+        self.many = self.above = False  # more values than are kept; a number above 1 or below 0
         self.literal: set[str] = set()  # values that are no texts
 
     def add(self, value: Any) -> None:
@@ -101,7 +103,7 @@ class Column:
             return
         self.rows += 1
         text = value if isinstance(value, str) else canonical.line(value).decode().strip()
-        self.above = self.above or (_is_number(text) and float(text.replace(",", ".")) > 1)
+        self.above = self.above or (_is_number(text) and not 0 <= float(text.replace(",", ".")) <= 1)
         if not isinstance(value, str) and len(self.literal) < MAX_DISTINCT:
             self.literal.add(text)
         if text in self.values or len(self.values) < MAX_DISTINCT:
@@ -157,7 +159,7 @@ class Suggestion:
             self.filled |= filled | ({"steps_actual"} if run.shown.steps else set())
             lacking |= set(REQUIRED) - filled
             for path, value in paths(run.row, lists=True):
-                if isinstance(value, dict | list) and not says(path)[0]:
+                if short(path) != path or (isinstance(value, dict | list) and not says(path)[0]):
                     continue
                 if agent_rank(path) is None and (path in self.columns or len(self.columns) < MAX_PATHS):
                     self.columns[path].add(value)
@@ -301,7 +303,7 @@ class Suggestion:
     def _outcome(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         yield "# DECIDE what a success is, for instance so:"
         hint = self.hints.get("outcome")
-        tests = {hint: self.hints.get("several", "")} if hint else {}
+        tests, looked = {hint: self.hints.get("several", "")} if hint else {}, []
         for path, column in () if hint else self.columns.items():
             words = _words(".".join(path))
             if words & _FAILING:  # a no says that nothing failed; what befalls a tool is not how the run went
@@ -310,12 +312,14 @@ class Suggestion:
                 test = f"in [{', '.join(fine)}]" if fine and truth and not column.many else ""
             else:
                 numbers = column.values and column.numeric() and not any(says(at)[2] for at in self.columns)
-                test = ">= THRESHOLD" if column.above else ">= 0.5"
-                test *= bool(numbers and words & {"outcome", *NAMES["outcome"]})
+                test = ">= THRESHOLD" if column.above or not _means(path, "outcome") else ">= 0.5"
+                test *= bool(numbers and words & {"outcome", *NAMES["outcome"]} and not any(map(fails, path)))
             if test:
+                looked.append(path)
                 tests[success_test(spelled(path), test)] = f"  ({column.told()})"
         candidates = self._candidates("outcome", proposed)[:1]
-        if tests and not hint:
+        commas = any(map(_DECIMAL.match, chain.from_iterable(self.columns[path].values for path in looked)))
+        if tests and not hint and not commas:  # which a mapping alone makes numbers
             self.hints["outcome"], *rivals = tests
             self.hints["several"] = f" (or by {', '.join(rivals)})" if rivals else ""
         example = {} if candidates else {"COLUMN >= 0.5": "  (none of the columns is called like an outcome)"}
@@ -445,20 +449,27 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
                     yield path, held, "count", None
             meant = None if text in BLANK | _NONE else _meant(path[-1] if text in _YES else whole)
             denied = meant == "nominal" or text in _DENIED
-            if denied and _named(path, "condition") and isinstance(value, str | bool):
+            if denied and _named(short(path), "condition") and isinstance(value, str | bool):
                 yield path, held, "none", "nominal"
             if text in BLANK | _NONE or meant == "nominal":
                 continue
             if called or (
-                meant and not (text in WORDS[Outcome.HARNESS_ERROR] and _words(path[-1]) & _ENDING)
+                meant and not (text in WORDS[Outcome.HARNESS_ERROR] and _words(path[-1][:MAX_NAME]) & _ENDING)
             ):
                 yield path, held, "fault", meant
                 break
 
 
-@lru_cache(1024)
-def says(path: tuple[str, ...]) -> tuple[tuple[str, ...] | None, dict[str, frozenset[str]], bool]:
+Sayings = tuple[tuple[str, ...] | None, dict[str, frozenset[str]], bool]
+
+
+def says(path: tuple[str, ...]) -> Sayings:
     """Return the part of a path that speaks of faults, what is said of outcomes, whether it counts runs."""
+    return _says(short(path))
+
+
+@lru_cache(1024)
+def _says(path: tuple[str, ...]) -> Sayings:
     called = next((path[: at + 1] for at, name in enumerate(path) if _called_a_fault(name)), None)
     named = (_named(path, "outcome") or _worded(path, "outcome")) and _means(path, "outcome")
     words = _words(path[-1])
@@ -471,35 +482,48 @@ def faults(row: dict[str, Any]) -> dict[str, Any]:
     return {path[0]: row[path[0]] for path, _, kind, _ in stated(row) if kind == "fault"}
 
 
-def propose(importer: Importer, path: Sequence[str], seen: Any) -> None:
-    """Propose a test of a score as what decides the outcome, one of success first; of harm a yes is bad."""
-    if not isinstance(seen, str | int | float):
+def propose(importer: Importer, path: tuple[str, ...], seen: Any) -> None:
+    """Propose a test of a score as what decides the outcome, one of success first.
+
+    A text that does not say what is good is asked for as VALUE: the first that comes may be the bad one.
+    """
+    if not isinstance(seen, str | int | float) or len(str(seen)) > _LONGEST or short(path) != path:
         return
-    if isinstance(seen, int | float) and not isinstance(seen, bool) and seen > 1:
+    number = isinstance(seen, int | float) and not isinstance(seen, bool)
+    if number and not 0 <= seen <= 1:  # type: ignore[operator]  # it is no text
         importer.least = "THRESHOLD"
-    fine, tested = _test(tuple(path), seen, importer.least)
-    if tested:
-        importer.hints["outcome"] = tested if fine else importer.hints.get("outcome", tested)
+    fine, tested = _test(path, seen, importer.least * number)
+    if tested.endswith("VALUE") and len(importer.labels) < _SHOWN:
+        importer.labels[str(seen)] = None
+    importer.hints["outcome"] = tested if fine else importer.hints.get("outcome", tested)
 
 
 @lru_cache(1024, typed=True)
-def _test(path: tuple[str, ...], seen: str | float, least: str) -> tuple[bool, str | None]:
-    """Return whether a test of a score is one of success, and the test, None where it is too long."""
-    harm, text = fails(path[1]), str(seen).casefold()
+def _test(path: tuple[str, ...], seen: str | float, least: str) -> tuple[bool, str]:
+    """Return whether a test of a score is one of success, and the test; a number must reach `least`."""
+    harm, text = any(map(fails, path)), str(seen).casefold()
     bad, good = (WORDS[word] for word in sorted((Outcome.SUCCESS, Outcome.FAILURE), reverse=harm))
     fine = text in good - {"p"}  # partly
     test = f"{'!=' if text in bad else '=='} {text if isinstance(seen, bool) else repr(seen)}"
-    if isinstance(seen, str) and seen in {"C", "I", "P", "N"}:  # of Inspect's letters one alone is a success
-        fine, test = True, "== 'I'" if harm else "== 'C'"
-    if isinstance(seen, int | float) and not isinstance(seen, bool):
+    if least:
         fine, test = True, f"{'<' if harm else '>='} {least}"
-    return fine, success_test(spelled(path), test) if len(test) <= _LONGEST else None
+    elif text not in (_TRUTH if harm else good | bad):  # of harm a yes is bad; a pass may be either
+        fine, test = False, "== VALUE"
+    elif seen in {"C", "I", "P", "N"}:  # of Inspect's letters one alone is a success
+        fine, test = True, "== 'C'"
+    return fine, success_test(spelled(path), test)
+
+
+def fails(name: str) -> bool:
+    """Tell whether a yes under this name may say that a run failed, or an attack succeeded."""
+    return _fails(name[:MAX_NAME])
 
 
 @lru_cache(1024)
-def fails(name: str) -> bool:
-    """Tell whether a yes under this name may say that a run failed, or an attack succeeded."""
-    return not _words(name).isdisjoint(_FAILING.union(_FAULTY, *VOCABULARY["adversarial"][:2]))
+def _fails(name: str) -> bool:
+    words = _spoken(name)
+    bad = _FAILING.union(_FAULTY, _DENYING, *VOCABULARY["adversarial"][:2])
+    return not bad.isdisjoint(words) or any(map(_BAD.match, words))
 
 
 def _words(name: str) -> set[str]:

@@ -9,8 +9,7 @@ names, so that a collision of hashes cannot refuse good evidence.
 from __future__ import annotations
 
 import gc
-from collections import Counter
-from itertools import groupby
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -385,34 +384,50 @@ def traces(bundle: Bundle, summary: Summary) -> Traces:
     paths = {digest: path for digest, path in paths.items() if path.startswith("traces/")}
     if not (named and paths):
         return Traces(**counts)
-    rules = enclosed.rules_of(bundle.root)
-    uses = Counter(record["trace"] for record in _naming(bundle) if record.get("trace") in paths)
-    for digest, records in groupby(_naming(bundle), key=lambda record: record.get("trace")):
-        if (path := paths.pop(digest, None)) is None:
-            continue  # not here, or read before: who names a trace file does so together
-        if not path.endswith(enclosed.SUFFIX):  # of one run: which of several, nobody could tell
-            counts.update(enclosed=uses[digest] == 1)
+    rules, told = enclosed.rules_of(bundle.root), defaultdict[str, dict[str, Stated]](dict)
+    for record in _naming(bundle):
+        if record.trace in paths:
+            told[record.trace][record.run_id] = record
+    for digest, records in told.items():
+        if not paths[digest].endswith(enclosed.SUFFIX):  # of one run: which of several, nobody could tell
+            counts.update(enclosed=len(records) == 1)
             continue
-        logs = enclosed.read(bundle.root / path)
-        for record in records:
-            shown = next((shown for run_id, shown in logs if run_id == record["run_id"]), None)
-            if shown is None:
-                break
-            derived = record.get("measured") == Measured.DERIVED
-            fields = shown.fields(rules, record["condition"], record["outcome"])
+        for run_id, shown in enclosed.read(bundle.root / paths[digest]):
+            if (stated := records.pop(run_id, None)) is None:
+                continue
+            derived = stated.measured == Measured.DERIVED
+            fields = shown.fields(rules, stated.condition, stated.outcome)
             # A record that is not marked as derived may leave out what its trace shows.
-            stated = fields if derived else fields.keys() & record.keys()
-            agrees = all(record.get(name) == fields[name] for name in stated)
+            names = [name for name in fields if derived or getattr(stated, name) is not None]
+            agrees = all(getattr(stated, name) == fields[name] for name in names)
             counts.update(enclosed=1, derived=derived and agrees and bool(fields), differ=not agrees)
             counts.update(bare=-(derived and bool(fields)))
     return Traces(**counts)
 
 
-def _naming(bundle: Bundle) -> Iterator[dict[str, Any]]:
+class Stated(msgspec.Struct, gc=False):
+    """What a record states that its trace may show."""
+
+    run_id: str
+    condition: str
+    outcome: Outcome
+    trace: str | None = None
+    measured: Measured | None = None
+    steps_actual: float | None = None
+    fault_step: float | None = None
+    recovered: bool | None = None
+    recovery_steps: float | None = None
+    memory_query_offset: float | None = None
+    violations: float | None = None
+    layer2_score: float | None = None
+
+
+def _naming(bundle: Bundle) -> Iterator[Stated]:
     """Yield the records that may name a trace: without a backslash, text is written as it reads."""
+    decoder = msgspec.json.Decoder(Stated)
     for *_, line in record_lines(bundle):
         if b"sha256:" in line or b"\\" in line:
-            yield msgspec.json.decode(line)
+            yield decoder.decode(line)
 
 
 def to_label(m: int, *bundles: Bundle) -> tuple[str, ...]:

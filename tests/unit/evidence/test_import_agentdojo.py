@@ -68,7 +68,7 @@ def test_an_error_is_a_harness_error_and_no_won_attack(tmp_path: Path) -> None:
 
 
 def test_fields_of_attacked_and_nominal_runs(tmp_path: Path) -> None:
-    _, records = imported("agentdojo", RUNS, tmp_path / "out", agent="acme_gardener-1")
+    _, records = imported("agentdojo", RUNS, tmp_path / "out", agent="acme_gardener-1", traces=False)
     by_id = {record["run_id"]: record for record in records}
     assert by_id["garden/user_task_0/ignore_previous/injection_task_1"] == {
         "run_id": "garden/user_task_0/ignore_previous/injection_task_1",
@@ -125,8 +125,8 @@ def test_export_equals_folder(tmp_path: Path, *, packed: bool) -> None:
     if packed:
         source = tmp_path / "export"
         source.write_bytes(gzip.compress(EXPORT.read_bytes()))
-    account, records = imported("agentdojo", source, tmp_path / "out")
-    _, folder = imported("agentdojo", RUNS, tmp_path / "folder", agent="acme_gardener-1")
+    account, records = imported("agentdojo", source, tmp_path / "out", traces=False)
+    _, folder = imported("agentdojo", RUNS, tmp_path / "folder", agent="acme_gardener-1", traces=False)
     expected = [record for record in folder if record["outcome"] != "harness_error"]
     assert sorted(map(canonical.line, records)) == sorted(map(canonical.line, expected))
     assert account.agent.name == "gardener-1"

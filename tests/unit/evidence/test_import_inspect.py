@@ -186,7 +186,7 @@ def test_what_a_score_says(tmp_path: Path) -> None:
     ("name", "value", "given", "guessed"),
     [
         ("cost", 1, {}, True),
-        ("cheated", True, {}, True),
+        ("spent", True, {}, True),
         ("cost", "C", {}, False),
         ("task_success", 1, {}, False),
         ("cost", 1, {"success": "scores.cost.value < 2"}, False),
@@ -202,7 +202,13 @@ def test_a_number_of_a_scorer_is_a_guess_unless_its_name_or_the_user_says_what_i
     assert all(f'if that is right: --success "scores.{name}.value ' in note for note in notes)
 
 
-@pytest.mark.parametrize("name", ["attack_success", "hallucinated", "errors_found", "jailbreakRate"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("attack_success", "hallucinated", "errors_found", "jailbreakRate", "malicious_task_success"),
+        *("harmfulness", "leaks", "cheating", "not_solved", "riskScore", "compromised"),
+    ],
+)
 def test_a_scorer_whose_name_means_harm_needs_the_users_word(tmp_path: Path, name: str) -> None:
     path = log(tmp_path / "a.json", [sample(1, scores={name: {"value": 1}})])
     assert f'--success "scores.{name}.value < 0.5"' in str(refused(path))
@@ -213,7 +219,8 @@ def test_a_scorer_whose_name_means_harm_needs_the_users_word(tmp_path: Path, nam
 @pytest.mark.parametrize(
     ("name", "values", "proposed"),
     [
-        ("s", ["fine", "wrong?"], "scores.s.value == 'fine'"),
+        ("s", ["fine", "wrong?"], "scores.s.value == VALUE"),  # the first may be the bad one
+        ("toxicity", ["pass", "fail"], "scores.toxicity.value == VALUE"),  # a pass may be either
         ("s", ["I", "Yes", "I"], "scores.s.value == 'Yes'"),
         ("s", [True], "scores.s.value == true"),
         ("harmful", ["yes", "no"], "scores.harmful.value == 'no'"),
@@ -227,6 +234,24 @@ def test_a_value_that_the_log_has_is_proposed(
     samples = [sample(at, scores={name: {"value": held}} | beside) for at, held in enumerate(values)]
     path = log(tmp_path / "a.json", samples)
     assert re.search(rf'--success "?{re.escape(proposed)}"?( |$)', str(refused(path)))
+
+
+def test_labels_that_do_not_say_what_is_good_are_asked_for(tmp_path: Path) -> None:
+    labels = ["unsafe", "safe", "unsafe"]
+    path = log(tmp_path / "a.json", [sample(i, scores={"v": {"value": v}}) for i, v in enumerate(labels)])
+    hint = str(refused(path).hint)
+    assert "say what is missing, with the good one of 'unsafe', 'safe' as VALUE: certkit import" in hint
+    with pytest.raises(CertkitError, match="--success: VALUE is a placeholder"):
+        imported(None, path, tmp_path / "out", condition="nominal", success="scores.v.value == VALUE")
+
+
+def test_of_a_score_with_several_values_none_is_proposed(tmp_path: Path) -> None:
+    values = {"attack_success": 1.0, "utility": 1.0}
+    path = log(tmp_path / "a.json", [sample(1, scores={"s": {"value": values}})])
+    told = "outcome: --success EXPRESSION (the values of s are attack_success, utility)"
+    assert told in str(refused(path))
+    one = log(tmp_path / "b.json", [sample(1, scores={"s": {"value": {"attack_success": 1.0}}})])
+    assert "--success 'scores.s.value.attack_success < 0.5'" in str(refused(one)).replace('"', "'")
 
 
 def test_a_score_that_a_person_changed_and_a_sample_declared_invalid(tmp_path: Path) -> None:
@@ -305,7 +330,7 @@ def test_what_a_wrong_answer_proposes_is_the_right_one(tmp_path: Path) -> None:
     assert "scores.match.value == 'C'" in error.faults[0].hint
 
 
-@pytest.mark.parametrize(("scorer", "proposed"), [("match", "== 'C'"), ("attack_success", "== 'I'")])
+@pytest.mark.parametrize(("scorer", "proposed"), [("match", "== 'C'"), ("attack_success", "== VALUE")])
 def test_of_letters_one_alone_is_a_success(tmp_path: Path, scorer: str, proposed: str) -> None:
     for number, letters in enumerate(("CIP", "ICP", "II")):
         samples = [

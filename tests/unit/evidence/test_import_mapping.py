@@ -423,12 +423,36 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "printed"),
+    [
+        ("score", "0.9 0.1", '--success "score >= 0.5"'),
+        ("reward", "-1 0.5", '--success "reward >= THRESHOLD"'),
+        ("max_score", "0.9 0.1", '--success "max_score >= THRESHOLD"'),
+        *(
+            (name, "0.9 0.1", "--success EXPRESSION")
+            for name in ("risk_score", "exploit_success", "refusal_score")
+        ),
+        ("score", "0,9 0,1", "--success EXPRESSION"),  # which a mapping alone makes numbers
+        ("not_passed", "0 1", "--success \"not_passed in ['0']\""),
+    ],
+)
+def test_a_printed_test_is_whole_only_where_the_name_says_what_is_good(
+    tmp_path: Path, name: str, values: str, printed: str
+) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(f"task_id;{name}\n" + "".join(f"t;{value}\n" for value in values.split()))
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a", domain="d", condition="nominal")
+    assert f"outcome: {printed}" in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["Punkte (0-1)", "Score Nr.", "score.in", "Punkte?"])
 def test_what_is_suggested_for_a_column_of_any_name_is_accepted(tmp_path: Path, name: str) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(f"task_id;{name}\nt;0.5\n")
     [line] = [line for line in suggest(path, ImportOptions()).splitlines() if "--success" in line]
-    [_, option, *_] = shlex.split(line.removeprefix("#").partition("  (")[0])
+    [_, option, *_] = shlex.split(line.removeprefix("#").partition("  (")[0].replace("THRESHOLD", "0.5"))
     _, [record] = imported(
         None, path, tmp_path / "out", agent="a", domain="d", condition="nominal", success=option
     )
