@@ -164,8 +164,12 @@ def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) 
         assert (told["result"], bool(told["worse"])) == (said.partition(":")[0], code == 5)
     other = certkit("simulate", "-o", tmp_path / "other", "--runs", 300, "--agent", "courier", "-q")
     assert other.code == 0
-    said = "The baseline is of another agent: simulated-agent 1.0.0, this is courier 1.0.0 Baseline "
+    said = "The baseline is of another agent: simulated-agent 1.0.0, this is courier 1.0.0. Baseline "
     assert said in " ".join(certkit("assess", tmp_path / "other", "--baseline", baseline).out.split())
+    fewer = certkit("simulate", "-o", tmp_path / "fewer", "--runs", 600, "--domains", 4, "-q")
+    assert fewer.code == 0
+    done = certkit("assess", tmp_path / "fewer", "--baseline", tmp_path / "strong", "-q")
+    assert (done.code, done.out, "NOT_COMPARABLE" in done.err) == (4, "", True)
     few = bundles.of(tmp_path / "few", [run(0, condition="stochastic")])
     done = certkit("assess", few, "--baseline", tmp_path / "strong")
     reasons = certkit("assess", few, "--baseline", tmp_path / "strong", "--json").document["baseline"][

@@ -17,7 +17,7 @@ from certkit.assessment.words import serious
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, progress
-from certkit.cli.views.assessment import DRIFT, show_assessment
+from certkit.cli.views.assessment import REFUSED, compared, show_assessment
 from certkit.errors import Exit, InputError, NegativeError, UsageError
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def assess(
     Reads every record, recomputes every metric, and tells which tier the evidence shows, what fails, what
     has no evidence, and what to measure next. Of several bundles all runs are pooled, and each is also shown
     alone. Exit code 0: the required tier is met; 1: a measured criterion fails; 4: evidence is missing, or
-    serious findings contest the verdict; 5: met, but the agent drifted against --baseline; 3: the bundle is
-    malformed.
+    serious findings contest the verdict, or --baseline cannot be compared; 5: met, but the agent drifted
+    against --baseline; 3: the bundle is malformed.
 
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
@@ -67,12 +67,12 @@ def assess(
     context.check_about(given, result)
     first, last = moment(result.times.first), moment(result.times.last)
     context.check_dates(first and first.date(), last and last.date())
-    compared = _compared(baseline, bundles) if baseline else None
-    document = result.to_dict() | ({"baseline": to_builtins(compared)} if compared else {})
+    earlier = _compared(baseline, bundles) if baseline else None
+    document = result.to_dict() | ({"baseline": to_builtins(earlier)} if earlier else {})
     if out:
         files.write(out, canonical.pretty(document).encode(), overwrite=force)
-    drifted = compared is not None and compared.result in DRIFT
-    code = Exit.OK if exit_zero else result.exit_code or (Exit.DRIFT if drifted else Exit.OK)
+    refused = REFUSED.get(earlier.result) if earlier else None
+    code = Exit.OK if exit_zero else result.exit_code or refused or Exit.OK
     place = shlex.join(map(str, bundles))
     chosen = {
         "-p": profile if profile != workflow.DEFAULT_PROFILE else None,
@@ -80,9 +80,10 @@ def assess(
         "--context": answers,
     }
     options = {name: f"{name} {shlex.quote(str(value))} " for name, value in chosen.items() if value}
-    screen = show_assessment(result, verbose=verbose, place=place, options=options, baseline=compared)
+    screen = show_assessment(result, verbose=verbose, place=place, options=options, baseline=earlier)
     told = [f"written: {out}"] if out else []
-    emit(document, chain(screen, told), code=code, serious=serious(result))
+    told_quietly = [*serious(result), *([compared(earlier)] if earlier and refused else [])]
+    emit(document, chain(screen, told), code=code, serious=told_quietly)
 
 
 def _compared(baseline: Path, bundles: Sequence[Path]) -> Baseline:

@@ -31,6 +31,7 @@ from certkit.assessment.words import (
 from certkit.cli.emit import WIDTH, fold
 from certkit.cli.views import WORDS
 from certkit.cli.views.table import Asked, Cells, digits, table
+from certkit.errors import Exit
 from certkit.text import quoted, visible
 from certkit.wording import many, readings, tier
 
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
 
 _ANSWER: Final = 8
 _SENTENCE: Final = 2  # lines of the answer for the verdict
-DRIFT: Final = {"DRIFTED", "IDENTITY_CHANGED"}
+REFUSED: Final = {"DRIFTED": Exit.DRIFT, "IDENTITY_CHANGED": Exit.DRIFT, "NOT_COMPARABLE": Exit.INSUFFICIENT}
+"""Comparisons with a baseline that fail what meets its tier: one that did not take place shows no drift."""
+
 _TIER_STYLE: Final = {TierStatus.MET: "bold green", TierStatus.NOT_MET: "bold red"}
 _SEVERITY_STYLE: Final = {Severity.WARNING: "yellow", Severity.INFO: "dim"}
 
@@ -65,7 +68,7 @@ def show_assessment(
     """
     yield from _answer(assessment, place, options, baseline)
     if baseline is not None:
-        yield from _compared(baseline)
+        yield from [*fold(compared(baseline)), ""]
     yield from _table(assessment)
     yield from _basis(assessment)
     if probes := assessment.integrity:
@@ -116,7 +119,7 @@ def _answer(
     if place is not None:
         page = quote(f"{Path(split(place)[0]).resolve().name}.html")
         command, rest = next_command(assessment, place, page, options)
-        if baseline is not None and baseline.result in DRIFT:
+        if baseline is not None and baseline.result in REFUSED:
             command, rest = f"certkit drift {quote(baseline.passport)}", place
         line = f"Next: {command} {rest}".rstrip()
         todo = [f"Next: {command} \\", f"  {rest}"] if rest and len(line) > WIDTH else [line]
@@ -135,16 +138,19 @@ def _answer(
     yield from [*lines, *todo, ""]
 
 
-def _compared(baseline: Baseline) -> Iterator[Line]:
-    """Print what the comparison with an earlier passport or bundle gave, and why it gave none."""
-    if baseline.agents:
-        yield from fold("The baseline is of another agent: {}, this is {}".format(*baseline.agents))
+def compared(baseline: Baseline) -> str:
+    """Return what the comparison with an earlier passport or bundle gave, and why it gave none."""
+    other = (
+        "The baseline is of another agent: {}, this is {}. ".format(*baseline.agents)
+        if baseline.agents
+        else ""
+    )
     told = f"{baseline.result}: {WORDS[baseline.result]}"
     told += f": {_first(baseline.worse)}" if baseline.worse else ""
     if reasons := baseline.not_comparable:
         told += f": {_first(reasons, 1)}"
     unchecked = " (signature not checked)" if baseline.signature == "not_checked" else ""
-    yield from [*fold(f"Baseline {baseline.passport}{unchecked}: {told}"), ""]
+    return f"{other}Baseline {baseline.passport}{unchecked}: {told}"
 
 
 def _short(text: str, lines: int = 1, style: str = "") -> Iterator[Line]:
