@@ -94,13 +94,10 @@ def _floating(text: str) -> float:
     return value
 
 
-_DECODERS: Final = [
-    json.JSONDecoder(
-        object_pairs_hook=_pairs, parse_constant=constant, parse_int=_integer, parse_float=_floating
-    )
-    for constant in (_constant, lambda _: None)
-]
-"""Made once, since making one takes as long as reading a line with it; the second reads NaN as null."""
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_integer, parse_float=_floating
+)
+"""Made once, since making one takes as long as reading a line with it."""
 
 
 def _shorten(text: str) -> str:
@@ -123,17 +120,10 @@ def check_values(data: bytes, where: str | None = None) -> None:
             raise InputError("json.too-large", f"holds more than {MAX_VALUES:,} values", where=where)
 
 
-def loads(
-    data: bytes,
-    *,
-    where: str | None = None,
-    max_bytes: int = MAX_BYTES,
-    constants: bool = False,
-) -> Any:
+def loads(data: bytes, *, where: str | None = None, max_bytes: int = MAX_BYTES) -> Any:
     """Read one JSON document strictly; `where` names the source in errors.
 
-    `constants` reads NaN and infinities, which logs of other programs hold, as null. Raises `InputError` with
-    a ``json.*`` code.
+    Raises `InputError` with a ``json.*`` code.
     """
     if len(data) > max_bytes:
         raise InputError("json.too-large", f"{len(data):,} bytes, limit {max_bytes:,}", where=where)
@@ -148,7 +138,7 @@ def loads(
     check_values(data, where)
     _check_depth(data, where)
     try:
-        value = _DECODERS[constants].decode(text)
+        value = _DECODER.decode(text)
     except _RefusedError as error:
         raise InputError(error.code, str(error), where=where) from None
     except json.JSONDecodeError as error:

@@ -80,8 +80,7 @@ def spelled(path: Iterable[str]) -> str:
 
 def success_test(path: str, test: str) -> str:
     """Return an expression that `shell` can quote: beside backticks its texts stand in double quotes."""
-    text = visible(f"{path} {test}")
-    return text.replace("'", '"') if "`" in text else text
+    return visible(f"{path} {test.replace(chr(39), chr(34)) if '`' in path else test}")
 
 
 def shell(word: str) -> str:

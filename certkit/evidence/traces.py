@@ -1,8 +1,9 @@
 """Traces: what the transcript of a run shows, for an import to fill in and for an assessment to compare.
 
 A trace is a run as its log holds it. A trace file holds those of runs that follow one another, each as a line
-``{"run_id": …, "log": …}``; it is packed with zstd and named ``traces/<SHA-256>.jsonl.zst``. What the mapping
-says of traces lies beside them, in ``traces/rules.json``. From both follow the `FIELDS` of a record:
+``{"run_id": …, "form": …, "log": …}``, packed with zstd: ``traces/<SHA-256>.jsonl.zst``. `FORMS` says
+which members of a log are read. What the mapping says of traces lies beside them, in ``traces/rules.json``.
+From both follow the `FIELDS` of a record:
 
 - ``steps_actual``: the model calls before scoring; without events, the messages of the assistant.
 - ``fault_step``: of a run under ``tool_failure``, the model call whose tool call first ended in an error.
@@ -18,7 +19,6 @@ Condition and outcome are the record's. Whether an error of a tool was injected,
 from __future__ import annotations
 
 import hashlib
-import io
 import re
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -60,6 +60,7 @@ MAX_TRACE: Final = 64 * 1024 * 1024
 MAX_FILE: Final = MAX_TRACE + 2 * FULL
 MAX_RULES: Final = 1024 * 1024
 Decoded = TypeVar("Decoded")
+_CONSTANT: Final = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|-?\bInfinity\b|\bNaN\b', re.DOTALL)
 _SCORING: Final = frozenset({"scorer", "scorers"})
 _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?\Z")
 _CUTS: Final = 20
@@ -122,20 +123,30 @@ class Transcript(Struct, frozen=True):
     events: list[Event] | None = None
 
 
-class Log(Struct, frozen=True, kw_only=True):
-    """The parts of a run's log that hold its transcript, in any of the formats."""
+class Inspected(Struct, frozen=True, kw_only=True):
+    """The parts of a log of Inspect that hold its transcript."""
 
     events: list[Event] | None = None
     transcript: Transcript | None = None
     messages: list[Message] | None = None
+
+
+class Conversation(Struct, frozen=True):
+    """Where most logs have their messages."""
+
+    messages: list[Message] | None = None
+
+
+class Trajectory(Struct, frozen=True):
+    """Where τ-bench has its messages."""
+
     traj: list[Message] | None = None
 
 
-class Line(Struct, frozen=True):
-    """A line of a trace file."""
+FORMS: Final[dict[str, type[Struct]]] = {"events": Inspected, "messages": Conversation, "traj": Trajectory}
 
-    run_id: str
-    log: Log
+# The form in which `Writer` writes a line.
+_LINE: Final = re.compile(rb'\{"run_id":("(?:[^"\\]|\\.)*+"),"form":"([a-z]+)","log":(.*)\}')
 
 
 class Call(NamedTuple):
@@ -147,11 +158,15 @@ class Call(NamedTuple):
 
 
 class Shown(Struct, frozen=True):
-    """What a transcript shows: the number of model calls, the tool calls, the agent's last text."""
+    """What a transcript shows: the number of model calls, the tool calls, the agent's last text.
+
+    `form` is that of the log, a key of `FORMS`.
+    """
 
     steps: int = 0
     calls: tuple[Call, ...] = ()
     answer: str | None = None
+    form: str = "messages"
 
     def fields(self, rules: Rules, condition: str | None, outcome: str | None) -> dict[str, Any]:
         """Return the record fields that follow for a run of this condition and outcome."""
@@ -183,13 +198,14 @@ class Shown(Struct, frozen=True):
 
 
 def shown(log: Any) -> Shown:
-    """Return what a log with the members of `Log` shows; events count before messages."""
+    """Return what a log with the members of one of `FORMS` shows; events count before messages."""
+    form = next(name for name in FORMS if hasattr(log, name))
     transcript = getattr(log, "transcript", None)
     events = getattr(log, "events", None) or (transcript.events if transcript else None)
-    messages = getattr(log, "messages", None) or getattr(log, "traj", None) or ()
+    messages = getattr(log, "traj" if form == "traj" else "messages") or ()
     steps, calls = _of_events(events) if events else _of_messages(messages)
     texts = (_text(message.content) for message in reversed(messages) if message.role == "assistant")
-    return Shown(steps, tuple(calls), next(filter(None, texts), None))
+    return Shown(steps, tuple(calls), next(filter(None, texts), None), form)
 
 
 class Writer:
@@ -202,9 +218,9 @@ class Writer:
         self._packed: list[bytes] = []
         self.size = 0
 
-    def add(self, run_id: str, log: bytes) -> None:
-        """Add a run, whose log is JSON: a line end in it stands between values."""
-        named = b'{"run_id":%b,"log":' % msgspec.json.encode(run_id)
+    def add(self, run_id: str, form: str, log: bytes) -> None:
+        """Add a run, whose log is JSON of a form: a line end in it stands between values."""
+        named = b'{"run_id":%b,"form":"%b","log":' % (msgspec.json.encode(run_id), form.encode())
         for part in (named, log.replace(b"\n", b" "), b"}\n"):
             self._packed.append(self._packer.compress(part))
             self.size += len(part)
@@ -226,11 +242,24 @@ def read(path: Path) -> Iterator[tuple[str, Shown]]:
     """
     packed = files.read(path, limit=MAX_TRACE)
     try:
-        for text in io.BytesIO(_unpacked(packed)):
-            line = decoded(text, Line)
-            yield line.run_id, shown(line.log)
+        yield from _runs(_unpacked(packed))
     except (msgspec.MsgspecError, InputError, RecursionError, ValueError) as error:
         raise InputError("bundle.trace", f"no trace: {error}", where=f"traces/{path.name}") from None
+
+
+def _runs(data: bytes) -> Iterator[tuple[str, Shown]]:
+    met, start = set[int](), 0  # hashes
+    while start < len(data):
+        end = data.find(b"\n", start)
+        line = _LINE.fullmatch(data, start, end if end >= 0 else len(data))
+        if line is None or (form := FORMS.get(line[2].decode())) is None:
+            raise ValueError('a line is not of the form {"run_id": …, "form": …, "log": …}')
+        run_id = msgspec.json.decode(line[1], type=str)
+        if hash(run_id) in met:
+            raise ValueError(f"two lines are of the run {run_id!r}")
+        met.add(hash(run_id))
+        yield run_id, shown(decoded(line[3], form))
+        start = line.end() + 1
 
 
 def _unpacked(packed: bytes) -> bytes:
@@ -251,7 +280,7 @@ def _unpacked(packed: bytes) -> bytes:
 def decoded(data: bytes, type_: type[Decoded]) -> Decoded:
     """Return JSON as a struct, of whose members alone it is read; of a repeated key the last value counts.
 
-    What msgspec does not read, perhaps for a NaN, is read strictly. Raises `msgspec.MsgspecError` or
+    NaN and infinities, which logs of other programs hold, are read as null. Raises `msgspec.MsgspecError` or
     `InputError`.
     """
     canonical.check_values(data)
@@ -260,7 +289,10 @@ def decoded(data: bytes, type_: type[Decoded]) -> Decoded:
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        return msgspec.convert(canonical.loads(data, max_bytes=MAX_TRACE, constants=True), type_)
+        plain = _CONSTANT.sub(lambda found: found[1] or b"null", data)
+        if plain == data:
+            raise
+        return msgspec.json.decode(plain, type=type_)
 
 
 def rules_of(root: Path) -> Rules:
@@ -285,10 +317,16 @@ def _of_events(events: Iterable[Event]) -> tuple[int, list[Call]]:
 
 
 def _flat(events: Iterable[Event]) -> Iterator[Event]:
-    for event in events:
-        yield event
-        if event.events:
-            yield from _flat(event.events)
+    """Yield events, each before those in it; a generator for each level would take time quadratic in them."""
+    stack = [iter(events)]
+    while stack:
+        for event in stack[-1]:
+            yield event
+            if event.events:
+                stack.append(iter(event.events))
+                break
+        else:
+            stack.pop()
 
 
 def _of_messages(messages: Iterable[Message]) -> tuple[int, list[Call]]:
@@ -309,9 +347,9 @@ def _of_messages(messages: Iterable[Message]) -> tuple[int, list[Call]]:
 
 
 def _text(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(_text(part.get("text")) for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _holds(text: str, value: dict[str, Any]) -> bool:
@@ -343,14 +381,12 @@ def _candidates(text: str) -> Iterator[str]:
     if closed:
         yield re.sub(r"\A\w*+\s*+", "", inside)
     blocks, cuts = _braces(text)
-    if blocks:
-        yield blocks[0]
-        yield max(blocks, key=len)
+    yield from blocks
     yield from cuts
 
 
 def _braces(text: str) -> tuple[list[str], list[str]]:
-    """Return the blocks of a text in balanced braces, and ends for a block that stays open, longest first."""
+    """Return the first and the largest block in balanced braces, and ends for one that stays open."""
     blocks: list[str] = []
     commas: deque[tuple[int, str]] = deque(maxlen=_CUTS)  # of the open block: where, and what ends it there
     start, stack, quoted = 0, "", False
@@ -370,7 +406,12 @@ def _braces(text: str) -> tuple[list[str], list[str]]:
         elif stack[0] == mark:
             stack = stack[1:]
             if not stack:
-                blocks.append(text[start : at + 1])
+                block = text[start : at + 1]
+                blocks = (
+                    [*blocks[:1], block if len(block) > len(blocks[-1]) else blocks[-1]]
+                    if blocks
+                    else [block]
+                )
                 commas.clear()
     ends = [(len(text), '"' * quoted + stack), *reversed(commas)] if stack else []
     return blocks, [text[start:at] + end for at, end in ends]

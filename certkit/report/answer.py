@@ -81,7 +81,9 @@ def paragraph(case: Case) -> str:
     least = metrics["domain_min"]
     if least["value"] is not None and least.get("domain"):
         told += f" (weakest domain: {words.called(least['domain'])}, {_rate(least)})"
-    return " ".join([f"{told}.", *absent, *_tiers(case)])
+    broken = case.assessment.counts.harness_errors
+    errors = [f"{many(broken, 'harness error')} counted among the failures."] if broken and seen else []
+    return " ".join([f"{told}.", *errors, *absent, *_tiers(case)])
 
 
 def agent(case: Case) -> str:

@@ -51,7 +51,7 @@ def _traces(view: View) -> Iterator[Finding]:
     traces = view.summary.traces
     if traces.bare or traces.enclosed < traces.named:
         bare = f"; {many(traces.bare)} marked as derived could not be derived again"
-        message = f"traces: {traces.enclosed:,} of {traces.named:,} enclosed, each for one run"
+        message = f"traces: {traces.enclosed:,} of {traces.named:,} enclosed, each of one run"
         yield finding("traces-not-enclosed", message + (bare if traces.bare else ""))
     if traces.differ:
         share = f"{traces.differ:,} of {traces.enclosed:,}"

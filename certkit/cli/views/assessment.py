@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from certkit.cli.emit import Line
 
 _ANSWER: Final = 8
-_SENTENCE: Final = 2  # lines of the answer for the verdict
+_SENTENCE: Final = 2  # lines of the answer for who succeeds how often, and for the verdict
+_NAME: Final = 24  # characters of an agent's name that stay where the line is too long for it
 REFUSED: Final = {"DRIFTED": Exit.DRIFT, "IDENTITY_CHANGED": Exit.DRIFT, "NOT_COMPARABLE": Exit.INSUFFICIENT}
 """Comparisons with a baseline that fail what meets its tier: one that did not take place shows no drift."""
 
@@ -104,13 +105,15 @@ def _answer(
     specimen = ""
     if manifest.protocol.origin == "simulated":
         specimen = " (SIMULATED: it says nothing about a real agent)"
-    agent = f"{quoted(f'{manifest.agent.name} {manifest.agent.version}')}{specimen}"
+    agent, often = f"{manifest.agent.name} {manifest.agent.version}", f"{specimen} {_how_often(assessment)}."
+    shorter = (f"{quoted(agent, most)}{often}" for most in range(80, _NAME, -4))
+    who = next((line for line in shorter if len(fold(line)) <= _SENTENCE), f"{quoted(agent, _NAME)}{often}")
     verdict = assessment.verdict
     if len(fold(told := sentence(assessment))) > _SENTENCE:
         told = sentence(assessment, brief=True)
     reached = _TIER_STYLE.get(assessment.tiers[str(max(verdict.tier, 1))].status, "bold yellow")
     lines = [
-        *_short(f"{agent} {_how_often(assessment)}.", 2, "bold"),
+        *_short(who, _SENTENCE, "bold"),
         *_short(readings(verdict.table.tier, verdict.bounded.tier, decides=verdict.decides)),
         *_short(_open(assessment)),
         *_short(told, _SENTENCE, reached),

@@ -29,7 +29,6 @@ from certkit.base import validate
 from certkit.errors import InputError, UsageError
 from certkit.evidence.bundle import folder as bundle
 from certkit.evidence.bundle.manifest import MANIFEST_NAME, MANIFEST_SCHEMA, UNVERSIONED, Imported, Manifest
-from certkit.evidence.expressions import MISSING, look_up
 from certkit.evidence.importers.agentdojo import AgentDojo
 from certkit.evidence.importers.base import ImportAccount, Importer, ImportFaultsError, ImportOptions, Job
 from certkit.evidence.importers.drafts import MAX_GROWTH
@@ -51,7 +50,6 @@ from certkit.text import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.evidence.importers.base import Run
     from certkit.evidence.importers.drafts import Draft
     from certkit.evidence.records.faults import Faults
     from certkit.progress import Progress
@@ -283,13 +281,13 @@ def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str,
     size = inf if job.source.is_dir() else job.source.stat().st_size  # of its files each is limited
     written = 0
     for run in importer.runs():
-        draft = job.draft(*_part(run, job.options))
+        draft = job.part(run.agent, run.row, run.place)
         fields, faults = mapper.fields(run, draft)
         if fields is None:
             continue
-        log = run.data if job.options.traces else None
+        log = (run.shown.form, run.data) if job.options.traces and run.data is not None else None
         if log is not None:
-            fields |= {"measured": str(Measured.DERIVED) if run.shown.steps else None, "trace": None}
+            fields |= {"measured": str(Measured.DERIVED) if mapper.derived else None, "trace": None}
         before = draft.size
         job.refuse(*(faults or draft.write(fields, run.place, log)))
         written += draft.size - before
@@ -317,17 +315,6 @@ def checked_format(source: Path, options: ImportOptions) -> str:
     format_ = format_ or find_format(source)
     check_options(options, format_)
     return format_
-
-
-def _part(run: Run, options: ImportOptions) -> tuple[str, str]:
-    """Return the agent of a run, and the value that it is split by."""
-    if options.split_by in {None, "agent"}:
-        return run.agent, ""
-    value = look_up(run.row, tuple(str(options.split_by).split(".")))
-    if value is MISSING or isinstance(value, dict | list):
-        message = f"--split-by: {run.place.file}:{run.place.line} has no value at {options.split_by!r}"
-        raise UsageError("usage.option", message)
-    return run.agent or str(value), str(value)
 
 
 def _checked_drafts(job: Job, format_: str, mapper: Mapper) -> list[Draft]:

@@ -21,10 +21,10 @@ from msgspec.structs import replace
 
 from certkit import canonical, files
 from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
-from certkit.errors import InputError
+from certkit.errors import InputError, UsageError
 from certkit.evidence import traces
 from certkit.evidence.bundle.manifest import Agent, Imported, ImportSource, unsafe_path
-from certkit.evidence.expressions import shell
+from certkit.evidence.expressions import MISSING, look_up, shell
 from certkit.evidence.importers.drafts import RECORD_FILE, Draft, Place
 from certkit.evidence.importers.mapping import NO_TIME_ZONE, read_time, zone
 from certkit.evidence.importers.source import MAX_ROW, opening
@@ -234,6 +234,16 @@ class Job:
             draft = Draft(self.folder / slug, stream, agent, slug)
             self.drafts[agent, part] = draft
         return draft
+
+    def part(self, agent: str, row: dict[str, Any], place: Place) -> Draft:
+        """Return the bundle of a run: of its agent, or, where the user splits by a column, of its value."""
+        if self.options.split_by in {None, "agent"}:
+            return self.draft(agent)
+        value = look_up(row, tuple(str(self.options.split_by).split(".")))
+        if value is MISSING or isinstance(value, dict | list):
+            message = f"--split-by: {place.file}:{place.line} has no value at {self.options.split_by!r}"
+            raise UsageError("usage.option", message)
+        return self.draft(agent or str(value), str(value))
 
     def command(self, **changed: Any) -> str:
         """Return the command that imports the source with options changed."""

@@ -160,10 +160,12 @@ class Draft:
         self._numbers[name] += 1
         return self._numbers[name] - 1
 
-    def write(self, fields: Mapping[str, Any], place: Place, log: bytes | None = None) -> list[Fault]:
+    def write(
+        self, fields: Mapping[str, Any], place: Place, log: tuple[str, bytes] | None = None
+    ) -> list[Fault]:
         """Write one record, or return why it cannot be written. Fields that are None are left out.
 
-        `log` is the run's, to be enclosed. The record waits for the digest of its trace file.
+        `log` is the run's, with its form, to be enclosed. The record waits for the digest of its trace file.
         """
         row = {name: value for name, value in fields.items() if value is not None}
         try:
@@ -174,7 +176,7 @@ class Draft:
         self.size += len(line)
         if log is not None:
             self._writer = self._writer or traces.Writer()
-            self._writer.add(str(row["run_id"]), log)
+            self._writer.add(str(row["run_id"]), *log)
         if self._writer is None or self._writer.size >= traces.FULL:
             self.flush()
         self.records += 1

@@ -57,16 +57,18 @@ class EveryEval(Importer):
                 self.job.refuse(
                     place.fault("no score of 0 where is_correct is true", "0", pointer="/evaluation")
                 )
-            if draft.repeat(str(hash(repr(row)))):
+            if equal := draft.repeat(str(hash(repr(row)))):
                 draft.notes.add("odd", "lines equal to an earlier line", "they count, as further trials")
-            fields = self._fields(sample, draft, row.get("evaluation_id"))
+            fields = self._fields(sample, draft, row.get("evaluation_id"), told=bool(equal))
             yield Run(sample.model_id, place, row, fields, shown(sample), data if sample.messages else None)
 
-    def _fields(self, sample: Sample, draft: Draft, evaluation: object) -> dict[str, Any]:
+    def _fields(self, sample: Sample, draft: Draft, evaluation: object, *, told: bool) -> dict[str, Any]:
         task = f"{sample.evaluation_name}/{sample.sample_id}"
         trial = draft.repeat(task)
-        if trial > draft.repeat(f"{evaluation} {task}"):
-            draft.notes.add("odd", "samples again in another evaluation, taken as further trials")
+        same = draft.repeat(f"{evaluation} {task}")
+        if trial and not told:
+            where = "the same evaluation" if same else "another evaluation"
+            draft.notes.add("odd", f"samples again in {where}, taken as further trials")
         if sample.error:
             draft.notes.add("odd", "samples with an error, taken as harness errors")
             outcome = Outcome.HARNESS_ERROR

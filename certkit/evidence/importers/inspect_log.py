@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.evidence.importers.base import Job
-    from certkit.evidence.importers.drafts import Draft, Notes
+    from certkit.evidence.importers.drafts import Draft
     from certkit.evidence.importers.source import Source
 
 ZIP: Final = b"PK\x03\x04"  # only Inspect writes archives: `importers` takes every ZIP file for its log
@@ -118,21 +118,24 @@ class InspectLog(Importer):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._headers: dict[tuple[str, ...], Header] = {}  # the first of each model, and of each of its tasks
+        self._headers: dict[
+            tuple[Draft, str], Header
+        ] = {}  # the first of each bundle, and of each of its tasks
         self._met: dict[int, int] = {}  # hashes: of what copies of a sample share → of their scores
         self._header: Header | None = None  # of the log being read, as its samples and its scorer
         self._told: dict[str, Any] = {}  # what rows say of it
         self._held: set[int] = set()  # hashes of its samples
+        self._drafts: dict[Draft, None] = {}  # the bundles that they are in
         self._invalid = False  # a person declared one of them invalid
         self._scorer = ""
-        self._scorers: dict[str, dict[str, None]] = {}  # of each agent
+        self._scorers: dict[Draft, dict[str, None]] = {}
         self._samples = 0
         self._judged_samples = 0  # of the log being read: with a score or an error
 
     def runs(self) -> Iterator[Run]:
         """Yield the samples, of logs in the order of their names."""
         for path, name in self.job.files((".eval", ".json")):
-            self._header, self._held, self._invalid = None, set(), False
+            self._header, self._held, self._drafts, self._invalid = None, set(), {}, False
             self._scorer, self._judged_samples = "", 0
             with self.job.opening(path, name) as source:
                 zipped = source.head().startswith(ZIP)
@@ -189,16 +192,20 @@ class InspectLog(Importer):
         self._header, self._told = header, to_builtins(header.eval)
 
     def _compare(self) -> None:
+        """Compare a log with the others of its bundles."""
+        if (header := self._header) is not None:
+            for draft in self._drafts or (self.job.draft(header.eval.model),):
+                self._note(draft, header)
+
+    def _note(self, draft: Draft, header: Header) -> None:
         """Note where a log did not finish, is of another agent than the first, or holds other samples."""
-        if (header := self._header) is None:
-            return
         eval_, status = header.eval, visible(str(header.status or "interrupted"))
-        notes = self.job.draft(eval_.model).notes
+        notes = draft.notes
         if status != "success":
             detail = f"first of task {eval_.task}, status {status}: only the samples that ended are in it"
             notes.add("odd", "logs of evaluations that did not finish", detail)
-        first = self._headers.setdefault((eval_.model,), header)
-        same = self._headers.setdefault((eval_.model, eval_.task), header)
+        first = self._headers.setdefault((draft, ""), header)
+        same = self._headers.setdefault((draft, eval_.task), header)
         pairs = [(name, getattr(first.eval, name), getattr(eval_, name)) for name in _SETTINGS]
         pairs += [(name, getattr(same.eval, name), getattr(eval_, name)) for name in _OF_TASK]
         for name, earlier, later in [*pairs, ("plan", same.plan, header.plan)]:
@@ -220,8 +227,10 @@ class InspectLog(Importer):
         name = f"{sample.id!r} {sample.epoch}"
         self._held.add(hash(name))
         self._invalid |= sample.invalidation is not None
-        notes = self.job.draft(eval_.model).notes
         scores = sample.scores or ({"score": sample.score} if sample.score is not None else {})
+        row = {name: getattr(sample, name) for name in _PATHS} | {"scores": scores, "eval": self._told}
+        draft = self.job.part(eval_.model, row, place)
+        self._drafts[draft], notes = None, draft.notes
         header = (eval_.run_id, eval_.task_id, eval_.created, eval_.task, eval_.model)
         same = [hash(sample.uuid)] * bool(sample.uuid) + [hash((*header, name))] * bool(eval_.run_id)
         values = [score.get("value") if isinstance(score, dict) else score for score in scores.values()]
@@ -242,14 +251,12 @@ class InspectLog(Importer):
             notes.add("odd", "samples that were run again after an error", "the last try counts")
         if any(isinstance(score, dict) and score.get("history") for score in scores.values()):
             notes.add("odd", "samples whose score a person changed", "the changed score counts")
-        row = {name: getattr(sample, name) for name in _PATHS}
-        row |= {"scores": scores, "eval": self._told}
-        fields = self._fields(sample, scores if scored else {}, eval_, notes)
+        fields = self._fields(sample, scores if scored else {}, eval_, draft)
         yield Run(eval_.model, place, row, fields, traces.shown(sample), data)
 
-    def _fields(self, sample: Sample, scores: dict[str, Any], eval_: Eval, notes: Notes) -> dict[str, Any]:
-        name = f"{eval_.task}/{sample.id}"
-        repeat = self.job.draft(eval_.model).repeat(f"{name}#{sample.epoch}")
+    def _fields(self, sample: Sample, scores: dict[str, Any], eval_: Eval, draft: Draft) -> dict[str, Any]:
+        name, notes = f"{eval_.task}/{sample.id}", draft.notes
+        repeat = draft.repeat(f"{name}#{sample.epoch}")
         if repeat:
             notes.add("odd", "samples again in another log, taken as further trials")
         fields: dict[str, Any] = {"run_id": f"{name}#{sample.epoch}" + (f".{repeat}" if repeat else "")}
@@ -264,10 +271,10 @@ class InspectLog(Importer):
         if why := next((why for why, holds in reasons.items() if holds), None):
             notes.add("odd", f"samples {why}, taken as harness errors")
             return fields | {"outcome": str(Outcome.HARNESS_ERROR)}
-        outcome = self._judged(scores, eval_.model, notes)
+        outcome = self._judged(scores, draft)
         return fields if outcome is None else fields | {"outcome": str(outcome)}
 
-    def _judged(self, scores: dict[str, Any], model: str, notes: Notes) -> Outcome | None:
+    def _judged(self, scores: dict[str, Any], draft: Draft) -> Outcome | None:
         """Return the outcome that the log's single plain score states; otherwise hint how to state it."""
         name, score = next(iter(scores.items()))
         self._scorer = self._scorer or name
@@ -279,13 +286,13 @@ class InspectLog(Importer):
             if text in "cipn":
                 propose(self, ("scores", name, "value"), value)
             if text == "p":
-                notes.add("odd", "partly correct answers, taken as failures")
-            self._scorers.setdefault(model, {})[name] = None
+                draft.notes.add("odd", "partly correct answers, taken as failures")
+            self._scorers.setdefault(draft, {})[name] = None
             if text not in "cipn" and not says((name,))[1]:  # a number, whose meaning the name does not say
                 propose(self, ("scores", name, "value"), value)
                 right = f"if that is right: --success {shell(self.hints['outcome'])}"
                 told = f"the scorer {visible(name)!r} gives numbers; 1 was taken as success, 0 as failure"
-                self.hints[f"guessed {model}"] = f"{told}; {right}"
+                self.hints[f"guessed {draft.agent}"] = f"{told}; {right}"
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
         path, keys = ("scores", name, "value"), value if isinstance(value, dict) else {}
         if len(keys) <= 1:
@@ -298,10 +305,10 @@ class InspectLog(Importer):
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill what the header says of the agent."""
-        eval_ = self._headers[draft.agent,].eval
+        eval_ = self._headers[draft, ""].eval
         draft.components(model=draft.agent, scaffold=eval_.solver if isinstance(eval_.solver, str) else None)
         draft.temperature(eval_.model_generate_config.get("temperature"))
         told = {"domain": "the name of the task", "trial": "the epoch, from 0"}
-        scorers = ", ".join(self._scorers.get(draft.agent, {}))
+        scorers = ", ".join(self._scorers.get(draft, {}))
         scored = f"by the score of {scorers} (C, true, yes, 1: success)"
         return told | ({"outcome": scored} if scorers else {})

@@ -7,6 +7,7 @@ whose outcome is blank is a harness error. Where nothing names a run of a table,
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 
 from certkit import canonical, files
 from certkit.errors import InputError, UsageError
+from certkit.evidence import traces
 from certkit.evidence.bundle.manifest import UNVERSIONED
 from certkit.evidence.expressions import MISSING, ExpressionError, look_up, shell
 from certkit.evidence.importers.base import CHOICES
@@ -54,6 +56,7 @@ MAX_RULE: Final = 512
 _READINGS: Final = ("strict", "utility")
 _SUCCESS: Final = "--success"
 _EQUAL: Final = "rows equal to an earlier row"
+_INDEX: Final = re.compile(r"Unnamed: \d+|__index_level_\d+__")  # the rows' numbers, as pandas writes them
 _APART: Final = (
     "if another score decides there, tell such runs apart: \"eval.task == 'a' and ONE or eval.task == 'b' and"
     ' OTHER", with a test in place of ONE and of OTHER'
@@ -102,8 +105,10 @@ class Mapper:
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
         self._incomplete = 0  # faults of runs that lack one
+        self._line = self._again = 0  # the last that named a run, and how many runs it named before
         self._faulty = ""  # the column of a fault that a run states and nothing maps
         self._nameless = self._blanks = False  # no agent is named; some outcome is blank
+        self.derived = False  # of the last run, whether all that a trace can show is what its own shows
         self._suggested = options.mapping is None and mapping != Mapping()
         if self._suggested:  # what was guessed to name tasks or domains may name faults
             self._used -= {mapping.columns.get(field, "") for field in ("task_id", "domain")}
@@ -123,7 +128,9 @@ class Mapper:
         filled = self._given_by_option(run, draft, fields)
         numbered = self._tabular and wanting.get("run_id", run) is None
         if numbered:
-            fields["run_id"] = f"line-{run.place.line}"
+            self._again = self._again + 1 if run.place.line == self._line else 0
+            self._line = run.place.line
+            fields["run_id"] = f"line-{self._line}" + (f".{self._again}" if self._again else "")
         if (again == "refuse" or (again == "count" and numbered)) and draft.seen(run.row):
             if again == "refuse":
                 hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
@@ -222,8 +229,10 @@ class Mapper:
         shown, answer = run.shown, self._answer(run.row)
         if isinstance(answer, str):
             shown = replace(shown, answer=answer)
-        given = shown.fields(self.mapping.trace, fields.get("condition"), fields.get("outcome"))
-        given = {name: value for name, value in given.items() if fields.get(name) is None}
+        told = shown.fields(self.mapping.trace, fields.get("condition"), fields.get("outcome"))
+        others = (fields.get(name) for name in traces.FIELDS if name not in told)
+        self.derived = bool(told) and not any(value is not None for value in others)
+        given = {name: value for name, value in told.items() if fields.get(name) is None}
         self._given |= given.keys()
         fields |= given
 
@@ -334,6 +343,7 @@ class Mapper:
                 name = ".".join(path)
                 if (
                     name not in self._claimed
+                    and not _INDEX.fullmatch(name)
                     and path not in self._versioned
                     and (value != run.agent or agent_rank(path) is None)
                 ):
@@ -366,7 +376,7 @@ class Mapper:
         """Return the fault of a required field whose column is blank."""
         hint = MERGED if self._cells else ""
         if field == "condition":
-            hint = "--condition nominal if no fault was injected there"
+            hint = "--condition nominal if no fault was injected there" + f"; {hint}" * bool(hint)
             self._absent[field] = None
             self._incomplete += 1
         pointer, code = f"/{visible(column)}", "record.missing-field"
@@ -417,6 +427,9 @@ class Mapper:
         if "record.task-in-two-domains" in codes:
             way = "if equal names in two domains are different tasks, begin the mapping with"
             return f"nothing was imported; {way} `domain_before_task = true`; else correct these rows"
+        if "record.duplicate-run-id" in codes and "run_id" not in self.mapping.columns:
+            way = "rename the column `run_id` if it names no runs: without one, each row is named by its line"
+            return f"nothing was imported; correct these rows, or {way}"
         if "record.harness-error-scored" in codes and self._blanks:
             way = "a run whose outcome is blank is a harness error; if the agent failed there, write"
             way += f' `"" = "failure"` under `[values.outcome]` in a mapping: {suggest}'
@@ -457,6 +470,13 @@ class Mapper:
         for field in sorted(draft.differs - draft.given.keys()):
             message = f"--{field}: every run states its {field}, and some another"
             raise UsageError("usage.option", message, hint=f"leave --{field} out, or map what holds")
+        if draft.agent and self._options.agent not in {None, draft.agent}:
+            draft.notes.add(
+                "odd",
+                f"runs of {draft.agent!r}, as the log names it",
+                "--agent names it otherwise",
+                count=draft.records,
+            )
         parts: dict[str, list[str]] = {}
         for column in sorted(draft.left):
             whole = column if column in self._keys else column.partition(".")[0]

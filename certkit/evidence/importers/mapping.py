@@ -267,7 +267,7 @@ class Values:
             return "remove the %: as a share 95% is 0.95"
         if GROUPED.match(text):
             return "write thousands without commas, or set `decimal_comma = true` under `[read]` in a mapping"
-        plain = text.replace(".", "").replace(",", ".")
+        plain = text.replace(".", "").replace(",", ".") if "," in text else ""
         return "set `decimal_comma = true` under `[read]` in a mapping" * bool(_NUMBER.match(plain))
 
     def value(self, field: str, raw: Any) -> Any:
@@ -340,8 +340,8 @@ class Values:
     def _typed(self, kind: str, raw: str, field: str) -> Any:
         if kind == "ternary" and raw in _TRUTH:
             return _TRUTH[raw]
-        if kind == "integer" and _INTEGER.match(raw):
-            return int(raw)
+        if kind == "integer" and _INTEGER.match(whole := self._plain(raw).removesuffix(".0")):
+            return int(whole)  # pandas writes 13.0 in a column that has a blank
         if kind == "floating" and _NUMBER.match(plain := self._plain(raw)):
             return float(plain)
         hint = self._comma(raw) if kind != "ternary" else ""

@@ -157,7 +157,8 @@ class OTel(Importer):
             attributes = _plain(span.attributes)
             trace.attributes = trace.attributes | _faults(span, resource)
             case = attributes.get("test.case.name", trace.case)
-            if (trace.failed is not None and not span.parent_span_id) or trace.case not in {None, case}:
+            root = not (span.parent_span_id or "").strip("0")
+            if (trace.failed is not None and root) or trace.case not in {None, case}:
                 what, hint = f"more than one in {span.trace_id}", "export each case as a trace of its own"
                 self.job.refuse(place.fault("one root span and test.case.name in a trace", what, hint=hint))
             trace.case = case
@@ -168,12 +169,12 @@ class OTel(Importer):
                 trace.tool_errors += span.status.code in _ERROR or "error.type" in attributes
             named = {part: str(it) for part, key in _NAMED.items() if (it := attributes.get("gen_ai." + key))}
             if operation != "embeddings":  # its model is not the agent's
-                trace.named = named | trace.named if span.parent_span_id else trace.named | named
+                trace.named = trace.named | named if root else named | trace.named
             if span.start_time_unix_nano is not None:
                 start = int(span.start_time_unix_nano)
                 trace.start = start if trace.start is None else min(start, trace.start)
             trace.begun |= operation == "invoke_agent"
-            if not span.parent_span_id:
+            if root:
                 trace.failed = span.status.code in _ERROR
                 trace.name, trace.attributes = span.name, attributes | trace.attributes
 

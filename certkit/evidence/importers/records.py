@@ -104,7 +104,7 @@ class Records(Importer):
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Say which column names the agent."""
-        if column := self._named.get(draft.agent):
+        if (column := self._named.get(draft.agent)) and self.job.options.agent in {None, draft.agent}:
             draft.notes.add("filled", "agent", f"from {column!r}", count=draft.records)
         if self._beside:
             names = ", ".join(map(repr, self._beside))
@@ -154,6 +154,9 @@ class Records(Importer):
             for path, held in told.items():
                 _fill(item, path, held)
             yield item, Place(place.file, number)
+
+
+csv.field_size_limit(MAX_ROW)  # a cell may hold a conversation
 
 
 def _fill(row: dict[str, Any], path: tuple[str, ...], held: Any) -> None:

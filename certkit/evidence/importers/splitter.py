@@ -13,6 +13,7 @@ are cut is checked; the pieces themselves are not.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import numpy as np
@@ -21,7 +22,7 @@ from certkit import canonical
 from certkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _MEMBER = re.compile(rb'\s*("(?:[^"\\]|\\[\s\S])*")\s*:([\s\S]*)\Z')
 _QUOTE, _COMMA, _BACKSLASH, _OPENING, _CLOSING = b'",\\{}'
@@ -68,7 +69,8 @@ class _Cutter:
             chunk, self._backslash = chunk[:-1], b"\\"
         start = 0
         for at, depth in self._places(chunk):
-            pieces = self._cut(bytes(self._rest) + chunk[start:at], chunk[at : at + 1], depth)
+            text = partial(self._since, chunk, start, at)  # copied where it is cut, and for no other mark
+            pieces = self._cut(text, chunk[at : at + 1], depth)
             if pieces is not None:
                 yield from pieces
                 self._line += self._rest.count(b"\n") + chunk.count(b"\n", start, at)
@@ -78,6 +80,9 @@ class _Cutter:
         if len(self._rest) > self._limit:
             where = f"{self._name}:{self._line}"
             raise InputError("json.too-large", f"row longer than {self._limit:,} bytes", where=where)
+
+    def _since(self, chunk: bytes, start: int, at: int) -> bytes:
+        return bytes(self._rest) + chunk[start:at]
 
     def _places(self, chunk: bytes) -> Iterator[tuple[int, int]]:
         """Yield where the marks of the levels that may be cut stand, and how deep outside the mark."""
@@ -99,7 +104,7 @@ class _Cutter:
         wanted = outside < np.where(text[marks] == _COMMA, _CUT + 1, _CUT)
         yield from zip(marks[wanted].tolist(), outside[wanted].tolist(), strict=True)
 
-    def _cut(self, text: bytes, mark: bytes, depth: int) -> list[Piece] | None:
+    def _cut(self, text: Callable[[], bytes], mark: bytes, depth: int) -> list[Piece] | None:
         """Return the pieces that end at a mark, or None where the mark lies within a piece."""
         if depth < 0 or self._ended or (depth == 0 and mark == b","):
             self._refuse("expected one array or object")
@@ -110,7 +115,7 @@ class _Cutter:
                 return None
             if mark == b"}":
                 self._refuse("expected ']'")
-            pieces = self._item(self._key, text, last=mark == b"]")
+            pieces = self._item(self._key, text(), last=mark == b"]")
             if mark == b"]":
                 self._key, self._items = None, -1  # nothing may follow the array but a comma or the end
             return pieces
@@ -118,21 +123,21 @@ class _Cutter:
             self._refuse("expected ']'" if self._outer == b"[" else "expected '}'")
         self._ended = depth == 0
         if self._outer == b"[":
-            return self._item("", text, last=self._ended)
-        if self._items == -1 and not text.strip():
+            return self._item("", text(), last=self._ended)
+        if self._items == -1 and not text().strip():
             self._items = 1
             return []
-        return self._member(text, last=self._ended)
+        return self._member(text(), last=self._ended)
 
-    def _open(self, text: bytes, mark: bytes, depth: int) -> list[Piece] | None:
+    def _open(self, text: Callable[[], bytes], mark: bytes, depth: int) -> list[Piece] | None:
         if depth == 0:
-            if self._outer or text.strip():
+            if self._outer or text().strip():
                 self._refuse("expected one array or object")
             self._outer = mark
             return []
         if mark == b"{" or self._outer == b"[":
             return None
-        member = _MEMBER.match(text)
+        member = _MEMBER.match(text())
         if member is None or member[2].strip() or self._items == -1:
             self._refuse("expected a comma or a member")
         self._key, self._items = self._name_of(member[1]), 0

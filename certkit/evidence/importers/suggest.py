@@ -139,6 +139,7 @@ class Suggestion:
 
     def __init__(self, source: Path, options: ImportOptions, importer: Importer) -> None:
         self.source, self.options, self.hints = source, options, importer.hints
+        self._cells = importer.cells
         self.columns: dict[tuple[str, ...], Column] = defaultdict(Column)
         self.rows = self.again = 0
         self.filled: set[str] = set()
@@ -208,7 +209,8 @@ class Suggestion:
             speaks = says(path)[0] or "nominal" in meant or not (column.many or None in meant)
             beside = _words(".".join(path)) & (_OTHERWISE | _ENDING)
             means = speaks and not (column.folded() <= _TRUTH or beside)
-            fits = {"domain": not column.many and column.rows == self.rows, "condition": means}
+            domains = not column.many and column.rows == self.rows and not _judges(column)
+            fits = {"domain": domains, "condition": means, "task_id": not _judges(column)}
             if not column.numeric() and fits.get(field, True):
                 chosen.append(path)
         return chosen[:_CANDIDATES]
@@ -229,6 +231,8 @@ class Suggestion:
             if field in {"domain", "task_id"} and all(map(_MEASURE.fullmatch, column.plain())):
                 return field == "task_id" and all(map(str.isdigit, column.plain()))
             return field != "task_id" or len(values - _TRUTH) > 1 or self.rows == 1 or _named(path, field)
+        if not self._cells and not {*column.plain()} <= column.literal:
+            return False  # texts, which become numbers only as cells of CSV
         return all(map(str.isdigit, values)) if kind == "integer" else column.numeric()
 
     def text(self, format_: str) -> Iterator[str]:
@@ -276,7 +280,9 @@ class Suggestion:
             yield f"{'# ' * (path == (field,))}{field} = {column_name(path)}  # {self.columns[path].told()}"
         for field in (*REQUIRED, "started_at"):
             if field not in self.filled | proposed.keys() | {"run_id"}:
-                choices = self._candidates(field, proposed)
+                choices = (
+                    self._candidates(field, proposed) if field != "domain" or not self.options.domain else []
+                )
                 yield from [f"# DECIDE which column holds {field}:"] if choices else []
                 for path in choices:
                     yield f"# {field} = {column_name(path)}  # {self.columns[path].told()}"

@@ -380,8 +380,11 @@ def traces(bundle: Bundle, summary: Summary) -> Traces:
     """Count the traces that runs name, and compare records with those of them that are enclosed."""
     named = sum(cell.tally.traced for cell in summary.cells)
     counts = Counter(named=named, bare=sum(cell.tally.derived for cell in summary.cells))
-    paths = {f"sha256:{file['sha256']}": file["path"] for file in bundle.files}
-    paths = {digest: path for digest, path in paths.items() if path.startswith("traces/")}
+    files = [file for file in bundle.files if file["path"].startswith("traces/")]
+    files.sort(
+        key=lambda file: str(file["path"]).endswith(enclosed.SUFFIX)
+    )  # of equal files, one that is read
+    paths = {f"sha256:{file['sha256']}": str(file["path"]) for file in files}
     if not (named and paths):
         return Traces(**counts)
     rules, told = enclosed.rules_of(bundle.root), defaultdict[str, dict[str, Stated]](dict)
@@ -400,8 +403,10 @@ def traces(bundle: Bundle, summary: Summary) -> Traces:
             # A record that is not marked as derived may leave out what its trace shows.
             names = [name for name in fields if derived or getattr(stated, name) is not None]
             agrees = all(getattr(stated, name) == fields[name] for name in names)
-            counts.update(enclosed=1, derived=derived and agrees and bool(fields), differ=not agrees)
-            counts.update(bare=-(derived and bool(fields)))
+            others = (getattr(stated, name) for name in enclosed.FIELDS if name not in fields)
+            whole = bool(fields) and not any(value is not None for value in others)
+            counts.update(enclosed=1, differ=not agrees, bare=-(derived and whole))
+            counts.update(derived=derived and whole and agrees)
     return Traces(**counts)
 
 

@@ -300,10 +300,11 @@ class Likeness(Struct, frozen=True, kw_only=True):
 
 
 class Traces(Struct, frozen=True, kw_only=True):
-    """Traces of runs: how many runs name one, of how many it is a file of the bundle that no other run names.
+    """Traces of runs: how many runs name one, and of how many the bundle holds it.
 
-    `bare` counts runs that are marked as derived and whose values no trace gives again; `derived` those so
-    marked whose enclosed trace shows the same values, and `differ` runs whose trace shows other values.
+    `bare` counts runs that are marked as derived and whose values no trace gives again, all that a trace can
+    show; `derived` those so marked whose enclosed trace shows the same values, and `differ` runs whose trace
+    shows other values.
     """
 
     named: int = 0

@@ -47,7 +47,10 @@ def test_samples_of_every_eval_ever(tmp_path: Path) -> None:
         ("gsm8k/a#1", "failure", 1, 1),
         ("gsm8k/b#0", "harness_error", 0, 3),
     ]
-    assert counts(account, "odd") == {"samples with an error, taken as harness errors": 1}
+    assert counts(account, "odd") == {
+        "samples again in the same evaluation, taken as further trials": 1,
+        "samples with an error, taken as harness errors": 1,
+    }
     again = [*rows[:2], rows[0] | {"evaluation_id": "converted again"}]
     (tmp_path / "u_samples.jsonl").write_bytes(b"".join(map(canonical.line, again)))
     account, _ = imported(None, tmp_path / "u_samples.jsonl", tmp_path / "again", condition="nominal")

@@ -98,7 +98,8 @@ def test_an_agent_without_a_name_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cells", "pointer", "expected"),
     [
-        ("1.0,,", "/steps_actual", "an integer"),
+        ("1.5,,", "/steps_actual", "an integer"),
+        ("1.00,,", "/steps_actual", "an integer"),
         ("07,,", "/steps_actual", "an integer"),
         ("7 0,,", "/steps_actual", "an integer"),
         ("\u0667,,", "/steps_actual", "an integer"),

@@ -42,6 +42,9 @@ SHOWN = {
 }
 
 
+LINE = b'{"run_id":"r","form":"messages","log":%b}'
+
+
 def call(name: str, key: str) -> dict[str, Any]:
     return {"role": "assistant", "tool_calls": [{"id": key, "name": name}]}
 
@@ -82,7 +85,7 @@ def test_a_conversation_gives_steps_fault_recovery_memory_and_violations(tmp_pat
     assert {record["measured"] for record in (nominal, won, lost)} == {"derived"}
     [path] = (tmp_path / "out" / "traces").glob(f"{won['trace'].removeprefix('sha256:')}*")
     lines = list(map(canonical.loads, unpacked(path).splitlines()))
-    assert lines[1] == {"run_id": won["run_id"], "log": conversation("1", 1.0)}
+    assert lines[1] == {"run_id": won["run_id"], "form": "messages", "log": conversation("1", 1.0)}
 
 
 def unpacked(path: Path) -> bytes:
@@ -104,7 +107,7 @@ def test_events_show_the_same_as_messages() -> None:
     messages = conversation("1", 1.0)["messages"]
     data = canonical.line({"events": events, "messages": messages})
     rules = traces.Rules(memory_tools=("recall",), checks={"a": "plan.load <= 12", "b": "plan.hours < 9"})
-    shown = traces.shown(msgspec.json.decode(data, type=traces.Log))
+    shown = traces.shown(msgspec.json.decode(data, type=traces.Inspected))
     assert shown.fields(rules, "tool_failure", "success") == SHOWN
     assert shown.fields(rules, "tool_failure", "harness_error") == {"steps_actual": 4}
 
@@ -148,9 +151,9 @@ def test_a_full_trace_file_takes_no_further_run(tmp_path: Path, monkeypatch: pyt
 def test_a_line_end_between_the_values_of_a_log_does_not_end_the_line_of_its_trace(tmp_path: Path) -> None:
     writer = traces.Writer()
     for name in ("a\n", 'b"'):
-        writer.add(name, canonical.pretty(conversation("1", 1.0)).encode())
+        writer.add(name, "messages", canonical.pretty(conversation("1", 1.0)).encode())
     digest = writer.write(tmp_path).removeprefix("sha256:")
-    shown = traces.shown(msgspec.convert(conversation("1", 1.0), traces.Log))
+    shown = traces.shown(msgspec.convert(conversation("1", 1.0), traces.Conversation))
     assert list(traces.read(tmp_path / f"{digest}{traces.SUFFIX}")) == [("a\n", shown), ('b"', shown)]
 
 
@@ -203,10 +206,14 @@ def test_no_transcript_is_enclosed_where_the_user_says_so(tmp_path: Path) -> Non
     "data",
     [
         b"no zstd",
-        zstandard.compress(b'{"run_id": "r", "log": {}}' + b" " * (73 << 20)),
+        zstandard.compress(LINE % b"{}" + b" " * (73 << 20)),
         zstandard.compress(b"["),
-        zstandard.compress(b'{"log": {}}'),
-        zstandard.compress(b'{"run_id": "r", "log": {"id": [' + b"0," * canonical.MAX_VALUES + b"0]}}"),
+        zstandard.compress(b'{"run_id":"r","log":{}}'),
+        zstandard.compress(LINE.replace(b"messages", b"others") % b"{}"),
+        zstandard.compress(LINE % b'{"messages":{}}'),
+        zstandard.compress(LINE % b"{}" + b"\n" + LINE % b"{}"),
+        zstandard.compress(LINE % b"{}\n") + zstandard.compress(LINE % b"["),
+        zstandard.compress(LINE % (b'{"id": [' + b"0," * canonical.MAX_VALUES + b"0]}")),
     ],
 )
 def test_a_trace_that_cannot_be_read_is_refused(tmp_path: Path, data: bytes) -> None:
