@@ -57,6 +57,7 @@ from certkit.evidence.importers import ImportOptions, run
 from certkit.progress import SILENT
 try:
     run(Path(sys.argv[1]), Path(sys.argv[1] + ".out"), ImportOptions(condition="nominal"), SILENT)
+    print("imported")
 except CertkitError as error:
     print(error.code)
 status = Path("/proc/self/status").read_text()  # ru_maxrss would count the process that started this one
@@ -65,7 +66,7 @@ print(int(status.partition("VmHWM:")[2].split()[0]) * 1024)
 
 
 def peak_of_import(path: Path) -> tuple[str, int]:
-    """Import a log in a process of its own; return the code of the refusal and the peak of memory, bytes."""
+    """Import a log in a process of its own; return the code of a refusal and the peak of memory, bytes."""
     done = subprocess.run([sys.executable, "-c", MEASURE, path], check=True, capture_output=True, text=True)
     code, peak = done.stdout.split()
     return code, int(peak)

@@ -453,7 +453,9 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
                 numbers = [number.removesuffix(".0") for number in numbers]
                 if any(number.isdecimal() and int(number) <= int(count) for number in numbers):
                     yield path, held, "count", None
-            meant = None if text in BLANK | _NONE else _meant(path[-1] if text in _YES else whole)
+            meant = (
+                None if text in BLANK | _NONE else _meant(path[-1][: _LONGEST + 1] if text in _YES else whole)
+            )
             denied = meant == "nominal" or text in _DENIED
             if denied and _named(short(path), "condition") and isinstance(value, str | bool):
                 yield path, held, "none", "nominal"

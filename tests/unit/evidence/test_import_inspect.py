@@ -254,6 +254,22 @@ def test_of_a_score_with_several_values_none_is_proposed(tmp_path: Path) -> None
     assert "--success 'scores.s.value.attack_success < 0.5'" in str(refused(one)).replace('"', "'")
 
 
+def test_bundles_split_by_a_setting_have_their_own_header(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for name, at in (("react", 0.0), ("plain", 1.0)):
+        config: dict[str, Any] = {"solver": name, "model_generate_config": {"temperature": at}}
+        log(tmp_path / "logs" / f"{name}.json", [sample(1), sample(2)], **config)
+    options = ImportOptions(condition="nominal", split_by="eval.solver")
+    found = {
+        account.out.name: account for account in run(tmp_path / "logs", tmp_path / "out", options, SILENT)
+    }
+    for name, at in (("react", 0.0), ("plain", 1.0)):
+        manifest = open_bundle(found[name].out).manifest
+        assert [part.name for part in manifest.agent.components if part.role == "scaffold"] == [name]
+        assert manifest.protocol.temperature == at
+        assert not counts(found[name], "odd")
+
+
 def test_a_score_that_a_person_changed_and_a_sample_declared_invalid(tmp_path: Path) -> None:
     changed = {"match": {"value": "C", "history": [{"value": "I"}, {"value": "C"}]}}
     samples = [sample(1, scores=changed), sample(2, invalidation={"author": "p"}), sample(3)]

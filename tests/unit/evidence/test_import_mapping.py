@@ -1255,6 +1255,9 @@ CONDITIONS = {
     "adversarial": "jailbreak, prompt injection, the attack, prompt-injection attack, attaque",
     "tool_failure": "tool timeout, Werkzeugausfall, tool broken, timeout, panne",
     "context_corruption": "context corruption, corrupted context",
+    "cascade": "cascading failure, cascades",
+    "stochastic": "stochastic fault",
+    "combined": "combined faults",
     "CONDITION": "baseline attack, clean injection, w/o attack, attack-free, non-adversarial,"
     " not attacked, unattacked, pre-attack, attack failure, tool ok, tool success, tool failure fixed,"
     " normal tool error, unclean context, injection and tool timeout, baseline injection, no response,"

@@ -54,7 +54,10 @@ def test_samples_of_every_eval_ever(tmp_path: Path) -> None:
     again = [*rows[:2], rows[0] | {"evaluation_id": "converted again"}]
     (tmp_path / "u_samples.jsonl").write_bytes(b"".join(map(canonical.line, again)))
     account, _ = imported(None, tmp_path / "u_samples.jsonl", tmp_path / "again", condition="nominal")
-    assert counts(account, "odd") == {"samples again in another evaluation, taken as further trials": 1}
+    assert counts(account, "odd") == {
+        "samples again in another evaluation, taken as further trials": 1,
+        "samples again in the same evaluation, taken as further trials": 1,
+    }
     rows[0]["metadata"] = {"attack": "prompt_injection"}
     (tmp_path / "u_samples.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
     with pytest.raises(ImportFaultsError, match=r"/metadata\.attack: expected no fault in a nominal run"):

@@ -16,6 +16,7 @@ from certkit import canonical, files
 from certkit.errors import CertkitError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.importers import ImportFaultsError, ImportOptions, suggest
+from certkit.evidence.importers.splitter import split
 from tests.support.importing import DATA, TELLS_PEAK, counts, imported, peak_of_import
 
 if TYPE_CHECKING:
@@ -637,3 +638,82 @@ def test_a_line_of_millions_of_cells_is_refused_within_300_megabytes(tmp_path: P
     path.write_bytes(head + b";" * 15_000_000 + b"\n")
     code, peak = peak_of_import(path)
     assert (code, peak <= 300_000_000) == ("json.too-large", True)
+
+
+ROW = {"agent": "A", "task_id": "t", "domain": "d", "condition": "nominal", "outcome": "success"}
+
+
+def test_the_items_of_an_array_on_one_line_are_runs_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_bytes(canonical.canonical([ROW, ROW, ROW | {"task_id": "u"}]))
+    _, records = imported(None, tmp_path / "one.json", tmp_path / "out")
+    assert [record["run_id"] for record in records] == ["line-1", "line-1.1", "line-1.2"]
+
+
+def test_whole_numbers_as_pandas_writes_them_and_long_cells_are_read(tmp_path: Path) -> None:
+    names = "agent;task_id;domain;condition;outcome;steps_actual;Unnamed: 0;x_said"
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{names}\nA;t;d;nominal;success;13.0;0;{'y' * 200_000}\n")
+    account, [record] = imported(None, path, tmp_path / "out")
+    assert (record["steps_actual"], len(record["x_said"])) == (13, 200_000)
+    assert not counts(account, "refused")  # the numbers of the rows hold nothing back
+    path.write_text(f"{names}\nA;t;d;nominal;success;13,0;0;y\n")
+    (tmp_path / "map.toml").write_text("[read]\ndecimal_comma = true\n")
+    _, [record] = imported(None, path, tmp_path / "comma", mapping=tmp_path / "map.toml")
+    assert record["steps_actual"] == 13
+
+
+def test_a_column_called_run_id_that_repeats_has_a_way_out(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_bytes(b"".join(canonical.line(ROW | {"run_id": "r"}) for _ in range(2)))
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, tmp_path / "rows.jsonl", tmp_path / "out")
+    assert "rename the column `run_id` if it names no runs" in str(caught.value.hint)
+
+
+def test_another_name_for_the_agent_is_told(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_bytes(canonical.line(ROW))
+    account, _ = imported(None, tmp_path / "rows.jsonl", tmp_path / "out", agent="B")
+    assert counts(account, "odd") == {"runs of 'A', as the log names it": 1}
+    assert "agent" not in counts(account, "filled")
+
+
+def test_a_column_of_outcomes_is_offered_for_no_other_field_and_texts_for_no_number(tmp_path: Path) -> None:
+    rows = [{"who": "A", "verdict": word, "steps": "7"} for word in ("pass", "fail", "pass")]
+    (tmp_path / "rows.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
+    text = suggest(tmp_path / "rows.jsonl", ImportOptions(agent="a"))
+    assert not re.search(r"(task_id|domain) = .verdict|^steps_actual =", text, re.MULTILINE)
+
+
+@TELLS_PEAK
+@pytest.mark.parametrize("form", ["names", "scores"])
+def test_long_names_and_scores_are_not_remembered(tmp_path: Path, form: str) -> None:
+    lead = {"id": 1, "epoch": 1, "scores": {"s": {"value": 1}}}
+    path = tmp_path / "log.json"
+    with path.open("wb") as stream:
+        stream.write(b'{"version":2,"status":"success","eval":{"task":"t","model":"m"},"samples":[')
+        for number in range(200):
+            text = f"{number}" + "x" * 1_000_000
+            more = {"metadata": {text: 1}} if form == "names" else {"scores": {"s": {"value": text}}}
+            stream.write(canonical.line(lead | {"id": number} | more) + b"," * (number < 199))
+        stream.write(b"]}")
+    _, peak = peak_of_import(path)
+    assert peak <= 200_000_000
+
+
+@pytest.mark.parametrize("text", ["cascade", "stochastic", "combined", "poisoned"])
+def test_the_name_of_a_condition_in_any_column_is_not_nominal(tmp_path: Path, text: str) -> None:
+    row = {name: value for name, value in ROW.items() if name != "condition"} | {"scenario_type": text}
+    (tmp_path / "rows.jsonl").write_bytes(canonical.line(row))
+    with pytest.raises(ImportFaultsError, match="expected no fault in a nominal run"):
+        imported(None, tmp_path / "rows.jsonl", tmp_path / "out", condition="nominal")
+
+
+def test_a_table_with_a_very_long_name_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_bytes(canonical.line(ROW | {"x" * 1001: 1}))
+    with pytest.raises(ImportFaultsError, match="names of at most 1,000 characters"):
+        imported(None, tmp_path / "rows.jsonl", tmp_path / "out")
+
+
+def test_many_marks_beside_a_long_text_are_cut_in_time() -> None:
+    row = ROW | {"x_said": "y" * (8 << 20)} | {f"x_{at}": 1 for at in range(2_000)}
+    pieces = list(split([canonical.line([row, ROW])], "a", 1 << 24))
+    assert [canonical.loads(piece.data, max_bytes=1 << 24) for piece in pieces] == [row, ROW]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -42,7 +43,11 @@ SHOWN = {
 }
 
 
+INFO = {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "shop"}, "num_trials": 1}
 LINE = b'{"run_id":"r","form":"messages","log":%b}'
+
+
+FAULT = {"condition": "tool_failure"}
 
 
 def call(name: str, key: str) -> dict[str, Any]:
@@ -64,9 +69,8 @@ def conversation(task: str, reward: float) -> dict[str, Any]:
 
 
 def bundle(folder: Path, **options: Any) -> Path:
-    info = {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "shop"}, "num_trials": 1}
     runs = [conversation("0", 1.0), conversation("1", 1.0), conversation("2", 0.0)]
-    (folder / "log.json").write_bytes(canonical.line({"info": info, "simulations": runs}))
+    (folder / "log.json").write_bytes(canonical.line({"info": INFO, "simulations": runs}))
     (folder / "map.toml").write_text(MAPPING)
     imported(None, folder / "log.json", folder / "out", mapping=folder / "map.toml", **options)
     return folder / "out"
@@ -167,6 +171,82 @@ def test_the_order_of_records_does_not_hide_what_their_traces_contradict(
     (root / "records/others.jsonl").write_bytes(canonical.line(third) + canonical.line(first))
     seal(root)
     assert summarise(open_bundle(root)).traces == Traces(named=3, enclosed=3, differ=3)
+
+
+def test_no_record_and_no_copy_beside_hides_what_a_trace_contradicts(tmp_path: Path) -> None:
+    root = bundle(tmp_path)
+    first, *others = records(root)
+    decoy = first | {"run_id": "decoy"}
+    lines = [decoy, first, *(record | {"steps_actual": 9} for record in others)]
+    (root / "records/runs.jsonl").write_bytes(b"".join(map(canonical.line, lines)))
+    [path] = (root / "traces").glob(f"*{traces.SUFFIX}")
+    (root / "traces" / "zz.txt").write_bytes(path.read_bytes())
+    seal(root)
+    assert summarise(open_bundle(root)).traces == Traces(named=4, enclosed=3, derived=1, differ=2, bare=1)
+
+
+@pytest.mark.parametrize(
+    "more", [FAULT | {"fault_step": 1}, FAULT | {"recovered": True}, {"violations": 0}], ids=str
+)
+def test_what_a_trace_does_not_show_makes_no_record_derived(tmp_path: Path, more: dict[str, Any]) -> None:
+    said = {"messages": [{"role": "assistant", "content": "Hi"}]}
+    (tmp_path / "log.json").write_bytes(
+        canonical.line({"info": INFO, "simulations": [conversation("0", 1.0) | said]})
+    )
+    imported(None, tmp_path / "log.json", tmp_path / "out")
+    root = tmp_path / "out"
+    [record] = records(root)
+    assert summarise(open_bundle(root)).traces == Traces(named=1, enclosed=1, derived=1)
+    (root / "records/runs.jsonl").write_bytes(canonical.line(record | more))
+    seal(root)
+    assert summarise(open_bundle(root)).traces == Traces(named=1, enclosed=1, bare=1)
+
+
+def test_a_field_that_a_mapping_fills_is_not_derived(tmp_path: Path) -> None:
+    log = {"info": INFO, "simulations": [conversation("0", 1.0) | {"broken": 0}]}
+    (tmp_path / "log.json").write_bytes(canonical.line(log))
+    (tmp_path / "map.toml").write_text('[columns]\nviolations = "reward_info.reward"\n')
+    _, [record] = imported(None, tmp_path / "log.json", tmp_path / "out", mapping=tmp_path / "map.toml")
+    assert ("measured" in record, "trace" in record) == (False, True)
+    assert summarise(open_bundle(tmp_path / "out")).traces == Traces(named=1, enclosed=1)
+
+
+OTHERS = {"messages": [], "events": [{"event": "model"}] * 3, "transcript": "text", "traj": 5}
+
+
+@pytest.mark.parametrize("others", [OTHERS, {"a": ["not a number"]}], ids=["members of other formats", "NaN"])
+def test_what_an_import_does_not_read_does_not_speak_against_it(
+    tmp_path: Path, others: dict[str, Any]
+) -> None:
+    said = [{"role": "assistant", "content": "Hi"}]
+    deep = (
+        "[" * 60 + "12345678901234567890, " + '{"a": 1, "a": 2}' + "]" * 60
+    )  # as a program of another kind may write it
+    old = others | {"task_id": 1, "reward": 1.0, "info": {}, "traj": said}
+    new = others | {"id": "1", "task_id": "1", "reward_info": {"reward": 1.0}, "messages": said}
+    for name, log in (("old", [old]), ("new", {"info": INFO, "simulations": [new]})):
+        text = canonical.line(log).decode().replace('"task_id"', f'"deep": {deep}, "task_id"', 1)
+        (tmp_path / f"{name}.json").write_text(text.replace('"not a number"', "NaN"))
+        given = {"domain": "d"} if name == "old" else {}
+        imported(None, tmp_path / f"{name}.json", tmp_path / name, agent="a", **given)
+        assert summarise(open_bundle(tmp_path / name)).traces == Traces(named=1, enclosed=1, derived=1)
+
+
+def test_events_within_events_are_all_met() -> None:
+    inner: dict[str, Any] = {"event": "model"}
+    for _ in range(400):
+        inner = {"event": "model", "events": [inner, {"event": "model"}]}
+    log = msgspec.convert({"events": [inner]}, traces.Inspected)
+    assert traces.shown(log).steps == 801
+
+
+def test_of_the_blocks_of_an_answer_two_are_kept() -> None:
+    tracemalloc.start()
+    try:
+        assert traces.extract("{}" * 500_000 + '{"a": 1}') == {}
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_trace_file_counts_for_no_run_that_has_no_line_in_it(tmp_path: Path) -> None:
