@@ -164,7 +164,8 @@ class _Cutter:
 
     def close(self) -> None:
         if not self._ended or self._rest.strip() or self._backslash:
-            self._refuse("holds more than one value" if self._ended else "ends inside a value")
+            reason = "holds more than one value" if self._ended else "ends inside a value: it was cut off"
+            self._refuse(reason, hint="" if self._ended else "copy the log again, or export it anew")
 
-    def _refuse(self, reason: str) -> NoReturn:
-        raise InputError("json.syntax", reason, where=f"{self._name}:{self._line}")
+    def _refuse(self, reason: str, hint: str = "") -> NoReturn:
+        raise InputError("json.syntax", reason, where=f"{self._name}:{self._line}", hint=hint)

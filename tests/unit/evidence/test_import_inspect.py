@@ -577,13 +577,13 @@ def test_bundles_by_column_keep_what_was_told_of_their_agent(tmp_path: Path) -> 
 HEADER = canonical.line({"version": 2, "status": "success", "eval": EVAL})
 
 
-def with_zstd(path: Path, packed: bytes, *, size: int, crc: int) -> Path:
+def with_zstd(path: Path, packed: bytes, *, size: int, crc: int, method: int = archive.ZSTD) -> Path:
     """Write an archive whose sample is a zstd member, which zipfile itself cannot write."""
     zipped(path, {"header.json": HEADER})
     with zipfile.ZipFile(path, "a") as file:
         member = zipfile.ZipInfo("samples/1_epoch_1.json")
         file.writestr(member, packed)
-        member.compress_type, member.file_size, member.CRC = archive.ZSTD, size, crc
+        member.compress_type, member.file_size, member.CRC = method, size, crc
     return path
 
 
@@ -630,6 +630,34 @@ def test_a_member_that_is_not_as_the_list_says(
     error = refused(path)
     assert (error.code, told in str(error)) == ("import.source", True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.eval"]
+
+
+@TELLS_PEAK
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, archive.ZSTD])
+def test_a_bomb_that_declares_ten_bytes_is_refused_within_300_megabytes(tmp_path: Path, method: int) -> None:
+    content = b" " * (500 << 20)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    deflated = packer.compress(content) + packer.flush()
+    packed = zstandard.compress(content) if method == archive.ZSTD else deflated
+    path = with_zstd(tmp_path / "a.eval", packed, size=10, crc=zlib.crc32(content), method=method)
+    assert "holds more than it declares" in str(refused(path))
+    code, peak = peak_of_import(path)
+    assert (code, peak <= 300_000_000) == ("import.source", True)
+
+
+def test_what_stands_before_a_member_is_looked_at(tmp_path: Path) -> None:
+    path, name = tmp_path / "a.eval", "samples/1_epoch_1.json"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("header.json", HEADER)
+        with file.open(name, "w", force_zip64=True) as stream:  # with an extra field before the content
+            stream.write(canonical.line(sample()))
+    imported(None, path, tmp_path / "out", condition="nominal")
+    renamed = path.read_bytes().replace(name.encode(), b"samples/2_epoch_1.json", 1)
+    flagged = bytearray(path.read_bytes())
+    flagged[flagged.rindex(b"PK\x01\x02") + 8] |= 1
+    for data, told in ((renamed, "called otherwise where it stands"), (flagged, "is encrypted")):
+        (tmp_path / "b.eval").write_bytes(data)
+        assert told in str(refused(tmp_path / "b.eval"))
 
 
 def test_a_member_that_declares_ten_gigabytes(tmp_path: Path) -> None:
