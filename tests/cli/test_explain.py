@@ -232,7 +232,15 @@ def test_the_action_fails_as_the_verdict_does_and_says_why(tmp_path: Path) -> No
     assert summary == "    error: nowhere: not found\n    hint: a bundle is a folder with a bundle.json\n"
 
 
-def test_the_hook_is_a_command() -> None:
+def test_the_hook_refuses_a_bundle_that_does_not_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = (ROOT / "docs/how-to/pre-commit-config.yaml").read_text(encoding="utf-8")
-    entry = text.partition("entry: certkit ")[2].partition("\n")[0]
-    assert certkit(*entry.split(), "--help").code == 0
+    entry = text.partition("entry: certkit ")[2].partition("\n")[0].split()
+    arguments = text.partition("args: [")[2].partition("]")[0].split(", ")
+    monkeypatch.chdir(tmp_path)
+    bundles.of(tmp_path / "bundle", [run(0)])
+    assert certkit("bundle", "seal", "bundle").code == 0
+    assert certkit(*entry, *arguments).code == 0
+    (tmp_path / "bundle" / "records" / "a.jsonl").write_bytes(b"")
+    assert certkit(*entry, *arguments).code == 3
