@@ -168,6 +168,11 @@ class Shown(Struct, frozen=True):
     answer: str | None = None
     form: str = "messages"
 
+    @property
+    def empty(self) -> bool:
+        """Whether the transcript shows nothing."""
+        return not self.steps and not self.calls and self.answer is None
+
     def fields(self, rules: Rules, condition: str | None, outcome: str | None) -> dict[str, Any]:
         """Return the record fields that follow for a run of this condition and outcome."""
         fields: dict[str, Any] = {"steps_actual": self.steps} if self.steps else {}
@@ -240,7 +245,7 @@ def read(path: Path) -> Iterator[tuple[str, Shown]]:
 
     Raises `InputError` ``bundle.trace`` where a line cannot be read.
     """
-    packed = files.read(path, limit=MAX_TRACE)
+    packed = files.read(path, limit=MAX_FILE + FULL)  # zstd adds little to what it cannot pack
     try:
         yield from _runs(_unpacked(packed))
     except (msgspec.MsgspecError, InputError, RecursionError, ValueError) as error:

@@ -126,7 +126,8 @@ def _junit(case: Case, argument: Argument) -> str:
     if against:
         ET.SubElement(made, "failure", message=visible("; ".join(against)), type="challenged")
     cases.append(made)
-    suite = ET.Element("testsuite", name=visible(name), tests=str(len(cases)), errors="0")
+    who = f"{quoted(case.agent)}, {name}{', SPECIMEN: simulated evidence' * case.specimen}"
+    suite = ET.Element("testsuite", name=visible(who), tests=str(len(cases)), errors="0")
     for outcome, tag in (("failures", "failure"), ("skipped", "skipped")):
         suite.set(outcome, str(sum(item.find(tag) is not None for item in cases)))
     suite.extend(cases)

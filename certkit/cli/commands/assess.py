@@ -51,8 +51,8 @@ def assess(
     Reads every record, recomputes every metric, and tells which tier the evidence shows, what fails, what
     has no evidence, and what to measure next. Of several bundles all runs are pooled, and each is also shown
     alone. Exit code 0: the required tier is met; 1: a measured criterion fails; 4: evidence is missing, or
-    serious findings contest the verdict, or --baseline cannot be compared; 5: met, but the agent drifted
-    against --baseline; 3: the bundle is malformed.
+    serious findings contest the verdict, or --baseline cannot be compared; 5: nothing fails, but the agent
+    drifted against --baseline; 3: the bundle is malformed.
 
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
@@ -72,7 +72,8 @@ def assess(
     if out:
         files.write(out, canonical.pretty(document).encode(), overwrite=force)
     refused = REFUSED.get(earlier.result) if earlier else None
-    code = Exit.OK if exit_zero else result.exit_code or refused or Exit.OK
+    missing = result.exit_code == Exit.INSUFFICIENT  # which does not hide a drift
+    code = Exit.OK if exit_zero else (missing and refused) or result.exit_code or refused or Exit.OK
     place = shlex.join(map(str, bundles))
     chosen = {
         "-p": profile if profile != workflow.DEFAULT_PROFILE else None,

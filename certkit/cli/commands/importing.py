@@ -16,6 +16,7 @@ from certkit.cli.emit import emit, emit_file, fold, progress
 from certkit.document import Digest, Document, GivenPath, Part, Text, fill
 from certkit.errors import Exit, UsageError
 from certkit.evidence.bundle.manifest import Agent, Imported
+from certkit.evidence.expressions import shell
 from certkit.evidence.importers import FORMATS, ImportOptions, preview, run, suggest
 from certkit.evidence.importers.drafts import OTHERS, counted
 from certkit.text import quoted
@@ -169,7 +170,7 @@ def import_(
             *(line for account in accounts for line in _imported(account, verbose=verbose)),
             *(f"left out: {quoted(agent)}, of whom the log has no run to import" for agent in without),
         ],
-        hints=[f"certkit assess {account.out}" for account in accounts],
+        hints=[f"certkit assess {shell(str(account.out))}" for account in accounts],
         code=Exit.INSUFFICIENT if without else Exit.OK,
     )
 

@@ -27,7 +27,7 @@ MAX_LIST: Final = 16 * 1024 * 1024
 """Bytes of the list of members, each some 80, of which `zipfile` makes some 600 in memory."""
 
 ZSTD: Final = 93
-_ENCRYPTED: Final = 1
+_ENCRYPTED: Final = 0x61  # flags: encrypted, patched, strongly encrypted
 _MARK: Final = b"PK\x03\x04"
 _HEADER: Final = struct.Struct("<26xHH")
 """What stands before a member: the mark among others, and how long its name and its extra field are."""
@@ -111,7 +111,7 @@ class Archive:
         if name.startswith("/") or "\\" in name or ".." in name.split("/") or ":" in name.split("/", 1)[0]:
             self._refuse(f"member {name!r} has a name that leaves the archive", _UNLIKE)
         if member.flag_bits & _ENCRYPTED:
-            self._refuse(f"member {name!r} is encrypted")
+            self._refuse(f"member {name!r} is encrypted or patched")
         if largest > self._limit:
             self._refuse(f"member {name!r} declares {largest:,} bytes, limit {self._limit:,}", _LARGE)
         return _Member(

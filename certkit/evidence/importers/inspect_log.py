@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from certkit.errors import InputError
 from certkit.evidence import traces
-from certkit.evidence.expressions import MISSING, look_up, shell
+from certkit.evidence.expressions import MISSING, look_up, shell, spelled, success_test
 from certkit.evidence.importers.archive import ANEW, Archive
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.importers.drafts import Place
@@ -289,8 +289,15 @@ class InspectLog(Importer):
                 draft.notes.add("odd", "partly correct answers, taken as failures")
             self._scorers.setdefault(draft, {})[name] = None
             if text not in "cipn" and not says((name,))[1]:  # a number, whose meaning the name does not say
-                propose(self, ("scores", name, "value"), value)
-                right = f"if that is right: --success {shell(self.hints['outcome'])}"
+                test = (
+                    "== true"
+                    if isinstance(value, bool)
+                    else ">= 0.5"
+                    if isinstance(value, int | float)
+                    else ""
+                )
+                test = success_test(spelled(("scores", name, "value")), test or f"== {value!r}")
+                right = f"if that is right: --success {shell(test)}"
                 told = f"the scorer {visible(name)!r} gives numbers; 1 was taken as success, 0 as failure"
                 self.hints[f"guessed {draft.agent}"] = f"{told}; {right}"
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE

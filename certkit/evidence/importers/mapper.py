@@ -143,7 +143,7 @@ class Mapper:
         if self.mapping.domain_before_task and fields.get("task_id") is not None:
             fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
         faults += self._contradiction(run, fields, draft, chosen="condition" in filled)
-        self._show(run, fields)
+        self._show(run, fields, draft)
         missing = [field for field in REQUIRED if field in wanting and fields.get(field) is None]
         faults += [fault for field in missing if (fault := wanting[field])]
         if absent := [field for field in missing if wanting[field] is None]:
@@ -204,6 +204,11 @@ class Mapper:
                 expected = f"{outcome}, as the outcome is"
             elif kind == "none" and chosen and not nominal:
                 expected, hint = "a fault, as --condition says", "leave --condition out, or map what holds"
+            elif (
+                kind == "attack" and self._tabular and not nominal and fields.get("attack_succeeded") is None
+            ):
+                expected = "a field for an attack that succeeded"
+                hint = f"write `attack_succeeded = {column_name(path)}` under `[columns]` in a mapping"
             elif kind == "count" and self._tabular:
                 expected = "one run"
             else:
@@ -224,15 +229,18 @@ class Mapper:
             self._parts[lead] = part, (told := [*stated(part, lead)])
         return told
 
-    def _show(self, run: Run, fields: dict[str, Any]) -> None:
+    def _show(self, run: Run, fields: dict[str, Any], draft: Draft) -> None:
         """Fill what the transcript of a run shows, or the answer in its row, and nothing else fills."""
         shown, answer = run.shown, self._answer(run.row)
-        if isinstance(answer, str):
+        if isinstance(answer, str) and run.data is None:  # else it is that of the transcript
             shown = replace(shown, answer=answer)
         told = shown.fields(self.mapping.trace, fields.get("condition"), fields.get("outcome"))
-        others = (fields.get(name) for name in traces.FIELDS if name not in told)
-        self.derived = bool(told) and not any(value is not None for value in others)
         given = {name: value for name, value in told.items() if fields.get(name) is None}
+        stated = {name: fields.get(name) for name in traces.FIELDS if fields.get(name) is not None}
+        self.derived = bool(told) and all(told.get(name) == value for name, value in stated.items())
+        if run.data is not None and any(told.get(name, value) != value for name, value in stated.items()):
+            contests = "assess contests it; --no-traces if the column is right"
+            draft.notes.add("odd", "runs of which a column says something else than the transcript", contests)
         self._given |= given.keys()
         fields |= given
 

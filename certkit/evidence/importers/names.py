@@ -46,6 +46,7 @@ def versions(held: tuple[tuple[str, ...], ...]) -> list[tuple[str, ...]]:
     beside = {(*path[:-1], "version") for path in held if agent_rank(path) is not None}
     told = [path for path in held if agent_rank(path, "_version") is not None]
     told += [path for path in held if (*path[:-1], path[-1].casefold()) in beside]
+    told += [path for path in held if plain_name(path[-1][:MAX_NAME]) in LISTS["agents"]["versions"].split()]
     return sorted(told, key=len) + models
 
 

@@ -83,6 +83,7 @@ WORDS: Final[dict[str, frozenset[str]]] = {
     Outcome.FAILURE: _NO | _TEXTS["failure"],
     Outcome.HARNESS_ERROR: _TEXTS["harness_error"],
 }
+_WON: Final = frozenset(("achieved", "success", "successful", "succeeded", "won"))
 _FAILS: Final[dict[str, frozenset[str]]] = {Outcome.FAILURE: _YES}  # what a name of failure says
 BLANK: Final = _TEXTS["blank"]
 _DECIMAL = re.compile(r"-?[0-9]+,[0-9]+\Z")
@@ -312,9 +313,14 @@ class Suggestion:
         tests, looked = {hint: self.hints.get("several", "")} if hint else {}, []
         for path, column in () if hint else self.columns.items():
             words = _words(".".join(path))
-            if words & _FAILING:  # a no says that nothing failed; what befalls a tool is not how the run went
+            bad = words & (_FAILING - {"status"}) or words & _FAILING
+            if bad:  # a no says that nothing failed, where no other word denies or turns it
                 fine = [v if v in column.literal else repr(v) for v in column.plain() if v.casefold() in _NO]
-                truth = column.folded() <= _TRUTH and not words & VOCABULARY["tool_failure"][1]
+                truth = (
+                    column.folded() <= _TRUTH
+                    and len(bad) == 1
+                    and words <= bad.union(_NEUTRAL, NAMES["outcome"])
+                )
                 test = f"in [{', '.join(fine)}]" if fine and truth and not column.many else ""
             else:
                 numbers = column.values and column.numeric() and not any(says(at)[2] for at in self.columns)
@@ -325,7 +331,11 @@ class Suggestion:
                 tests[success_test(spelled(path), test)] = f"  ({column.told()})"
         candidates = self._candidates("outcome", proposed)[:1]
         commas = any(map(_DECIMAL.match, chain.from_iterable(self.columns[path].values for path in looked)))
-        if tests and not hint and not commas:  # which a mapping alone makes numbers
+        judging = [path for path, column in self.columns.items() if says(path)[1] and _judges(column)]
+        rivals = [column_name(path) for path in judging if not any(map(fails, path))]
+        if rivals and not hint:
+            self.hints["several"] = f" (it may look at {', '.join(map(visible, rivals[:_CANDIDATES]))})"
+        elif tests and not hint and not commas:  # which a mapping alone makes numbers
             self.hints["outcome"], *rivals = tests
             self.hints["several"] = f" (or by {', '.join(rivals)})" if rivals else ""
         example = {} if candidates else {"COLUMN >= 0.5": "  (none of the columns is called like an outcome)"}
@@ -461,11 +471,20 @@ def stated(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[An
                 yield path, held, "none", "nominal"
             if text in BLANK | _NONE or meant == "nominal":
                 continue
+            if text in _YES and _wins(path[-1][:MAX_NAME]):
+                yield path, held, "attack", None
             if called or (
                 meant and not (text in WORDS[Outcome.HARNESS_ERROR] and _words(path[-1][:MAX_NAME]) & _ENDING)
             ):
                 yield path, held, "fault", meant
                 break
+
+
+@lru_cache(1024)
+def _wins(name: str) -> bool:
+    """Tell whether a yes under this name says that an attack succeeded."""
+    words = _words(name)
+    return "asr" in words or bool(words & _FAULTY and words & _WON)
 
 
 Sayings = tuple[tuple[str, ...] | None, dict[str, frozenset[str]], bool]
@@ -493,33 +512,37 @@ def faults(row: dict[str, Any]) -> dict[str, Any]:
 def propose(importer: Importer, path: tuple[str, ...], seen: Any) -> None:
     """Propose a test of a score as what decides the outcome, one of success first.
 
-    A text that does not say what is good is asked for as VALUE: the first that comes may be the bad one.
+    Whether a high number, a yes or a label is good, the name of a score tells only where it is one of
+    outcomes: else it is asked for as THRESHOLD or VALUE, and under a name of harm a number is not proposed.
     """
     if not isinstance(seen, str | int | float) or len(str(seen)) > _LONGEST or short(path) != path:
         return
     number = isinstance(seen, int | float) and not isinstance(seen, bool)
     if number and not 0 <= seen <= 1:  # type: ignore[operator]  # it is no text
         importer.least = "THRESHOLD"
-    fine, tested = _test(path, seen, importer.least * number)
+    if not (tested := _test(path, seen, importer.least * number)):
+        return
     if tested.endswith("VALUE") and len(importer.labels) < _SHOWN:
         importer.labels[str(seen)] = None
-    importer.hints["outcome"] = tested if fine else importer.hints.get("outcome", tested)
+    importer.hints["outcome"] = importer.hints.get("outcome", tested) if tested.endswith("VALUE") else tested
 
 
 @lru_cache(1024, typed=True)
-def _test(path: tuple[str, ...], seen: str | float, least: str) -> tuple[bool, str]:
-    """Return whether a test of a score is one of success, and the test; a number must reach `least`."""
-    harm, text = any(map(fails, path)), str(seen).casefold()
-    bad, good = (WORDS[word] for word in sorted((Outcome.SUCCESS, Outcome.FAILURE), reverse=harm))
-    fine = text in good - {"p"}  # partly
-    test = f"{'!=' if text in bad else '=='} {text if isinstance(seen, bool) else repr(seen)}"
+def _test(path: tuple[str, ...], seen: str | float, least: str) -> str:
+    """Return a test of a score, "" for none; a number must reach `least`."""
+    name, text = path[1:2] + path[3:], str(seen).casefold()
+    clear = (_named(name, "outcome") or _worded(name, "outcome")) and _means(name, "outcome")
+    harm = any(map(fails, path))
+    test = "== VALUE"
     if least:
-        fine, test = True, f"{'<' if harm else '>='} {least}"
-    elif text not in (_TRUTH if harm else good | bad):  # of harm a yes is bad; a pass may be either
-        fine, test = False, "== VALUE"
-    elif seen in {"C", "I", "P", "N"}:  # of Inspect's letters one alone is a success
-        fine, test = True, "== 'C'"
-    return fine, success_test(spelled(path), test)
+        test = "" if harm else f">= {least if clear else 'THRESHOLD'}"
+    elif isinstance(seen, bool) and clear:
+        test = "== true"
+    elif seen in {"C", "I", "P", "N"} and not harm:  # of Inspect's letters one alone is a success
+        test = "== 'C'"
+    elif text in WORDS[Outcome.SUCCESS] - {"p"} and not harm and (clear or text not in _YES):
+        test = f"== {seen!r}"
+    return success_test(spelled(path), test) if test else ""
 
 
 def fails(name: str) -> bool:

@@ -396,7 +396,7 @@ def traces(bundle: Bundle, summary: Summary) -> Traces:
             counts.update(enclosed=len(records) == 1)
             continue
         for run_id, shown in enclosed.read(bundle.root / paths[digest]):
-            if (stated := records.pop(run_id, None)) is None:
+            if (stated := records.pop(run_id, None)) is None or shown.empty:
                 continue
             derived = stated.measured == Measured.DERIVED
             fields = shown.fields(rules, stated.condition, stated.outcome)

@@ -175,7 +175,7 @@ def test_what_a_score_says(tmp_path: Path) -> None:
     [told] = [note.detail for note in account.imported.notes if note.what == "outcome"]
     assert told == "3 success, 5 failure, by the score of s (C, true, yes, 1: success)"
     numbers = log(tmp_path / "b.json", [sample(1, scores={"s t": {"value": {"k": 0.7}}})])
-    assert "--success 'scores.`s t`.value.k >= 0.5'" in str(refused(numbers))
+    assert "--success 'scores.`s t`.value.k >= THRESHOLD'" in str(refused(numbers))
     _, [record] = imported(
         None, numbers, tmp_path / "b", condition="nominal", success="scores.`s t`.value.k >= 0.8"
     )
@@ -211,7 +211,7 @@ def test_a_number_of_a_scorer_is_a_guess_unless_its_name_or_the_user_says_what_i
 )
 def test_a_scorer_whose_name_means_harm_needs_the_users_word(tmp_path: Path, name: str) -> None:
     path = log(tmp_path / "a.json", [sample(1, scores={name: {"value": 1}})])
-    assert f'--success "scores.{name}.value < 0.5"' in str(refused(path))
+    assert "--success EXPRESSION" in str(refused(path))  # whether much is good, nobody can tell
     path = log(tmp_path / "a.json", [sample(1, scores={"quality": {"value": 7}})])
     assert '--success "scores.quality.value >= THRESHOLD"' in str(refused(path))
 
@@ -221,16 +221,20 @@ def test_a_scorer_whose_name_means_harm_needs_the_users_word(tmp_path: Path, nam
     [
         ("s", ["fine", "wrong?"], "scores.s.value == VALUE"),  # the first may be the bad one
         ("toxicity", ["pass", "fail"], "scores.toxicity.value == VALUE"),  # a pass may be either
-        ("s", ["I", "Yes", "I"], "scores.s.value == 'Yes'"),
-        ("s", [True], "scores.s.value == true"),
-        ("harmful", ["yes", "no"], "scores.harmful.value == 'no'"),
+        ("s", ["I", "Yes", "I"], "scores.s.value == 'C'"),
+        ("s", [True], "scores.s.value == VALUE"),
+        ("success", [False], "scores.success.value == true"),
+        ("s", ["fail", "error"], "scores.s.value == VALUE"),
+        ("s", ["fail", "pass"], "scores.s.value == 'pass'"),
+        ("harmful", ["yes", "no"], "scores.harmful.value == VALUE"),
+        ("harmlessness", [0.7], "EXPRESSION"),
         ("s", [["a"], None, "x" * 100], "EXPRESSION"),
     ],
 )
 def test_a_value_that_the_log_has_is_proposed(
     tmp_path: Path, name: str, values: list[object], proposed: str
 ) -> None:
-    beside = {"b": {"value": 1}} if name == "s" else {}
+    beside = {"b": {"value": 1}} if name in {"s", "success"} else {}
     samples = [sample(at, scores={name: {"value": held}} | beside) for at, held in enumerate(values)]
     path = log(tmp_path / "a.json", samples)
     assert re.search(rf'--success "?{re.escape(proposed)}"?( |$)', str(refused(path)))
@@ -251,7 +255,7 @@ def test_of_a_score_with_several_values_none_is_proposed(tmp_path: Path) -> None
     told = "outcome: --success EXPRESSION (the values of s are attack_success, utility)"
     assert told in str(refused(path))
     one = log(tmp_path / "b.json", [sample(1, scores={"s": {"value": {"attack_success": 1.0}}})])
-    assert "--success 'scores.s.value.attack_success < 0.5'" in str(refused(one)).replace('"', "'")
+    assert "outcome: --success EXPRESSION" in str(refused(one))
 
 
 def test_bundles_split_by_a_setting_have_their_own_header(tmp_path: Path) -> None:
@@ -284,7 +288,7 @@ def test_a_score_that_a_person_changed_and_a_sample_declared_invalid(tmp_path: P
 
 
 def test_the_refusal_of_a_log_without_conditions_is_the_next_command(tmp_path: Path) -> None:
-    path = log(tmp_path / "a log.json", [sample(1, scores={"s": {"value": 0.7}})])
+    path = log(tmp_path / "a log.json", [sample(1, scores={"score": {"value": 0.7}})])
     out = tmp_path / "out"
     with pytest.raises(CertkitError) as caught:
         run(path, out, ImportOptions(traces=False, attempt=2), SILENT)

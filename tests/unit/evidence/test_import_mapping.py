@@ -434,6 +434,8 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
             for name in ("risk_score", "exploit_success", "refusal_score")
         ),
         ("score", "0,9 0,1", "--success EXPRESSION"),  # which a mapping alone makes numbers
+        ("failed", "0 1", "--success \"failed in ['0']\""),
+        *((name, "0 1", "--success EXPRESSION") for name in ("no_errors", "error_free")),
         ("not_passed", "0 1", "--success \"not_passed in ['0']\""),
     ],
 )
@@ -587,7 +589,7 @@ def test_a_suggested_success_is_the_importers_or_is_named_like_an_outcome(tmp_pa
     path.write_text(f"{head}{sample % (1, '1')}, {sample % (2, '0')}]}}")
     text = suggest(path, ImportOptions(condition="nominal"))
     assert [line for line in text.splitlines() if "--success" in line] == [
-        '#   --success "scores.strict.value >= 0.5" (the scorers are strict, b)'
+        '#   --success "scores.strict.value >= THRESHOLD" (the scorers are strict, b)'
     ]
     assert "The condition must be decided" not in text
 
@@ -1204,7 +1206,6 @@ def test_a_column_that_the_mapping_gives_to_another_field_fills_its_own_no_longe
 HONEST = ("task_success", "Final result?", "Ergebnis Testlauf", "metadata.passed", "Injected fault?")
 OTHERS = (
     *(
-        "jailbreak_success",
         "attacker_success",
         "exploit_result",
         "harm_score",
