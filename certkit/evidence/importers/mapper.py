@@ -240,7 +240,7 @@ class Mapper:
         self.derived = bool(told) and all(told.get(name) == value for name, value in stated.items())
         if run.data is not None and any(told.get(name, value) != value for name, value in stated.items()):
             contests = "assess contests it; --no-traces if the column is right"
-            draft.notes.add("odd", "runs of which a column says something else than the transcript", contests)
+            draft.notes.add("odd", "runs whose transcript says something else than a column", contests)
         self._given |= given.keys()
         fields |= given
 
