@@ -294,7 +294,7 @@ def decoded(data: bytes, type_: type[Decoded]) -> Decoded:
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        plain = _CONSTANT.sub(lambda found: found[1] or b"null", data)
+        plain = _CONSTANT.sub(lambda match: match[1] or b"null", data)
         if plain == data:
             raise
         return msgspec.json.decode(plain, type=type_)

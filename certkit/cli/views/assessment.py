@@ -143,7 +143,7 @@ def _answer(
 
 def compared(baseline: Baseline) -> str:
     """Return what the comparison with an earlier passport or bundle gave, and why it gave none."""
-    other = (
+    another = (
         "The baseline is of another agent: {}, this is {}. ".format(*baseline.agents)
         if baseline.agents
         else ""
@@ -153,7 +153,7 @@ def compared(baseline: Baseline) -> str:
     if reasons := baseline.not_comparable:
         told += f": {_first(reasons, 1)}"
     unchecked = " (signature not checked)" if baseline.signature == "not_checked" else ""
-    return f"{other}Baseline {baseline.passport}{unchecked}: {told}"
+    return f"{another}Baseline {baseline.passport}{unchecked}: {told}"
 
 
 def _short(text: str, lines: int = 1, style: str = "") -> Iterator[Line]:
