@@ -204,7 +204,7 @@ class Shown(Struct, frozen=True):
 
 def shown(log: Any) -> Shown:
     """Return what a log with the members of one of `FORMS` shows; events count before messages."""
-    form = next(name for name in FORMS if hasattr(log, name))
+    form = "events" if hasattr(log, "events") else "traj" if hasattr(log, "traj") else "messages"
     transcript = getattr(log, "transcript", None)
     events = getattr(log, "events", None) or (transcript.events if transcript else None)
     messages = getattr(log, "traj" if form == "traj" else "messages") or ()
@@ -219,7 +219,7 @@ class Writer:
     def __init__(self) -> None:
         import zstandard  # noqa: PLC0415 - most imports have no trace
 
-        self._packer = zstandard.ZstdCompressor(level=1).compressobj()
+        self._packer = zstandard.ZstdCompressor(level=-3).compressobj()  # an import waits for it
         self._packed: list[bytes] = []
         self.size = 0
 

@@ -125,7 +125,8 @@ class Archive:
         if len(header) < _HEADER.size or not header.startswith(_MARK):
             raise zipfile.BadZipFile("none begins where the list says so")
         named, extra = _HEADER.unpack(header)
-        if self._file.read(named) not in {name.encode(errors="replace"), name.encode("cp437", "replace")}:
+        called = self._file.read(named)
+        if called != name.encode(errors="replace") and called != name.encode("cp437", "replace"):
             raise zipfile.BadZipFile("it is called otherwise where it stands")
         self._file.seek(extra, io.SEEK_CUR)
         packed = self._file.read(member.packed)

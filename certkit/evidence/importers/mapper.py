@@ -235,10 +235,10 @@ class Mapper:
         if isinstance(answer, str) and run.data is None:  # else it is that of the transcript
             shown = replace(shown, answer=answer)
         told = shown.fields(self.mapping.trace, fields.get("condition"), fields.get("outcome"))
-        given = {name: value for name, value in told.items() if fields.get(name) is None}
-        stated = {name: fields.get(name) for name in traces.FIELDS if fields.get(name) is not None}
+        stated = {name: value for name in traces.FIELDS if (value := fields.get(name)) is not None}
+        given = {name: value for name, value in told.items() if name not in stated} if stated else told
         self.derived = bool(told) and all(told.get(name) == value for name, value in stated.items())
-        if run.data is not None and any(told.get(name, value) != value for name, value in stated.items()):
+        if stated and run.data is not None and any(told.get(name, it) != it for name, it in stated.items()):
             contests = "assess contests it; --no-traces if the column is right"
             draft.notes.add("odd", "runs whose transcript says something else than a column", contests)
         self._given |= given.keys()
