@@ -379,3 +379,13 @@ def test_names_that_repeat_blocks_apart_are_found_by_an_import(
         ("part-2", 520, "/sequence"),
         ("part-2", 540, "/task_id"),
     ]
+
+
+def test_a_task_in_two_domains_is_found_where_they_share_no_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "CHECKED", 1_000)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines([run(i, domain="d" if i < 100 else "e") for i in range(200)]))
+    found = gather.all_faults(path, lambda index: ("a", index + 1))
+    assert (found.total, found[0].line, found[0].code) == (100, 101, "record.task-in-two-domains")

@@ -717,3 +717,17 @@ def test_many_marks_beside_a_long_text_are_cut_in_time() -> None:
     row = ROW | {"x_said": "y" * (8 << 20)} | {f"x_{at}": 1 for at in range(2_000)}
     pieces = list(split([canonical.line([row, ROW])], "a", 1 << 24))
     assert [canonical.loads(piece.data, max_bytes=1 << 24) for piece in pieces] == [row, ROW]
+
+
+def test_an_attack_that_succeeded_under_another_name_is_asked_for(tmp_path: Path) -> None:
+    row = ROW | {"condition": "adversarial", "attack_success": True}
+    (tmp_path / "rows.jsonl").write_bytes(canonical.line(row))
+    with pytest.raises(ImportFaultsError, match='`attack_succeeded = "attack_success"` under'):
+        imported(None, tmp_path / "rows.jsonl", tmp_path / "out")
+
+
+def test_versions_in_any_of_the_usual_columns_are_not_pooled(tmp_path: Path) -> None:
+    rows = [ROW | {"prompt_version": version, "task_id": version} for version in "12"]
+    (tmp_path / "rows.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
+    with pytest.raises(CertkitError, match="several versions"):
+        imported(None, tmp_path / "rows.jsonl", tmp_path / "out")
