@@ -20,7 +20,7 @@ import hashlib
 import json  # noqa: TID251 - this module is the door
 import re
 from fractions import Fraction
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import Any, Final, NewType, overload
 
 import rfc8785
@@ -37,8 +37,12 @@ DIGITS: Final = 6
 MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DEPTH: Final = 64
 MAX_INTEGER: Final = 2**53 - 1
-MAX_VALUES: Final = 1_000_000
-"""Most values of a document, each of which takes up to some 240 bytes of memory, however short its text."""
+MAX_MEMORY: Final = 150_000_000
+"""Bytes of memory that a document may take while it is read.
+
+Counted are twice its own; 240 for each value, as an object with one member takes them; and three more for
+each byte of a text with a character beyond U+FFFF, since Python then keeps four for every character.
+"""
 
 _FIRST_WITH_EXPONENT: Final = 1e21
 """From here on ECMAScript, and so RFC 8785, writes a number with an exponent."""
@@ -50,6 +54,7 @@ _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _STRING_OR_MARK = re.compile(_STRING.pattern + rb"|[,\[{]", re.DOTALL)
 # A digit other than 0 before the exponent: the number is not zero, whatever a double makes of it.
 _NONZERO = r"^[^eE]*[1-9]"
+_BEYOND = re.compile(rb"[\xf0-\xf4]|\\u[dD][89abAB]")  # a character beyond U+FFFF, or half of one
 # A surrogate as JSON escapes it. Both halves of a pair are; what is left of them in a value stood alone.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -112,12 +117,23 @@ def _check_depth(data: bytes, where: str | None) -> None:
         raise InputError("json.too-deep", f"nested deeper than {MAX_DEPTH} levels", where=where)
 
 
-def check_values(data: bytes, where: str | None = None) -> None:
-    """Raise `InputError` ``json.too-large`` where brackets and commas announce over `MAX_VALUES` values."""
-    if len(data) > MAX_VALUES and sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        marks = (match for match in _STRING_OR_MARK.finditer(data) if data[match.start()] != ord('"'))
-        if any(islice(marks, MAX_VALUES, None)):
-            raise InputError("json.too-large", f"holds more than {MAX_VALUES:,} values", where=where)
+def check_memory(data: bytes, where: str | None = None) -> None:
+    """Raise `InputError` ``json.too-large`` where reading a document would take more than `MAX_MEMORY`."""
+    if 245 * len(data) <= MAX_MEMORY:  # whatever it holds
+        return
+    beyond = 3 * (_BEYOND.search(data) is not None)
+    size = 2 * len(data)
+    if size + beyond * len(data) + 240 * sum(map(data.count, (b",", b"[", b"{"))) <= MAX_MEMORY:
+        return  # even if the marks in its texts were values
+    for match in _STRING_OR_MARK.finditer(data):
+        start, end = match.span()
+        if data[start] != ord('"'):
+            size += 240
+        elif beyond and _BEYOND.search(data, start, end):
+            size += beyond * (end - start)
+        if size > MAX_MEMORY:
+            reason = f"a document that takes more than {MAX_MEMORY:,} bytes of memory to read"
+            raise InputError("json.too-large", reason, where=where)
 
 
 def loads(data: bytes, *, where: str | None = None, max_bytes: int = MAX_BYTES) -> Any:
@@ -135,7 +151,7 @@ def loads(data: bytes, *, where: str | None = None, max_bytes: int = MAX_BYTES) 
         raise InputError(
             "json.encoding", "begins with a byte order mark", where=where, hint="save the file as plain UTF-8"
         )
-    check_values(data, where)
+    check_memory(data, where)
     _check_depth(data, where)
     try:
         value = _DECODER.decode(text)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import deque
+from io import BufferedReader
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -58,6 +59,9 @@ MAX_TRACE: Final = 64 * 1024 * 1024
 """Longest trace, unpacked bytes."""
 
 MAX_FILE: Final = MAX_TRACE + 2 * FULL
+WINDOW: Final = 1 << 23
+"""Bytes of a trace file that zstd may look back; RFC 8878 asks readers for as many."""
+
 MAX_RULES: Final = 1024 * 1024
 Decoded = TypeVar("Decoded")
 _CONSTANT: Final = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|-?\bInfinity\b|\bNaN\b', re.DOTALL)
@@ -145,8 +149,8 @@ class Trajectory(Struct, frozen=True):
 
 FORMS: Final[dict[str, type[Struct]]] = {"events": Inspected, "messages": Conversation, "traj": Trajectory}
 
-# The form in which `Writer` writes a line.
-_LINE: Final = re.compile(rb'\{"run_id":("(?:[^"\\]|\\.)*+"),"form":"([a-z]+)","log":(.*)\}')
+# How a line begins that `Writer` writes; the log and a brace follow.
+_LEAD: Final = re.compile(rb'\{"run_id":("(?:[^"\\]|\\.)*+"),"form":"([a-z]+)","log":')
 
 
 class Call(NamedTuple):
@@ -245,41 +249,38 @@ def read(path: Path) -> Iterator[tuple[str, Shown]]:
 
     Raises `InputError` ``bundle.trace`` where a line cannot be read.
     """
-    packed = files.read(path, limit=MAX_FILE + FULL)  # zstd adds little to what it cannot pack
-    try:
-        yield from _runs(_unpacked(packed))
-    except (msgspec.MsgspecError, InputError, RecursionError, ValueError) as error:
-        raise InputError("bundle.trace", f"no trace: {error}", where=f"traces/{path.name}") from None
+    import zstandard  # noqa: PLC0415 - most bundles hold no trace
+
+    unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW)
+    with files.reading(path) as file:
+        try:
+            with unpacker.stream_reader(file, read_across_frames=True) as stream:
+                yield from _runs(BufferedReader(stream, WINDOW))
+        except (msgspec.MsgspecError, zstandard.ZstdError, InputError, RecursionError, ValueError) as error:
+            raise InputError("bundle.trace", f"no trace: {error}", where=f"traces/{path.name}") from None
 
 
-def _runs(data: bytes) -> Iterator[tuple[str, Shown]]:
-    met, start = set[int](), 0  # hashes
-    while start < len(data):
-        end = data.find(b"\n", start)
-        line = _LINE.fullmatch(data, start, end if end >= 0 else len(data))
-        if line is None or (form := FORMS.get(line[2].decode())) is None:
-            raise ValueError('a line is not of the form {"run_id": …, "form": …, "log": …}')
-        run_id = msgspec.json.decode(line[1], type=str)
+def _runs(stream: BufferedReader) -> Iterator[tuple[str, Shown]]:
+    met, left = set[int](), MAX_FILE  # hashes; bytes
+    while line := stream.readline(left + 1):
+        left -= len(line)
+        if left < 0:
+            raise ValueError(f"unpacks to more than {MAX_FILE:,} bytes")
+        run_id, form, log = _parts(line)
+        line = b""  # of a long run one copy is enough
         if hash(run_id) in met:
             raise ValueError(f"two lines are of the run {run_id!r}")
         met.add(hash(run_id))
-        yield run_id, shown(decoded(line[3], form))
-        start = line.end() + 1
+        yield run_id, shown(decoded(log, form))
 
 
-def _unpacked(packed: bytes) -> bytes:
-    import zstandard  # noqa: PLC0415 - most bundles hold no trace
-
-    try:
-        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
-            packed, read_across_frames=True
-        ) as stream:
-            data = stream.read(MAX_FILE + 1)
-    except zstandard.ZstdError as error:
-        raise ValueError(error) from None
-    if len(data) > MAX_FILE:
-        raise ValueError(f"unpacks to more than {MAX_FILE:,} bytes")
-    return data
+def _parts(line: bytes) -> tuple[str, type[Struct], bytes]:
+    end = len(line) - line.endswith(b"\n") - 1
+    lead = _LEAD.match(line)
+    form = FORMS.get(lead[2].decode()) if lead else None
+    if lead is None or form is None or line[end : end + 1] != b"}":
+        raise ValueError('a line is not of the form {"run_id": …, "form": …, "log": …}')
+    return msgspec.json.decode(lead[1], type=str), form, line[lead.end() : end]
 
 
 def decoded(data: bytes, type_: type[Decoded]) -> Decoded:
@@ -288,7 +289,7 @@ def decoded(data: bytes, type_: type[Decoded]) -> Decoded:
     NaN and infinities, which logs of other programs hold, are read as null. Raises `msgspec.MsgspecError` or
     `InputError`.
     """
-    canonical.check_values(data)
+    canonical.check_memory(data)
     try:
         return msgspec.json.decode(data, type=type_)
     except msgspec.ValidationError:

@@ -49,8 +49,6 @@ TELLS_PEAK = pytest.mark.skipif(
 
 MEASURE = """
 import sys
-import subprocess
-import sys
 from pathlib import Path
 from certkit.errors import CertkitError
 from certkit.evidence.importers import ImportOptions, run
@@ -60,13 +58,29 @@ try:
     print("imported")
 except CertkitError as error:
     print(error.code)
+"""
+
+
+READ = """
+import sys
+from pathlib import Path
+from certkit.evidence import traces
+print(sum(1 for _ in traces.read(Path(sys.argv[1]))))
+"""
+
+PEAK = """
 status = Path("/proc/self/status").read_text()  # ru_maxrss would count the process that started this one
 print(int(status.partition("VmHWM:")[2].split()[0]) * 1024)
 """
 
 
+def peak_of(script: str, path: Path) -> tuple[str, int]:
+    """Run a script in a process of its own; return the word that it prints and the peak of memory, bytes."""
+    command = [sys.executable, "-c", script + PEAK, str(path)]
+    word, peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return word, int(peak)
+
+
 def peak_of_import(path: Path) -> tuple[str, int]:
     """Import a log in a process of its own; return the code of a refusal and the peak of memory, bytes."""
-    done = subprocess.run([sys.executable, "-c", MEASURE, path], check=True, capture_output=True, text=True)
-    code, peak = done.stdout.split()
-    return code, int(peak)
+    return peak_of(MEASURE, path)

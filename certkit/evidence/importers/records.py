@@ -16,7 +16,6 @@ from itertools import chain, islice
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit import canonical
 from certkit.errors import InputError
 from certkit.evidence.importers.base import Importer, Job, Run
 from certkit.evidence.importers.drafts import Place
@@ -41,6 +40,9 @@ if TYPE_CHECKING:
     from certkit.evidence.importers.drafts import Draft
     from certkit.evidence.importers.source import Source
     from certkit.evidence.records.faults import Fault
+
+MAX_CELLS: Final = 1_000_000
+"""Most cells of a line."""
 
 COLUMNAR: Final = {b"PAR1": parquet.rows, arrow.FILE: arrow.rows, arrow.STREAM: arrow.rows}
 """How files of columns begin, and what reads their rows."""
@@ -207,8 +209,8 @@ def _csv_rows(source: Source, job: Job, encoding: str) -> Iterator[tuple[dict[st
 
 
 def _cells(written: list[str], where: str) -> list[str]:
-    if len(written) > canonical.MAX_VALUES:
-        raise InputError("json.too-large", f"holds more than {canonical.MAX_VALUES:,} cells", where=where)
+    if len(written) > MAX_CELLS:
+        raise InputError("json.too-large", f"holds more than {MAX_CELLS:,} cells", where=where)
     return [cell.strip() for cell in written]
 
 

@@ -28,7 +28,7 @@ from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.importers import ImportFaultsError, ImportOptions, archive, run, source
 from certkit.evidence.summary.gather import summarise
 from certkit.progress import SILENT
-from tests.support.importing import TELLS_PEAK, counts, imported, peak_of_import
+from tests.support.importing import READ, TELLS_PEAK, counts, imported, peak_of, peak_of_import
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -578,6 +578,7 @@ def test_bundles_by_column_keep_what_was_told_of_their_agent(tmp_path: Path) -> 
         assert counts(account, "odd") == {"logs of evaluations that did not finish": 1}
 
 
+EMOJI = "😀".encode()
 HEADER = canonical.line({"version": 2, "status": "success", "eval": EVAL})
 
 
@@ -710,23 +711,30 @@ def test_a_zip_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @TELLS_PEAK
 @pytest.mark.parametrize(
-    "value",
+    ("value", "told"),
     [
-        pytest.param(b'"' + b"\xff" * (60 << 20) + b'"', id="a long text that is no UTF-8"),
-        pytest.param(b"[" + b"[]," * (21 << 20) + b"[]]", id="many empty lists"),
+        pytest.param(b'"' + b"\xff" * (60 << 20) + b'"', "import.row", id="a long text that is no UTF-8"),
+        pytest.param(b"[" + b"[]," * (21 << 20) + b"[]]", "import.row", id="many empty lists"),
         pytest.param(
-            b"[" + b'{"a":{"b":0}},' * 400_000 + b"\xff]", id="as many objects as a sample may hold"
+            b"[" + b'{"a":{"b":0}},' * 200_000 + b"0]", "imported", id="as many objects as a sample may hold"
         ),
+        pytest.param(b'["' + b"a" * (60 << 20) + b'",NaN]', "imported", id="a long text, and NaN"),
+        pytest.param(b'"' + EMOJI + b"a" * (28 << 20) + b'"', "imported", id="a text with an emoji"),
+        pytest.param(b'"' + EMOJI + b"a" * (60 << 20) + b'"', "import.row", id="a longer one"),
     ],
 )
-def test_a_sample_that_would_fill_the_memory_is_refused_within_300_megabytes(
-    tmp_path: Path, value: bytes
-) -> None:
-    sample = b'{"id": 1, "epoch": 1, "metadata": {"a": ' + value + b"}}"
-    path = zipped(tmp_path / "a.eval", {"header.json": HEADER, "samples/1_epoch_1.json": sample})
+def test_a_sample_takes_at_most_300_megabytes(tmp_path: Path, value: bytes, told: str) -> None:
+    lead = b'{"id": 1, "epoch": 1, "scores": {"s": {"value": "C"}}, "messages": [{"role": "assistant", '
+    path = zipped(
+        tmp_path / "a.eval",
+        {"header.json": HEADER, "samples/1_epoch_1.json": lead + b'"content": ' + value + b"}]}"},
+    )
     code, peak = peak_of_import(path)
-    assert (code, peak <= 300_000_000) == ("import.row", True)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.eval"]
+    assert (code, peak <= 300_000_000) == (told, True)
+    assert len([*tmp_path.iterdir()]) == 1 + (told == "imported")
+    if told == "imported":
+        (traced,) = (tmp_path / "a.eval.out" / "traces").glob("*.zst")
+        assert peak_of(READ, traced)[1] <= 300_000_000
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -109,12 +110,15 @@ def test_the_depth_limit_counts_brackets_outside_strings_only() -> None:
     assert caught.value.code == "json.too-deep"
 
 
-def test_the_limit_of_values_counts_marks_outside_strings_only() -> None:
-    most = b'["' + b"," * canonical.MAX_VALUES + b'"' + b",0" * (canonical.MAX_VALUES - 1) + b"]"
-    assert len(canonical.loads(most)) == canonical.MAX_VALUES
-    with pytest.raises(InputError) as caught:
-        canonical.loads(most[:-1] + b",0]")
-    assert caught.value.code == "json.too-large"
+def test_the_limit_of_memory_counts_marks_outside_texts_and_texts_beyond_two_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for text, most in ((b"a,[{", 2 * 12 + 3 * 240), ("😀".encode(), 2 * 12 + 3 * 240 + 3 * 6)):
+        document = b'[0,"' + text + b'",0]'
+        for limit, refused in ((most, False), (most - 1, True)):
+            monkeypatch.setattr(canonical, "MAX_MEMORY", limit)
+            with pytest.raises(InputError, match="of memory") if refused else nullcontext():
+                assert len(canonical.loads(document)) == 3
 
 
 def test_quotation_marks_without_end_are_refused_in_time() -> None:
