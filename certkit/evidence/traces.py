@@ -295,9 +295,12 @@ def decoded(data: bytes, type_: type[Decoded]) -> Decoded:
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        plain = _CONSTANT.sub(lambda match: match[1] or b"null", data)
-        if plain == data:
+        constants = [match.span() for match in _CONSTANT.finditer(data) if match.start(1) < 0]
+        if not constants:
             raise
+        begins, view = [0, *(end for _, end in constants)], memoryview(data)
+        ends = [*(start for start, _ in constants), len(data)]
+        plain = b"null".join(view[begin:end] for begin, end in zip(begins, ends, strict=True))
         return msgspec.json.decode(plain, type=type_)
 
 

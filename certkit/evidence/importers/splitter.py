@@ -72,17 +72,17 @@ class _Cutter:
             text = partial(self._since, chunk, start, at)  # copied where it is cut, and for no other mark
             pieces = self._cut(text, chunk[at : at + 1], depth)
             if pieces is not None:
-                yield from pieces
                 self._line += self._rest.count(b"\n") + chunk.count(b"\n", start, at)
                 self._rest.clear()
                 start = at + 1
+                yield from pieces
         self._rest += chunk[start:]
         if len(self._rest) > self._limit:
             where = f"{self._name}:{self._line}"
             raise InputError("json.too-large", f"row longer than {self._limit:,} bytes", where=where)
 
     def _since(self, chunk: bytes, start: int, at: int) -> bytes:
-        return bytes(self._rest) + chunk[start:at]
+        return b"".join((self._rest, chunk[start:at]))
 
     def _places(self, chunk: bytes) -> Iterator[tuple[int, int]]:
         """Yield where the marks of the levels that may be cut stand, and how deep outside the mark."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from msgspec import DecodeError, Meta, Raw, Struct, json, to_builtins
+from msgspec import Meta, Raw, Struct, to_builtins
 from msgspec.structs import replace
 
 from certkit.errors import InputError
@@ -177,12 +177,9 @@ class Tau(Importer):
 
     def _faults(self, data: bytes, place: Place, *known: str) -> dict[str, Any]:
         """Return the members of an object that state a fault, except those that are known."""
-        try:
-            raw = json.decode(data, type=dict[str, Raw])
-            row = {name: json.decode(value) for name, value in raw.items() if name not in known}
-        except DecodeError:  # perhaps for a NaN, which only the slower way reads
-            row = self.job.typed(data, dict[str, Any], place, "an object") or {}
-        return faults({name: value for name, value in row.items() if name not in known})
+        raw = self.job.typed(data, dict[str, Raw], place, "an object") or {}
+        unknown = ((name, bytes(value)) for name, value in raw.items() if name not in known)
+        return faults({name: self.job.typed(value, Any, place, "JSON") for name, value in unknown})
 
     def _fields(
         self, agent: str, domain: str | None, task_id: int | str, trial: int | None
