@@ -7,8 +7,8 @@ Prints the machine, the CPU time of reading and reducing a bundle as a multiple 
 `orjson` takes to parse the same lines one by one, the wall time, and the largest memory. Start-up is the
 wall time of ``certkit --help`` and of ``certkit verify`` against that of their imports. Judging is the CPU
 time of an assessment after its evidence was read, and the wall time of ``certkit assess`` from start to end,
-both of `ASSESSED` records. The same records as Parquet are measured beside DuckDB's scan of every column.
-Signing and verifying are `bench_signing`'s. Nothing here is asserted by a test.
+both of `ASSESSED` records. The same records as Parquet and as Arrow are measured beside DuckDB's scan of
+every column. Signing and verifying are `bench_signing`'s. Nothing here is asserted by a test.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from unittest import mock
 import duckdb
 import numpy as np
 import orjson
+import pyarrow.parquet as pq
+from pyarrow import ipc
 
 from certkit import canonical, workflow
 from certkit.assessment.assessing import assess
@@ -148,6 +150,19 @@ def as_parquet(root: Path, target: Path) -> None:
         connection.execute("SET threads = 1; SET TimeZone = 'UTC'; SET preserve_insertion_order = true")
         source = f"read_json('{root}/records/runs.jsonl', format = 'newline_delimited', sample_size = -1)"
         connection.execute(f"COPY (SELECT * FROM {source}) TO '{target}/records/runs.parquet'")  # noqa: S608
+
+
+def as_arrow(root: Path, target: Path) -> None:
+    """Write the Parquet records of a bundle as Arrow into a new bundle, a row group in a batch."""
+    (target / "records").mkdir(parents=True)
+    shutil.copy(root / "bundle.json", target)
+    target /= "records/runs.arrow"
+    with (
+        pq.ParquetFile(root / "records" / "runs.parquet") as file,
+        ipc.new_file(target, file.schema_arrow) as to,
+    ):
+        for number in range(file.num_row_groups):
+            to.write_table(file.read_row_group(number))
 
 
 def measure_duckdb(root: Path) -> None:
@@ -348,15 +363,17 @@ def report(count: int, repeat: int) -> None:
             )
         columns = Path(folder) / "parquet"
         as_parquet(root, columns)
+        as_arrow(columns, Path(folder) / "arrow")
         (scan,) = run("duckdb", columns)
-        spent, wall, memory, read = run("certkit", columns)
-        if read != count:
-            raise SystemExit(f"read {read:.0f} of {count} records")
-        print(
-            f"the same as Parquet: certkit {spent:.2f} CPU s, DuckDB's scan {scan:.2f} CPU s, ratio"
-            f" {spent / scan:.1f}; {spent / used:.2f} of JSON lines; wall {wall:.2f} s, memory at most"
-            f" {memory / 1e6:.0f} MB"
-        )
+        for name in ("Parquet", "Arrow"):
+            spent, wall, memory, read = run("certkit", Path(folder) / name.lower())
+            if read != count:
+                raise SystemExit(f"read {read:.0f} of {count} records")
+            print(
+                f"the same as {name}: certkit {spent:.2f} CPU s, DuckDB's scan of Parquet {scan:.2f} CPU s,"
+                f" ratio {spent / scan:.1f}; {spent / used:.2f} of JSON lines; wall {wall:.2f} s, memory at"
+                f" most {memory / 1e6:.0f} MB"
+            )
         print(
             f"reading, checking and reducing: {statistics.median(ratios):.2f} × orjson (median of {repeat})"
         )

@@ -1,4 +1,4 @@
-"""The same records say the same as JSON lines, as Parquet and as CSV: sums, faults, refusals."""
+"""The same records say the same as JSON lines, as Parquet, as Arrow and as CSV: sums, faults, refusals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 
-from certkit.evidence.reading import parquet
+from certkit.evidence.reading import arrow, parquet
 from certkit.evidence.reading.columns import Columns
 from tests.support import breaking, bundles, forms
 
@@ -21,7 +21,7 @@ IN_CELLS = {"record.type", "record.unknown-field"}
 
 @settings(max_examples=14, deadline=None)  # 'python -m tests.fuzz --forms' draws thousands
 @given(forms.files())
-def test_parquet_says_what_the_lines_say(listed: list[Run]) -> None:
+def test_columns_say_what_the_lines_say(listed: list[Run]) -> None:
     forms.differs(listed)
 
 
@@ -38,6 +38,9 @@ def test_the_drawn_files_reach_the_columns(tmp_path: Path) -> None:
     records = bundles.campaign(300)
     assert forms.parquet(tmp_path / "a.parquet", records)
     [block] = parquet.blocks(tmp_path / "a.parquet", shown="a")
+    assert isinstance(block, Columns)
+    forms.as_arrow(tmp_path / "a.parquet")
+    [block] = arrow.blocks(tmp_path / "a.arrow", shown="a")
     assert isinstance(block, Columns)
     bad = [*records, records[0] | {"run_id": "other", "trial": -1}]
     assert forms.parquet(tmp_path / "b.parquet", bad)

@@ -1,4 +1,4 @@
-"""The same records as JSON lines, as Parquet and as CSV."""
+"""The same records as JSON lines, as Parquet, as Arrow and as CSV."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import strategies as st
+from pyarrow import ipc
 
 from certkit.errors import CertkitError
 from certkit.evidence.records.faults import RecordFaultsError
@@ -54,6 +56,14 @@ def parquet(path: Path, records: Sequence[Run]) -> bool:
     return True
 
 
+def as_arrow(path: Path, rows: int = 3) -> None:
+    """Write a Parquet file as Arrow in its place, `rows` in a batch."""
+    table = pq.read_table(path)
+    with ipc.new_file(path.with_suffix(".arrow"), table.schema) as writer:
+        writer.write_table(table, max_chunksize=rows)
+    path.unlink()
+
+
 def places(root: Path) -> list[tuple[int, str, str]]:
     """Return line, pointer and code of every fault of a bundle's records; none where all are right."""
     try:
@@ -96,23 +106,30 @@ def files(draw: st.DrawFn) -> list[Run]:
 
 
 def differs(listed: list[Run]) -> None:
-    """Raise where a file of records is not the same as JSON lines and as Parquet."""
+    """Raise where a file of records is not the same as JSON lines, as Parquet and as Arrow."""
     with tempfile.TemporaryDirectory() as folder:
         lines = bundles.of(Path(folder) / "lines", listed)
         columns = bundles.write(Path(folder) / "columns", {})
-        if not parquet(columns / "records" / "a.parquet", listed):
+        path = columns / "records" / "a.parquet"
+        if not parquet(path, listed):
             return
         try:
             as_lines = places(lines)
         except CertkitError as error:
             raise AssertionError(f"lines were refused as {error.code}") from error
-        if any(code == "record.unknown-field" for *_, code in as_lines):
-            with pytest.raises(CertkitError, match="is not a field of the record format"):
-                places(columns)
-            return
-        assert places(columns) == as_lines
-        if not as_lines:
-            left, right = bundles.summary(lines), bundles.summary(columns)
-            assert left.cells == right.cells
-            assert left.window == right.window
-            assert (left.times, left.likeness) == (right.times, right.likeness)
+        _compare(lines, as_lines, columns)
+        as_arrow(path)
+        _compare(lines, as_lines, columns)
+
+
+def _compare(lines: Path, as_lines: list[tuple[int, str, str]], columns: Path) -> None:
+    if any(code == "record.unknown-field" for *_, code in as_lines):
+        with pytest.raises(CertkitError, match="is not a field of the record format"):
+            places(columns)
+        return
+    assert places(columns) == as_lines
+    if not as_lines:
+        left, right = bundles.summary(lines), bundles.summary(columns)
+        assert left.cells == right.cells
+        assert left.window == right.window
+        assert (left.times, left.likeness) == (right.times, right.likeness)

@@ -48,6 +48,7 @@ _MEDIA_TYPES: Final = {
     ".jsonl": "application/jsonl",
     ".json": "application/json",
     ".parquet": "application/vnd.apache.parquet",
+    ".arrow": "application/vnd.apache.arrow.file",
     ".txt": "text/plain",
     ".md": "text/markdown",
     ".csv": "text/csv",
@@ -247,12 +248,12 @@ def _check_record_name(root: Path, path: str) -> None:
     folder, _, name = path.partition("/")
     if folder.casefold() != "records" or not name:
         return
-    if folder != "records" or "/" in name or not name.endswith((".jsonl", ".parquet")):
+    if folder != "records" or "/" in name or not name.endswith((".jsonl", ".parquet", ".arrow")):
         raise InputError(
             "bundle.record-file-name",
-            f"{path!r} is not records/NAME.jsonl or records/NAME.parquet",
+            f"{path!r} is not records/NAME.jsonl, NAME.parquet or NAME.arrow",
             where=str(root),
-            hint="rename it to records/NAME.jsonl or records/NAME.parquet, or move it out of records/",
+            hint="name it so, or move it out of records/; other formats: certkit import FILE -o BUNDLE",
         )
 
 

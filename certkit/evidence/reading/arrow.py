@@ -1,4 +1,4 @@
-"""Arrow files and streams, for `certkit import` alone: DuckDB gives the values, as it does for Parquet.
+"""Arrow files and streams, batch by batch: DuckDB gives the values, as it does for Parquet.
 
 A packed buffer begins with the number of bytes that it unpacks to, and pyarrow refuses one that holds more or
 fewer: the sums are checked before anything is unpacked. Offsets that lead out of a buffer are found by full
@@ -11,35 +11,70 @@ from __future__ import annotations
 import mmap
 import re
 import struct
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from certkit.errors import InputError
-from certkit.evidence.reading.parquet import fetched, opened
+from certkit.evidence.reading import parquet
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    import duckdb
+
+    from certkit.evidence.reading.columns import Columns
+
+Read = TypeVar("Read")
 FILE, STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 MAX_UNPACKED: Final = 64 * 1024 * 1024
 """Bytes that a batch and all dictionaries may unpack to together; each row counts as one more."""
 
+PART: Final = "batches LIMIT {1} OFFSET {0}"
 _EXTENSION: Final = b"ARROW:extension:name"
 _UNREAD: Final = re.compile(r"(?:list_view|union|run_end_encoded|values=\w+)<|\ufffd")
 
 
+def blocks(path: Path, *, shown: str) -> Iterator[Columns | bytes]:
+    """Yield the rows of a record file; values and errors are those of `parquet.blocks`."""
+    columned = partial(parquet.columned, source="batches", part=PART, shown=shown)
+    return _read(path, parquet.UNREADABLE, shown, lambda connection, *_: columned(connection))
+
+
+def lines(path: Path, *, shown: str) -> Iterator[bytes]:
+    """Yield the rows as blocks of JSON lines; as `blocks` otherwise."""
+    lined = partial(parquet.lined, source="batches", shown=shown)
+    return _read(path, parquet.UNREADABLE, shown, lambda connection, *_: lined(connection))
+
+
 def rows(path: Path, *, shown: str, limit: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows of an Arrow file or stream; values and errors are those of `parquet.rows`."""
+    """Yield the rows of any Arrow file or stream; values and errors are those of `parquet.rows`."""
+    fetched = partial(parquet.fetched, source="batches", part=PART, shown=shown, limit=limit)
+    return _read(
+        path,
+        "import.source",
+        shown,
+        lambda connection, names, at: fetched(connection, names=names, before=at),
+    )
+
+
+def _read(
+    path: Path,
+    code: str,
+    shown: str,
+    read: Callable[[duckdb.DuckDBPyConnection, list[str], int], Iterator[Read]],
+) -> Iterator[Read]:
+    """Yield what `read` gives of `batches`, with the names of their columns and how many rows came before."""
     try:
         import flatbuffers  # noqa: F401, PLC0415 - need not be there, nor pyarrow
         import pyarrow as pa  # noqa: PLC0415
     except ImportError as error:
         message, hint = f"an Arrow file, and {error.name} is not installed", "pip install pyarrow flatbuffers"
-        raise InputError("import.source", message, where=shown, hint=hint) from None
+        raise InputError(code, message, where=shown, hint=hint) from None
     no_table = (struct.error, IndexError, TypeError, EOFError)  # what flatbuffers says of other bytes
-    errors = (pa.ArrowException, OSError, *no_table)
-    with opened(path, "import.source", shown, "Arrow", errors) as (connection, _), path.open("rb") as file:
+    errors = (pa.ArrowException, OSError, ValueError, *no_table)  # ValueError: an empty file
+    with parquet.opened(path, code, shown, "Arrow", errors) as (connection, _), path.open("rb") as file:
         data = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         aligned = pa.ipc.IpcReadOptions(ensure_alignment=pa.ipc.Alignment.DataTypeSpecific, use_threads=False)
         if data[: len(FILE)] == FILE:
@@ -47,23 +82,34 @@ def rows(path: Path, *, shown: str, limit: int) -> Iterator[dict[str, Any]]:
             batches = map(reader.get_batch, range(reader.num_record_batches))
         else:
             batches = reader = pa.ipc.open_stream(data, options=aligned)
-        _check(pa, data, reader.schema, shown)
+        _check(pa, data, reader.schema, code, shown)
         before = 0
-        for batch in batches:
-            batch.validate(full=True)
-            connection.register("batch", batch)
-            part = "batch LIMIT {1} OFFSET {0}"
-            names = reader.schema.names
-            yield from fetched(connection, "batch", part, names, shown=shown, limit=limit, before=before)
-            before += batch.num_rows
+        for table in map(pa.Table.from_batches, _together(batches)):
+            connection.register("batches", table)
+            yield from read(connection, reader.schema.names, before)
+            before += table.num_rows
 
 
-def _check(pa: Any, data: Any, schema: Any, shown: str) -> None:
+def _together(batches: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield batches, small ones together: DuckDB takes milliseconds for each."""
+    held, rows, size = list[Any](), 0, 0
+    for batch in batches:
+        batch.validate(full=True)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if held and (rows > parquet.BATCH or size > MAX_UNPACKED):
+            yield held
+            held, rows, size = [], batch.num_rows, batch.nbytes
+        held.append(batch)
+    if held:
+        yield held
+
+
+def _check(pa: Any, data: Any, schema: Any, code: str, shown: str) -> None:
     """Refuse types that are not read, and what unpacks to more than `MAX_UNPACKED`."""
     odd = [text for text in map(str, schema) if _UNREAD.search(text)]
     if odd or _EXTENSION in schema.serialize().to_pybytes():
         reason = f"holds what is not read: {visible((*odd, 'an extension type')[0])}"
-        raise InputError("import.source", reason, where=shown, hint="write it as Parquet")
+        raise InputError(code, reason, where=shown, hint="write it as Parquet")
     dictionaries = declared = 0
     for message in _messages(pa, data):
         if message.type == "dictionary":
@@ -73,7 +119,7 @@ def _check(pa: Any, data: Any, schema: Any, shown: str) -> None:
         if dictionaries + declared > MAX_UNPACKED:
             reason = f"a batch with the dictionaries unpacks to more than {MAX_UNPACKED:,} bytes"
             hint = "write smaller batches, or without compression"
-            raise InputError("import.source", reason, where=shown, hint=hint)
+            raise InputError(code, reason, where=shown, hint=hint)
 
 
 def _messages(pa: Any, data: Any) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 `blocks` checks whole columns and tells no fault: where a value may be wrong, or the type of a column is rare,
 its rows are written as JSON objects and read line by line (`lines`), which decides. The user's own columns
-are not read. `rows` and `fetched` serve imports, of Arrow files too.
+are not read. `rows` serves imports. `columned`, `lined` and `fetched` read what DuckDB has of another file.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
+UNREADABLE: Final = "bundle.parquet-unreadable"
+
 ROWS: Final = 2048
 """Rows fetched at once as objects."""
 
@@ -69,27 +71,38 @@ _NEVER: Final = -(2**61)
 def blocks(path: Path, *, shown: str) -> Iterator[Columns | bytes]:
     """Yield the rows of a Parquet file in their order, as columns or as JSON lines.
 
-    `shown` names the file in errors. Raises `InputError` ``bundle.parquet-unreadable``.
+    `shown` names the file in errors. Raises `InputError` `UNREADABLE`.
     """
-    with opened(path, "bundle.parquet-unreadable", shown) as (connection, source):
-        kinds = _kinds(connection, source, shown)
-        (count,) = connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0]  # noqa: S608 - a number
-        numbered = source.replace(")", ", file_row_number = true)")
-        indices = _numbered(connection, source, kinds)
-        selected = ", ".join(_selected(name, kind, indices) for name, kind in kinds.items()) or "1"
-        for start in range(0, count, BATCH):
-            rows = f"{numbered} WHERE file_row_number BETWEEN {start} AND {start + BATCH - 1}"
-            values = connection.execute(f"SELECT {selected} FROM {rows}").fetchnumpy()  # noqa: S608 - quoted
-            try:
-                yield _columns(min(BATCH, count - start), values, indices)
-            except (NotUnderstoodError, msgspec.ValidationError):
-                yield from _lines(connection, rows, kinds)
+    with opened(path, UNREADABLE, shown) as (connection, source):
+        yield from columned(connection, source, _part(source), shown=shown)
 
 
 def lines(path: Path, *, shown: str) -> Iterator[bytes]:
     """Yield the rows as blocks of JSON lines; as `blocks` otherwise."""
-    with opened(path, "bundle.parquet-unreadable", shown) as (connection, source):
-        yield from _lines(connection, source, _kinds(connection, source, shown))
+    with opened(path, UNREADABLE, shown) as (connection, source):
+        yield from lined(connection, source, shown=shown)
+
+
+def columned(
+    connection: duckdb.DuckDBPyConnection, source: str, part: str, *, shown: str
+) -> Iterator[Columns | bytes]:
+    """Yield the rows of `source` as `blocks` does; `part` is SQL for {1} rows from row {0}."""
+    kinds = _kinds(connection, source, shown)
+    (count,) = connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0]  # noqa: S608 - a number
+    indices = _numbered(connection, source, kinds)
+    selected = ", ".join(_selected(name, kind, indices) for name, kind in kinds.items()) or "1"
+    for start in range(0, count, BATCH):
+        rows = part.format(start, BATCH)
+        values = connection.execute(f"SELECT {selected} FROM {rows}").fetchnumpy()  # noqa: S608 - quoted
+        try:
+            yield _columns(min(BATCH, count - start), values, indices)
+        except (NotUnderstoodError, msgspec.ValidationError):
+            yield from _lines(connection, rows, kinds)
+
+
+def lined(connection: duckdb.DuckDBPyConnection, source: str, *, shown: str) -> Iterator[bytes]:
+    """Yield the rows of `source` as `lines` does."""
+    yield from _lines(connection, source, _kinds(connection, source, shown))
 
 
 def rows(path: Path, *, shown: str, limit: int) -> Iterator[dict[str, Any]]:
@@ -106,9 +119,12 @@ def rows(path: Path, *, shown: str, limit: int) -> Iterator[dict[str, Any]]:
             if not inside:
                 names.append(name)
             inside += (members or 0) - bool(inside)
-        numbered = source.replace(")", ", file_row_number = true)")
-        part = f"{numbered} WHERE file_row_number >= {{0}} AND file_row_number < {{0}} + {{1}}"
-        yield from fetched(connection, source, part, names, shown=shown, limit=limit)
+        yield from fetched(connection, source, _part(source), names, shown=shown, limit=limit)
+
+
+def _part(source: str) -> str:
+    numbered = source.replace(")", ", file_row_number = true)")
+    return f"{numbered} WHERE file_row_number >= {{0}} AND file_row_number < {{0}} + {{1}}"
 
 
 def fetched(
@@ -213,7 +229,7 @@ def _kinds(connection: duckdb.DuckDBPyConnection, source: str, shown: str) -> di
     for name in kinds:
         if name not in FIELDS and not USER_FIELD.match(name):
             message = f"column {name!r} is not a field of the record format and has no x_ prefix"
-            raise InputError("bundle.parquet-unreadable", message, where=shown)
+            raise InputError(UNREADABLE, message, where=shown)
     return {name: kind for name, kind in kinds.items() if name in FIELDS}
 
 
@@ -227,6 +243,7 @@ def _numbered(
     indices = {}
     for name in (name for name, count in zip(names, counts, strict=False) if 0 < count <= FEW):
         distinct = f'SELECT DISTINCT "{name}" FROM {source} WHERE "{name}" IS NOT NULL'  # noqa: S608 - as above
+        connection.execute(f'DROP TYPE IF EXISTS "{name}"')  # of rows before these
         connection.execute(f'CREATE TYPE "{name}" AS ENUM ({distinct})')
         values = connection.execute(f'SELECT unnest(enum_range(NULL::"{name}"))').fetchall()
         with suppress(msgspec.ValidationError):

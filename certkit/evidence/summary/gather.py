@@ -20,12 +20,12 @@ from certkit.errors import InputError
 from certkit.evidence import traces as enclosed
 from certkit.evidence.bundle.calibration import label_order, read_calibration
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
-from certkit.evidence.reading import parquet
 from certkit.evidence.reading.columns import ABSENT, Index, name_hash
 from certkit.evidence.reading.lines import Reader, blocks, checked, split_lines
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Measured, Outcome, Split
 from certkit.evidence.summary.likeness import (
+    COLUMNAR,
     SCORES,
     Named,
     homes,
@@ -113,7 +113,8 @@ def gathered(bundle: Bundle, *, progress: Progress = SILENT) -> Merge:
     progress.start("reading records", bundle.records_size, "bytes")
     for path in bundle.record_files:
         file = bundle.root / path
-        parts = parquet.blocks(file, shown=path) if path.endswith(".parquet") else blocks(file)
+        reader = COLUMNAR.get(file.suffix)
+        parts = reader.blocks(file, shown=path) if reader else blocks(file)
         for size in _read(parts, merge.add, faults, path, bundle.manifest.protocol.salt):
             progress.advance(size)
         if faults.cut:

@@ -21,7 +21,7 @@ import numpy as np
 import xxhash
 from msgspec.structs import replace
 
-from certkit.evidence.reading import parquet
+from certkit.evidence.reading import arrow, parquet
 from certkit.evidence.reading.columns import ABSENT, DEFAULTS, KINDS, Hashes, Index, name_hash
 from certkit.evidence.reading.lines import blocks, repeated, split_lines, two_domains
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
@@ -49,6 +49,9 @@ SCORES: Final = (
     "traceability",
 )
 """The continuous fields of a record."""
+
+COLUMNAR: Final = {".parquet": parquet, ".arrow": arrow}
+"""What reads record files of columns, by the end of their names."""
 
 _NOT_MEASURED: Final = {
     *("run_id", "task_id", "cluster_id", "sequence", "started_at", "trial"),
@@ -304,7 +307,8 @@ def record_lines(bundle: Bundle) -> Iterator[tuple[str, int, bytes]]:
     for path in bundle.record_files:
         number = 0
         file = bundle.root / path
-        for block in parquet.lines(file, shown=path) if path.endswith(".parquet") else blocks(file):
+        reader = COLUMNAR.get(file.suffix)
+        for block in reader.lines(file, shown=path) if reader else blocks(file):
             for line in split_lines(block):
                 number += 1
                 yield path, number, line

@@ -74,6 +74,14 @@ def refused(path: Path) -> InputError:
     return caught.value
 
 
+def test_each_batch_of_a_stream_may_have_a_dictionary_of_its_own(tmp_path: Path) -> None:
+    parts = [pa.table({"text": pa.array(texts).dictionary_encode()}) for texts in (["a", "b"], ["c", "a"])]
+    with ipc.new_stream(tmp_path / "a.arrows", parts[0].schema) as writer:
+        for part in parts:
+            writer.write_table(part)
+    assert [row["text"] for row in read(tmp_path / "a.arrows")] == ["a", "b", "c", "a"]
+
+
 @pytest.mark.parametrize("packing", [None, "lz4", "zstd"])
 @pytest.mark.parametrize("suffix", [".arrow", ".arrows"])
 def test_arrow_gives_the_rows_of_the_same_parquet(tmp_path: Path, suffix: str, packing: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Parquet record files say what the same lines of JSON say, faults included."""
+"""Parquet and Arrow record files say what the same lines of JSON say, faults included."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from certkit import canonical, workflow
 from certkit.errors import InputError
 from certkit.evidence.reading import parquet
 from certkit.evidence.records.faults import RecordFaultsError
-from tests.support import bundles
+from tests.support import bundles, forms
 from tests.support.bundles import campaign, lines, run
 from tests.support.running import program
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+SUFFIXES = (".parquet", ".arrow")
 
 
 def quoted(path: Path) -> str:
@@ -45,9 +48,11 @@ def select(target: Path, query: str) -> None:
         connection.execute(f"COPY ({query}) TO {quoted(target)} (FORMAT parquet)")
 
 
-def bundle(root: Path, query: str) -> Path:
+def bundle(root: Path, query: str, suffix: str = ".parquet") -> Path:
     bundles.write(root, {})
     select(root / "records" / "a.parquet", query)
+    if suffix == ".arrow":
+        forms.as_arrow(root / "records" / "a.parquet")
     return root
 
 
@@ -80,7 +85,8 @@ def test_a_program_that_read_parquet_ends_without_a_word_more(tmp_path: Path) ->
     assert "nanobind" not in program("assess", bundle(tmp_path / "b", row()), "-q").err
 
 
-def test_parquet_gives_the_verdict_of_the_same_lines(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_columns_give_the_verdict_of_the_same_lines(tmp_path: Path, suffix: str) -> None:
     source = bundles.of(tmp_path / "json", campaign(1200))
     other = bundles.write(tmp_path / "parquet", {})
     as_parquet(
@@ -88,19 +94,23 @@ def test_parquet_gives_the_verdict_of_the_same_lines(tmp_path: Path) -> None:
         other / "records" / "a.parquet",
         "* REPLACE (CAST(started_at AS TIMESTAMPTZ) AS started_at)",
     )
+    if suffix == ".arrow":
+        forms.as_arrow(other / "records" / "a.parquet", rows=500)
     assert canonical.canonical(verdict(other)) == canonical.canonical(verdict(source))
 
 
-def test_both_forms_may_stand_side_by_side(tmp_path: Path) -> None:
+def test_all_forms_may_stand_side_by_side(tmp_path: Path) -> None:
     runs = campaign(900)
     whole = bundles.of(tmp_path / "whole", runs)
     mixed = bundles.write(tmp_path / "mixed", {"b.jsonl": lines(runs[600:])})
-    (tmp_path / "part.jsonl").write_bytes(lines(runs[:600]))
-    as_parquet(
-        tmp_path / "part.jsonl",
-        mixed / "records" / "c.parquet",
-        "* REPLACE (CAST(started_at AS TIMESTAMPTZ) AS started_at)",
-    )
+    for name, part in (("c.parquet", runs[:300]), ("d.parquet", runs[300:600])):
+        (tmp_path / "part.jsonl").write_bytes(lines(part))
+        as_parquet(
+            tmp_path / "part.jsonl",
+            mixed / "records" / name,
+            "* REPLACE (CAST(started_at AS TIMESTAMPTZ) AS started_at)",
+        )
+    forms.as_arrow(mixed / "records" / "d.parquet")
     assert verdict(mixed) == verdict(whole)
 
 
@@ -141,12 +151,16 @@ FAULTS = [
 ]
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize(("column", "value", "code"), FAULTS)
-def test_a_wrong_column_is_named_with_its_row(tmp_path: Path, column: str, value: str, code: str) -> None:
+def test_a_wrong_column_is_named_with_its_row(
+    tmp_path: Path, column: str, value: str, code: str, suffix: str
+) -> None:
     required = {"condition": "'nominal'", "domain": "'d'"}
     good = row(**{"run_id": "'0'", column: required.get(column, "NULL")})
     query = f"{good} UNION ALL {row(**{column: value})}"
-    assert places(bundle(tmp_path / "b", query)) == [("records/a.parquet", 2, f"/{column}", code)]
+    root = bundle(tmp_path / "b", query, suffix)
+    assert places(root) == [(f"records/a{suffix}", 2, f"/{column}", code)]
 
 
 @pytest.mark.parametrize("value", ["'nan'::DOUBLE", "'inf'::DOUBLE"])
@@ -155,19 +169,24 @@ def test_numbers_that_json_has_not_are_refused(tmp_path: Path, value: str) -> No
     assert (file, number, code) == ("records/a.parquet", 1, "record.json")
 
 
-def test_rows_are_counted_through_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_rows_are_counted_through_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setattr("certkit.evidence.reading.parquet.BATCH", 30)
     monkeypatch.setattr("certkit.evidence.reading.parquet.BLOCK", 1000)
     monkeypatch.setattr("certkit.evidence.reading.parquet.ROWS", 7)
     query = (
         "SELECT CAST(i AS VARCHAR) run_id, 'd' \"domain\", 't' task_id, 'nominal' \"condition\", "
         "'success' outcome, CASE WHEN i IN (3, 90) THEN -1 ELSE 0 END trial FROM range(100) t(i)"
     )
-    root = bundle(tmp_path / "b", query)
-    assert places(root) == [("records/a.parquet", row, "/trial", "record.value") for row in (4, 91)]
+    root = bundle(tmp_path / "b", query, suffix)
+    assert places(root) == [(f"records/a{suffix}", row, "/trial", "record.value") for row in (4, 91)]
 
 
-def test_repetitions_are_found_across_both_forms(tmp_path: Path) -> None:
-    root = bundle(tmp_path / "b", row(sequence="4"))
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_repetitions_are_found_across_forms(tmp_path: Path, suffix: str) -> None:
+    root = bundle(tmp_path / "b", row(sequence="4"), suffix)
     (root / "records" / "b.jsonl").write_bytes(lines([run(1, sequence=4, task_id="t")]))
     assert places(root) == [
         ("records/b.jsonl", 1, "/run_id", "record.duplicate-run-id"),
@@ -203,12 +222,13 @@ def test_a_column_that_is_no_field_refuses_the_file(tmp_path: Path, name: str) -
     assert repr(name) in str(caught.value)
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"{}\n", b"PAR1" + b"\x00" * 100 + b"PAR1"])
-def test_what_is_no_parquet_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_what_is_no_columns_is_refused(tmp_path: Path, data: bytes, suffix: str) -> None:
     with pytest.raises(InputError) as caught:
-        bundles.summary(bundles.write(tmp_path / "b", {"a.parquet": data}))
+        bundles.summary(bundles.write(tmp_path / "b", {f"a{suffix}": data}))
     assert caught.value.code == "bundle.parquet-unreadable"
-    assert caught.value.where == "records/a.parquet"
+    assert caught.value.where == f"records/a{suffix}"
     assert "/dev/fd" not in str(caught.value)
 
 
