@@ -43,13 +43,11 @@ class _ManyError(Exception):
 
 
 class _Listed(io.BufferedReader):
-    """A file of which, while `limit` is set, no more than so many bytes are read at once."""
-
-    limit: int | None = MAX_LIST
+    """A file of which no more than `MAX_LIST` bytes are read at once."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        if self.limit is not None and size is not None and size > self.limit:
-            raise _ManyError(f"its list of members has {size:,} bytes, limit {self.limit:,}")
+        if size is not None and size > MAX_LIST:
+            raise _ManyError(f"its list of members has {size:,} bytes, limit {MAX_LIST:,}")
         return super().read(size)
 
 
@@ -69,10 +67,10 @@ class Archive:
     def __init__(self, path: Path, name: str, limit: int) -> None:
         self._name, self._limit, self._size = name, limit, path.stat().st_size
         self._unpacked = 0
-        self._file = _Listed(io.FileIO(path))
+        self._file = path.open("rb")
         try:
-            listed = zipfile.ZipFile(self._file).infolist()
-            self._file.limit = None
+            with _Listed(io.FileIO(path)) as file:
+                listed = zipfile.ZipFile(file).infolist()
         except _ManyError as error:
             self._refuse(str(error), "write fewer samples into each log")
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
