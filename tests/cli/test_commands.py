@@ -262,6 +262,8 @@ def test_import_makes_a_bundle_and_gives_its_account(tmp_path: Path) -> None:
     listed = certkit("import", source, "-o", tmp_path / "v", "-v")
     assert ["steps_oracle" in shown.out for shown in (done, listed)] == [False, True]
     assert done.err == f"hint: certkit assess {out}\n"
+    spaced = certkit("import", source, "-o", tmp_path / "of mine")
+    assert spaced.err == f'hint: certkit assess "{tmp_path}/of mine"\n'
     document = certkit("import", "agentdojo", source, "-o", tmp_path / "c", "--json").document
     assert document["schema"] == "urn:certkit:import:v1"
     [item] = document["bundles"]

@@ -192,6 +192,17 @@ def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) 
     assert two.document["error"]["code"] in {"usage.option", "bundle.different"}
 
 
+def test_missing_evidence_does_not_hide_a_drift(tmp_path: Path) -> None:
+    for name, every in (("good", 20), ("worse", 4)):
+        outcomes = ("success" if i % every else "failure" for i in range(400))
+        runs = [
+            run(i, task_id=f"t{i}", condition="stochastic", outcome=told) for i, told in enumerate(outcomes)
+        ]
+        bundles.of(tmp_path / name, runs)
+    worse = ("assess", tmp_path / "worse", "-q")
+    assert (certkit(*worse).code, certkit(*worse, "--baseline", tmp_path / "good").code) == (4, 5)
+
+
 def test_a_simulated_agent_has_the_name_that_it_is_given(tmp_path: Path) -> None:
     done = certkit(
         *("simulate", "-o", tmp_path / "b", "--runs", 300, "--agent", "courier"),

@@ -19,7 +19,7 @@ from certkit.evidence.importers import ImportOptions, run
 from certkit.evidence.summary.gather import summarise
 from certkit.evidence.summary.summary import Traces
 from certkit.progress import SILENT
-from tests.support.importing import imported
+from tests.support.importing import counts, imported
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -209,6 +209,17 @@ def test_a_field_that_a_mapping_fills_is_not_derived(tmp_path: Path) -> None:
     _, [record] = imported(None, tmp_path / "log.json", tmp_path / "out", mapping=tmp_path / "map.toml")
     assert ("measured" in record, "trace" in record) == (False, True)
     assert summarise(open_bundle(tmp_path / "out")).traces == Traces(named=1, enclosed=1)
+
+
+@pytest.mark.parametrize(("column", "told"), [("reward_info.steps", 0), ("reward_info.reward", 1)])
+def test_a_column_that_contradicts_a_transcript_is_told(tmp_path: Path, column: str, told: int) -> None:
+    scored = {"reward_info": {"reward": 1.0, "steps": 4}}
+    log = {"info": INFO, "simulations": [conversation("0", 1.0) | scored]}
+    (tmp_path / "log.json").write_bytes(canonical.line(log))
+    (tmp_path / "map.toml").write_text(f'[columns]\nsteps_actual = "{column}"\n')
+    account, _ = imported(None, tmp_path / "log.json", tmp_path / "out", mapping=tmp_path / "map.toml")
+    odd = counts(account, "odd")
+    assert odd.get("runs whose transcript says something else than a column", 0) == told
 
 
 OTHERS = {"messages": [], "events": [{"event": "model"}] * 3, "transcript": "text", "traj": 5}

@@ -11,6 +11,8 @@ import pytest
 from certkit import canonical, report
 from certkit.assessment.words import measure_next
 from certkit.report.results import judged_rows
+from certkit.report.words import called
+from certkit.text import visible
 from tests.support.build import cell, outcomes, summary
 from tests.support.drawing import judged, strong
 
@@ -35,7 +37,8 @@ def test_junit_fails_what_is_not_met_and_skips_what_was_not_tested(name: str) ->
     view = VIEWS[name]
     (suite,) = ET.fromstring(view.export("junit"))  # noqa: S314 - our own file
     criteria = [case for case in suite if case.attrib["classname"] != "challenges"]
-    told = statuses(view)
+    told, name = statuses(view), suite.attrib["name"]
+    assert (visible(called(view.case.agent)) in name, "SPECIMEN" in name) == (True, view.case.specimen)
     assert len(criteria) == told.total()
     assert sum(case.find("failure") is not None for case in criteria) == told["not_met"]
     assert (
@@ -51,6 +54,12 @@ def test_junit_fails_what_is_not_met_and_skips_what_was_not_tested(name: str) ->
         str(len(suite)),
         str(len(suite.findall("*/failure"))),
     )
+
+
+def test_the_summary_counts_harness_errors() -> None:
+    tally = outcomes(100, 60, harness_error=7)
+    text = report.view(judged(summary([cell("d", "adversarial", tally)]))).export("summary").decode()
+    assert "7 harness errors counted among the failures." in text
 
 
 def test_the_summary_counts_challenges_by_the_classes_of_the_register() -> None:
