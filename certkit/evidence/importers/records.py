@@ -144,7 +144,9 @@ class Records(Importer):
         lists = [name for name, held in row.items() if isinstance(held, list)]  # a second may hold failures
         items = row[lists[0]] if len(lists) == 1 and lists[0].casefold() in _LISTS else []
         if not items or not all(isinstance(item, dict) for item in items):
-            yield from chain(first, rows)
+            while first:  # a row may be large: none is kept
+                yield first.pop(0)
+            yield from rows
             return
         del row[lists[0]]
         self._beside = list(row)
