@@ -208,14 +208,14 @@ def opened(
             connection.execute(f"SET memory_limit = '{MEMORY}'; SET threads = 1; SET TimeZone = 'UTC'")
             # Named by descriptor: in a path, DuckDB would read *, ? and [ as a pattern.
             yield connection, f"read_parquet('/dev/fd/{descriptor}')"
-    except RuntimeError as error:
-        if "interrupted" in str(error).lower():  # so DuckDB tells of Ctrl-C within a query
-            raise KeyboardInterrupt from None
-        raise
     except caught as error:
         reason = str(error).partition("\n")[0].replace(f"'/dev/fd/{descriptor}'", "the file")
         hint = f"it is damaged, was cut off, or is no {form}: copy it again, or write it anew"
         raise InputError(code, f"cannot be read as {form}: {reason}", where=shown, hint=hint) from None
+    except RuntimeError as error:
+        if "interrupted" in str(error).lower():  # so DuckDB tells of Ctrl-C within a query
+            raise KeyboardInterrupt from None
+        raise
     finally:
         os.close(descriptor)
 

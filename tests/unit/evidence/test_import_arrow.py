@@ -196,6 +196,13 @@ def test_metadata_of_a_type_are_not_believed(tmp_path: Path) -> None:
     assert "an extension" in refused(write(tmp_path / "a.arrow", content)).message
 
 
+def test_a_type_that_pyarrow_does_not_know_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.arrow", pa.table({"at": [1]}))
+    before, width, after = path.read_bytes().rpartition(b"\x40\0\0\0")  # 64 bits, as the footer says
+    path.write_bytes(before + bytes([128]) + width[1:] + after)
+    assert "Integers with more than 64 bits" in refused(path).message
+
+
 @pytest.mark.parametrize("content", [{}, {"a": []}, {"a": [None]}, {"a": [{}]}])
 def test_tables_with_little_in_them_are_read(tmp_path: Path, content: dict[str, Any]) -> None:
     path = write(tmp_path / "a.arrows", pa.table(content))
