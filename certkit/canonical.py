@@ -23,7 +23,6 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any, Final, NewType, overload
 
-import msgspec
 import rfc8785
 
 from certkit.errors import InputError
@@ -219,14 +218,11 @@ def _escaped(match: re.Match[str]) -> str:
     return mark if "\ud800" <= mark <= "\udfff" else json.dumps(mark)[1:-1]
 
 
-_PLAIN: Final = frozenset({str, int, bool})
 _COMPACT: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def line(value: Any) -> bytes:
     """Return `value` as one compact line of JSON, for record files; keys in their given order."""
-    if isinstance(value, dict) and _PLAIN.issuperset(map(type, value.values())):
-        return msgspec.json.encode(value) + b"\n"  # the same bytes, in a quarter of the time
     return _COMPACT.encode(value).encode() + b"\n"
 
 

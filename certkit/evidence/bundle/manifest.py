@@ -35,7 +35,8 @@ def _real(text: str) -> str:
     return text
 
 
-Text = Annotated[str, Field(min_length=1, max_length=512)]
+MAX_TEXT: Final = 512
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 Prose = Annotated[str, Field(min_length=1, max_length=20_000)]
 DigestText = Annotated[str, Field(pattern=_DIGEST_PATTERN)]
 Timestamp = Annotated[

@@ -28,7 +28,14 @@ from certkit import canonical, files
 from certkit.base import validate
 from certkit.errors import InputError, UsageError
 from certkit.evidence.bundle import folder as bundle
-from certkit.evidence.bundle.manifest import MANIFEST_NAME, MANIFEST_SCHEMA, UNVERSIONED, Imported, Manifest
+from certkit.evidence.bundle.manifest import (
+    MANIFEST_NAME,
+    MANIFEST_SCHEMA,
+    MAX_TEXT,
+    UNVERSIONED,
+    Imported,
+    Manifest,
+)
 from certkit.evidence.importers.agentdojo import AgentDojo
 from certkit.evidence.importers.base import ImportAccount, Importer, ImportFaultsError, ImportOptions, Job
 from certkit.evidence.importers.drafts import MAX_GROWTH
@@ -37,6 +44,7 @@ from certkit.evidence.importers.hb_eval import HbEval
 from certkit.evidence.importers.inspect_log import ZIP, InspectLog
 from certkit.evidence.importers.mapper import Mapper, check_mapping, check_options
 from certkit.evidence.importers.mapping import Mapping, parse_mapping, read_mapping
+from certkit.evidence.importers.names import is_model
 from certkit.evidence.importers.otel import OTel
 from certkit.evidence.importers.records import COLUMNAR, Records
 from certkit.evidence.importers.source import FREE, opening
@@ -364,8 +372,12 @@ def _finish(draft: Draft, job: Job, name: str, out: Path, rules: Rules) -> Impor
         message = f"agent {visible(draft.agent)!r} has several versions: {', '.join(map(visible, versions))}"
         hint = f"a bundle of each: {job.command(split_by=column)}"
         raise InputError("import.choice-needed", message, where=job.name, hint=hint)
-    told = (it for name, words in draft.versions.items() if name.lower().endswith("version") for it in words)
-    agent["version"] = options.agent_version or agent.get("version") or next(told, UNVERSIONED)
+    told = [(is_model(name), word) for name, words in sorted(draft.versions.items()) for word in words]
+    version = ", ".join(dict.fromkeys(word for model, word in told if not model))[:MAX_TEXT]
+    agent["version"] = options.agent_version or agent.get("version") or version or UNVERSIONED
+    models = dict.fromkeys(word[:MAX_TEXT] for model, word in told if model)
+    if models and not agent.get("components"):
+        agent["components"] = [{"role": "model", "name": word, "pinned": False} for word in models]
     if not agent["name"]:
         hint = f"name it: {job.command(agent='NAME')}"
         raise InputError("import.choice-needed", "the log does not name the agent", where=job.name, hint=hint)

@@ -8,11 +8,12 @@ from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+import msgspec
 from msgspec import Struct
 
 from certkit import canonical
 from certkit.evidence import traces
-from certkit.evidence.bundle.manifest import ImportNote, NoteKind
+from certkit.evidence.bundle.manifest import MAX_TEXT, ImportNote, NoteKind
 from certkit.evidence.reading.columns import Index
 from certkit.evidence.records.faults import Fault, Faults
 from certkit.evidence.records.record import FIELDS, Condition, Outcome
@@ -32,6 +33,9 @@ MAX_GROWTH: Final = 1000
 """Bytes of records per byte of a log above `source.FREE`; short rows beside constants reach about 100."""
 
 MAX_SHOWN: Final = 200  # characters of a found value that a fault shows
+
+
+_PLAIN: Final = frozenset({str, int, bool})
 
 
 def counted(words: Counter[str]) -> str:
@@ -107,6 +111,12 @@ def row_digest(row: Mapping[str, Any]) -> bytes:
     return hashlib.blake2b(repr(row).encode(errors="surrogatepass"), digest_size=16).digest()
 
 
+def record_line(row: dict[str, Any]) -> bytes:
+    """Return what `canonical.line` does, of plain values in a quarter of its time."""
+    plain = _PLAIN.issuperset(map(type, row.values()))
+    return msgspec.json.encode(row) + b"\n" if plain else canonical.line(row)
+
+
 class Draft:
     """A bundle being written: its records so far, its account, its protocol.
 
@@ -140,7 +150,9 @@ class Draft:
 
     def components(self, **names: str | None) -> None:
         """State the agent's name, and of what it is made: the name of each role, pinned by nothing."""
-        parts = [{"role": role, "name": name[:512], "pinned": False} for role, name in names.items() if name]
+        parts = [
+            {"role": role, "name": name[:MAX_TEXT], "pinned": False} for role, name in names.items() if name
+        ]
         self.agent_document = {"name": self.agent, "components": parts}
 
     def temperature(self, value: Any) -> None:
@@ -169,7 +181,7 @@ class Draft:
         """
         row = {name: value for name, value in fields.items() if value is not None}
         try:
-            line = canonical.line(row)
+            line = record_line(row)
         except ValueError as error:
             return [place.fault("values that JSON has", str(error))]
         self._lines.append((line, log is not None))

@@ -208,7 +208,10 @@ class Mapper:
                 kind == "attack" and self._tabular and not nominal and fields.get("attack_succeeded") is None
             ):
                 expected = "a field for an attack that succeeded"
-                hint = f"write `attack_succeeded = {column_name(path)}` under `[columns]` in a mapping"
+                hint = (
+                    f"if a yes is the attack's success, write `attack_succeeded = {column_name(path)}` under"
+                )
+                hint += f" `[columns]` in a mapping; if it is the agent's, `x_{kind} = {column_name(path)}`"
             elif kind == "count" and self._tabular:
                 expected = "one run"
             else:
@@ -311,7 +314,8 @@ class Mapper:
                     unscored = (
                         f"if it was not scored, write `harness_error = {null}` first under `[when.outcome]`"
                     )
-                    hint = {"condition": told, "outcome": f"{unscored}; {_APART}"}.get(field, "")
+                    unscored += f"; {_APART}" * ("eval" in run.row)
+                    hint = {"condition": told, "outcome": unscored}.get(field, "")
                 wanting[field] = run.place.fault(
                     expected, actual, pointer=self._case(field), code="record.missing-field", hint=hint
                 )

@@ -42,12 +42,17 @@ def paths(
 def versions(held: tuple[tuple[str, ...], ...]) -> list[tuple[str, ...]]:
     """Return which paths of a row tell the agent's version, or its model beside another name of it."""
     named = sorted((rank, len(path), path) for path in held if (rank := agent_rank(path)) is not None)
-    models = [path for *_, path in named[1:] if plain_name(path[-1]) in LISTS["agents"]["models"].split()]
+    models = [path for *_, path in named[1:] if is_model(path[-1])]
     beside = {(*path[:-1], "version") for path in held if agent_rank(path) is not None}
     told = [path for path in held if agent_rank(path, "_version") is not None]
     told += [path for path in held if (*path[:-1], path[-1].casefold()) in beside]
     told += [path for path in held if plain_name(path[-1][:MAX_NAME]) in LISTS["agents"]["versions"].split()]
     return sorted(told, key=len) + models
+
+
+def is_model(column: str) -> bool:
+    """Tell whether a column, perhaps a dotted path, tells the agent's model."""
+    return plain_name(column.rpartition(".")[2][:MAX_NAME]) in LISTS["agents"]["models"].split()
 
 
 def plain_name(name: str) -> str:

@@ -133,10 +133,12 @@ class OTel(Importer):
         if len(names) > 1:
             self.hints["several"] = f" (the evaluations are {', '.join(map(visible, names))})"
         for key, trace in self._traces.items():
-            if trace.begun or trace.failed or trace.steps or trace.tool_calls or trace.evaluations:
+            shown = trace.begun or trace.failed or trace.steps or trace.tool_calls or trace.evaluations
+            if shown or trace.case is not None:
                 yield self._run(key, trace)
             else:
-                self._left["traces without a span of an agent, a model or a tool, and without an error"] += 1
+                told = "traces without a span of an agent, a model or a tool, a test case and an error"
+                self._left[told] += 1
         for draft, (what, count) in product(self.job.drafts.values(), self._left.items()):
             draft.notes.add("refused", what, count=count)
 

@@ -87,6 +87,7 @@ class Records(Importer):
 
     def runs(self) -> Iterator[Run]:
         """Yield the rows."""
+        chosen = {self.job.options.agent, self.job.options.split_by} - {None}
         for row, place in self.rows():
             lengths = (len(name) for path, _ in paths(row, lists=True) for name in path)
             if not self.cells and max(lengths, default=0) > MAX_NAME:
@@ -94,15 +95,26 @@ class Records(Importer):
                 self.job.refuse(place.fault(expected, "a longer one", code="json.too-large"))
                 continue
             names = [
-                (rank, len(path), path, value)
+                (rank, len(path), not {value, ".".join(path)} & chosen, path, value)
                 for path, value in paths(row)
                 if (rank := agent_rank(path)) is not None
                 and isinstance(value, str | int)
                 and len(str(value)) <= MAX_AGENT_NAME
             ]
-            *_, path, agent = min(names, default=((), ""))
+            names.sort()
+            if self.job.options.agent is None:
+                self._refuse_rivals(names[:2])
+            *_, path, agent = names[0] if names else ((), "")
             self._named.setdefault(str(agent), ".".join(path))
             yield Run(str(agent), place, row, {})
+
+    def _refuse_rivals(self, names: list[Any]) -> None:
+        """Refuse two values that are nested alike under a name of agents, and differ."""
+        if len(names) > 1 and names[0][:3] == names[1][:3] and names[0][-1] != names[1][-1]:
+            told = " and ".join(f"{visible('.'.join(path))} = {visible(str(it))!r}" for *_, path, it in names)
+            message = f"a row names two agents: {told}"
+            hint = f"say which was evaluated: {self.job.command(agent='NAME')}"
+            raise InputError("import.choice-needed", message, where=self.job.name, hint=hint)
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Say which column names the agent."""

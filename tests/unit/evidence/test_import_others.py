@@ -168,12 +168,17 @@ def test_traces_that_are_left_out_are_told_and_crashed_ones_are_not_left_out(tmp
     assert record["steps_actual"] == 1
     assert counts(account, "refused") == {
         "spans that the log repeats": 2,
-        "traces without a span of an agent, a model or a tool, and without an error": 1,
+        "traces without a span of an agent, a model or a tool, a test case and an error": 1,
     }
     agent = {"attributes": attributes(gen_ai__operation__name="invoke_agent")}
-    for crashed in (lead | agent, lead | {"status": {"code": "STATUS_CODE_ERROR"}}):
+    case = {"attributes": attributes(test__case__name="u")}
+    for crashed, asked in (
+        (lead | agent, "task_id, outcome"),
+        (lead | {"status": {"code": "STATUS_CODE_ERROR"}}, "task_id, outcome"),
+        (lead | case, "outcome"),
+    ):
         path.write_bytes(canonical.line(exported(group, [crashed])))
-        with pytest.raises(ImportFaultsError, match="a value for task_id, outcome"):
+        with pytest.raises(ImportFaultsError, match=f"a value for {asked}"):
             imported(None, path, tmp_path / "none", **given)
 
 

@@ -9,14 +9,18 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 from pyarrow import feather
 
 from certkit import canonical, files
 from certkit.errors import CertkitError
 from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.importers import ImportFaultsError, ImportOptions, suggest
+from certkit.evidence.importers import ImportFaultsError, ImportOptions, run, suggest
+from certkit.evidence.importers.drafts import record_line
 from certkit.evidence.importers.splitter import split
+from certkit.progress import SILENT
 from tests.support.importing import DATA, TELLS_PEAK, counts, imported, peak_of_import
 
 if TYPE_CHECKING:
@@ -602,13 +606,37 @@ def test_a_byte_order_mark_before_json_is_left_out(tmp_path: Path) -> None:
     assert len(imported(None, source, tmp_path / "out", agent="mine")[1]) == 1
 
 
-def test_of_equally_nested_names_of_agents_the_same_counts_in_every_row(tmp_path: Path) -> None:
+def test_of_equally_nested_names_of_agents_the_user_says_which_counts(tmp_path: Path) -> None:
     rows = ({"b": {"model": "y"}, "a": {"model": "x"}}, {"a": {"model": "z"}, "b": {"model": "y"}})
     (tmp_path / "runs.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
     constant = '[constants]\ndomain = "d"\ncondition = "nominal"\noutcome = "success"\ntask_id = "t"\n'
     (tmp_path / "map.toml").write_text(constant)
-    with pytest.raises(CertkitError, match="holds 2 agents: x, z"):
-        imported(None, tmp_path / "runs.jsonl", tmp_path / "out", mapping=tmp_path / "map.toml")
+    source = tmp_path / "runs.jsonl"
+    given: dict[str, Any] = {"mapping": tmp_path / "map.toml"}
+    with pytest.raises(
+        CertkitError, match=r"a row names two agents: a\.model = 'x' and b\.model = 'y'"
+    ) as caught:
+        imported(None, source, tmp_path / "none", **given)
+    assert "--agent NAME" in str(caught.value.hint)
+    split = run(source, tmp_path / "split", ImportOptions(split_by="a.model", **given), SILENT)
+    assert [account.agent.name for account in split] == ["x", "z"]
+    account, records = imported(None, source, tmp_path / "out", agent="y", **given)
+    assert (account.agent.name, len(records)) == ("y", 2)
+
+
+@pytest.mark.parametrize("other", ["attacker", "embedding", "evaluator"])
+def test_the_model_of_another_part_is_not_the_agent(tmp_path: Path, other: str) -> None:
+    row = GOOD | {other: {"model": "a"}, "target": {"model": "b"}}
+    (tmp_path / "runs.jsonl").write_bytes(canonical.line(row))
+    assert imported(None, tmp_path / "runs.jsonl", tmp_path / "out")[0].agent.name == "b"
+
+
+def test_models_and_versions_beside_an_agent_stand_in_the_manifest(tmp_path: Path) -> None:
+    row = GOOD | {"agent": "helper", "model": "gpt-4", "agent_version": "2", "prompt_version": "p3"}
+    (tmp_path / "runs.jsonl").write_bytes(canonical.line(row | {"checkpoint": 500}))
+    agent = imported(None, tmp_path / "runs.jsonl", tmp_path / "out")[0].agent
+    assert (agent.name, agent.version) == ("helper", "2, 500, p3")
+    assert [(part.role, part.name, part.pinned) for part in agent.components] == [("model", "gpt-4", False)]
 
 
 def test_rows_that_name_no_agent_beside_rows_that_do_are_told(tmp_path: Path) -> None:
@@ -731,3 +759,11 @@ def test_versions_in_any_of_the_usual_columns_are_not_pooled(tmp_path: Path) -> 
     (tmp_path / "rows.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
     with pytest.raises(CertkitError, match="several versions"):
         imported(None, tmp_path / "rows.jsonl", tmp_path / "out")
+
+
+@hypothesis.given(
+    st.dictionaries(st.text(), st.text() | st.integers() | st.booleans() | st.none() | st.floats(-1e9, 1e9))
+)
+@hypothesis.example({chr(code): chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000})
+def test_a_record_is_written_as_the_standard_library_does(row: dict[str, Any]) -> None:
+    assert record_line(row) == canonical.line(row)
