@@ -37,10 +37,10 @@ DIGITS: Final = 6
 MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DEPTH: Final = 64
 MAX_INTEGER: Final = 2**53 - 1
-MAX_MEMORY: Final = 150_000_000
+MAX_MEMORY: Final = 200_000_000
 """Bytes of memory that a document may take while it is read.
 
-Counted are twice its own; 240 for each value, as an object with one member takes them; and three more for
+Counted are twice its own; 150 for each value, of which few take more and most take less; and three more for
 each byte of a text with a character beyond U+FFFF, since Python then keeps four for every character.
 """
 
@@ -117,18 +117,21 @@ def _check_depth(data: bytes, where: str | None) -> None:
         raise InputError("json.too-deep", f"nested deeper than {MAX_DEPTH} levels", where=where)
 
 
-def check_memory(data: bytes, where: str | None = None) -> None:
-    """Raise `InputError` ``json.too-large`` where reading a document would take more than `MAX_MEMORY`."""
-    if 245 * len(data) <= MAX_MEMORY:  # whatever it holds
+def check_memory(data: bytes, where: str | None = None, *, copies: int = 2) -> None:
+    """Raise `InputError` ``json.too-large`` where reading a document would take more than `MAX_MEMORY`.
+
+    `copies`: how often its bytes are in memory, as they are and in texts.
+    """
+    if 160 * len(data) <= MAX_MEMORY:  # whatever it holds
         return
     beyond = 3 * (_BEYOND.search(data) is not None)
-    size = 2 * len(data)
-    if size + beyond * len(data) + 240 * sum(map(data.count, (b",", b"[", b"{"))) <= MAX_MEMORY:
+    size = copies * len(data)
+    if size + beyond * len(data) + 150 * sum(map(data.count, (b",", b"[", b"{"))) <= MAX_MEMORY:
         return  # even if the marks in its texts were values
     for match in _STRING_OR_MARK.finditer(data):
         start, end = match.span()
         if data[start] != ord('"'):
-            size += 240
+            size += 150
         elif beyond and _BEYOND.search(data, start, end):
             size += beyond * (end - start)
         if size > MAX_MEMORY:

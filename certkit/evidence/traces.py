@@ -295,12 +295,16 @@ def decoded(data: bytes, type_: type[Decoded]) -> Decoded:
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        constants = [match.span() for match in _CONSTANT.finditer(data) if match.start(1) < 0]
-        if not constants:
+        canonical.check_memory(data, copies=3)
+        plain, at, view = bytearray(), 0, memoryview(data)
+        for match in _CONSTANT.finditer(data):
+            if match.start(1) < 0:
+                plain += view[at : match.start()]
+                plain += b"null"
+                at = match.end()
+        if not at:
             raise
-        begins, view = [0, *(end for _, end in constants)], memoryview(data)
-        ends = [*(start for start, _ in constants), len(data)]
-        plain = b"null".join(view[begin:end] for begin, end in zip(begins, ends, strict=True))
+        plain += view[at:]
         return msgspec.json.decode(plain, type=type_)
 
 

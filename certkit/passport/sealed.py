@@ -120,7 +120,8 @@ def parse(data: bytes) -> PassportFile:
     """
     document = canonical.loads(data)
     if not isinstance(document, dict) or document.get("mediaType") != MEDIA_TYPE:
-        raise InputError("passport.form", f"not a passport: its mediaType is not {MEDIA_TYPE}")
+        told = "give the file that 'certkit issue' wrote; the answer of 'certkit assess' is none"
+        raise InputError("passport.form", f"not a passport: its mediaType is not {MEDIA_TYPE}", hint=told)
     try:
         file = msgspec.convert(document, PassportFile)
     except msgspec.ValidationError as error:

@@ -219,10 +219,10 @@ def suggest(source: Path, options: ImportOptions) -> str:
 
     A table that is not UTF-8 is read as Excel writes it in western Europe; the mapping says so.
     """
-    return _suggested(source, options)[0]
+    return _suggested(source, options, guess=False)[0]
 
 
-def _suggested(source: Path, options: ImportOptions) -> tuple[str, dict[str, str]]:
+def _suggested(source: Path, options: ImportOptions, *, guess: bool) -> tuple[str, dict[str, str]]:
     """Return what `suggest` does, with the hints of the importer (`Importer.hints`)."""
     format_ = checked_format(source, options)
     try:
@@ -231,8 +231,8 @@ def _suggested(source: Path, options: ImportOptions) -> tuple[str, dict[str, str
     except InputError as error:
         if error.code != "json.encoding" or options.encoding is not None or format_ != "records":
             raise
-        return _suggested(source, replace(options, encoding="cp1252"))
-    return "\n".join(suggestion.text(format_)) + "\n", suggestion.hints
+        return _suggested(source, replace(options, encoding="cp1252"), guess=guess)
+    return "\n".join(suggestion.text(format_, guess=guess)) + "\n", suggestion.hints
 
 
 def preview(
@@ -279,7 +279,7 @@ def _mapping(
         given = {"domain": options.domain, "outcome": options.success}
         named = {name for name, value in given.items() if value is not None}
         if row and not {*REQUIRED} - {"run_id"} <= row.keys() | named:
-            text, hints = _suggested(source, options)
+            text, hints = _suggested(source, options, guess=True)
             return parse_mapping(text, "the suggested mapping"), options, hints
     return Mapping(), options, {}
 

@@ -13,10 +13,10 @@ from bisect import bisect_right
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path  # noqa: TC003 - msgspec resolves the annotation at run time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from certkit import canonical, files
@@ -187,6 +187,9 @@ class ImportFaultsError(FaultsError):
 
 
 Typed = TypeVar("Typed")
+MAX_SHORT: Final = 4096
+Short = Annotated[str, Meta(max_length=MAX_SHORT)]
+"""A name or a word in a log, which is copied and printed."""
 
 
 class Job:

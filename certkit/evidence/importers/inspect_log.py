@@ -20,7 +20,7 @@ from certkit.errors import InputError
 from certkit.evidence import traces
 from certkit.evidence.expressions import MISSING, look_up, shell, spelled, success_test
 from certkit.evidence.importers.archive import ANEW, Archive
-from certkit.evidence.importers.base import Importer, Run
+from certkit.evidence.importers.base import MAX_SHORT, Importer, Run, Short
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_LOG_ROW
 from certkit.evidence.importers.suggest import fails, propose, says
@@ -62,18 +62,18 @@ _PATHS: Final = ("id", "epoch", "target", "metadata", "error", "limit", "started
 class Sample(Struct, frozen=True, kw_only=True):
     """A sample in an epoch. What is not read is not listed."""
 
-    id: int | str
+    id: int | Short
     epoch: int
     target: Any = None
-    scores: dict[str, Any] | None = None
+    scores: dict[Short, Any] | None = None
     score: Any = None
     metadata: dict[str, Any] | None = None
     error: Any = None
     invalidation: Any = None
     limit: Any = None
-    started_at: str | None = None
+    started_at: Short | None = None
     total_time: float | None = None
-    uuid: str | None = None
+    uuid: Short | None = None
     error_retries: list[Any] | None = None
     events: list[traces.Event] | None = None
     transcript: traces.Transcript | None = None
@@ -224,16 +224,19 @@ class InspectLog(Importer):
         self._samples += 1
         if sample is None:
             return
+        scores = sample.scores or ({"score": sample.score} if sample.score is not None else {})
+        values = [score.get("value") if isinstance(score, dict) else score for score in scores.values()]
+        if any(isinstance(value, str) and len(value) > MAX_SHORT for value in values):
+            self.job.refuse(place.fault(f"a score of at most {MAX_SHORT:,} characters", "a longer text"))
+            return
         name = f"{sample.id!r} {sample.epoch}"
         self._held.add(hash(name))
         self._invalid |= sample.invalidation is not None
-        scores = sample.scores or ({"score": sample.score} if sample.score is not None else {})
         row = {name: getattr(sample, name) for name in _PATHS} | {"scores": scores, "eval": self._told}
         draft = self.job.part(eval_.model, row, place)
         self._drafts[draft], notes = None, draft.notes
         header = (eval_.run_id, eval_.task_id, eval_.created, eval_.task, eval_.model)
         same = [hash(sample.uuid)] * bool(sample.uuid) + [hash((*header, name))] * bool(eval_.run_id)
-        values = [score.get("value") if isinstance(score, dict) else score for score in scores.values()]
         scored = any(value is not None and value == value for value in values)  # noqa: PLR0124 - NaN is none
         self._judged_samples += scored or sample.error is not None
         told = hash(repr((values, [*scores], sample.error is None)))

@@ -236,13 +236,13 @@ class Suggestion:
             return False  # texts, which become numbers only as cells of CSV
         return all(map(str.isdigit, values)) if kind == "integer" else column.numeric()
 
-    def text(self, format_: str) -> Iterator[str]:
-        """Yield the lines of the mapping."""
+    def text(self, format_: str, *, guess: bool) -> Iterator[str]:
+        """Yield the lines of the mapping; with `guess` a blank may mean nominal before the user says so."""
         proposed = self.proposals()
         size = f"{self.rows:,} rows, {len(self.columns)} columns"
         size += f"; left out, since they cannot be read: {self.unread:,}" * bool(self.unread)
         yield f"# A mapping for {visible(self.source.name)}, read as {format_}: {size}."
-        yield "# Lines with # say what was seen. Where one says DECIDE, check it and take its # off. Then:"
+        yield "# Lines with # say what was seen. Where one says DECIDE: check it, remove its first #. Then:"
         given = {name for name in ("domain", "condition") if getattr(self.options, name) is not None}
         full = {field for field, path in proposed.items() if not self.columns[path].blank}
         options = replace(self.options, **dict.fromkeys(given & full))
@@ -254,7 +254,7 @@ class Suggestion:
         for field, path in proposed.items():
             yield from self._values(field, self.columns[path])
         if "condition" not in self.filled | (given - proposed.keys()):
-            yield from self._condition(proposed)
+            yield from self._condition(proposed, guess=guess)
         if "domain" not in self.filled | proposed.keys() | given:
             above = self._candidates("domain", proposed)
             yield (
@@ -347,7 +347,7 @@ class Suggestion:
         for path in candidates:  # until the column is chosen above, its values are not looked at
             yield from self._values("outcome", self.columns[path])
 
-    def _condition(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    def _condition(self, proposed: dict[str, tuple[str, ...]], *, guess: bool) -> Iterator[str]:
         """Yield what each value of the column means; nothing looks there until the column is chosen."""
         if not (fitting := self._candidates("condition", proposed)):
             yield LISTS["asked"]["condition"].format(conditions=", ".join(Condition))
@@ -366,7 +366,7 @@ class Suggestion:
                 asked = "" if meant else f"  # DECIDE (rows: {count:,})"
                 if meant and not value:
                     asked = f"  # DECIDE (rows: {count:,}): not so if merged cells left blanks under a fault"
-                lead = "" if meant and (value or "condition" in proposed) else "# "
+                lead = "" if meant and (value or (guess and "condition" in proposed)) else "# "
                 lines.append(f'{lead}{_quoted(value)} = "{meant or likely}"{asked}')
         if lines:
             yield f"# What each value means: {', '.join(Condition)}, or x_ and a name"
@@ -389,7 +389,8 @@ class Suggestion:
             yield f"blank = {_quoted(blank)}"
         if dates := [form for form in forms if form]:
             either = f"  # or {_quoted(dates[1])}" if len(dates) > 1 else ""
-            yield f"{'# ' * ('started_at' not in proposed)}date = {_quoted(dates[0])}{either}"
+            asked = "  # DECIDE: with started_at above" * ("started_at" not in proposed)
+            yield f"{'# ' * bool(asked)}date = {_quoted(dates[0])}{either}{asked}"
         if self.again:
             equal = "row equals" if self.again == 1 else "rows equal"
             asked = f"{self.again:,} {equal} an earlier one, and count{'s' * (self.again == 1)}"

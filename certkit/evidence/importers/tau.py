@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from certkit.errors import InputError
 from certkit.evidence import traces
-from certkit.evidence.importers.base import Importer, Run
+from certkit.evidence.importers.base import Importer, Run, Short
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_LOG_ROW
 from certkit.evidence.importers.suggest import faults
@@ -36,7 +36,7 @@ _INFRASTRUCTURE: Final = frozenset({"infrastructure_error", "unexpected_error", 
 
 _DONE: Final = 1 - 1e-6
 
-Name = Annotated[str, Meta(min_length=1, max_length=4096)]
+Name = Annotated[Short, Meta(min_length=1)]
 
 
 class OldRun(Struct, frozen=True, kw_only=True):
@@ -56,8 +56,8 @@ class Simulation(Struct, frozen=True, kw_only=True):
     task_id: int | Name
     trial: Annotated[int, Meta(ge=0)] | None = None
     seed: int | None = None
-    start_time: str | None = None
-    termination_reason: str | None = None
+    start_time: Short | None = None
+    termination_reason: Short | None = None
     reward_info: dict[str, Any] | None = None
     messages: list[traces.Message] | None = None
 

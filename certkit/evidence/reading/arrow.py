@@ -33,7 +33,9 @@ MAX_UNPACKED: Final = 64 * 1024 * 1024
 
 PART: Final = "batches LIMIT {1} OFFSET {0}"
 _EXTENSION: Final = b"ARROW:extension:name"
-_UNREAD: Final = re.compile(r"(?:list_view|union|run_end_encoded|values=\w+)<|\ufffd")
+_UNREAD: Final = re.compile(
+    r"(?:list_view|union|run_end_encoded|values=\w+)<|\b(?:halffloat|decimal256)\b|\ufffd"
+)
 
 
 def blocks(path: Path, *, shown: str) -> Iterator[Columns | bytes]:
@@ -78,35 +80,43 @@ def _read(
         data = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         aligned = pa.ipc.IpcReadOptions(ensure_alignment=pa.ipc.Alignment.DataTypeSpecific, use_threads=False)
         if data[: len(FILE)] == FILE:
-            reader = pa.ipc.open_file(data, options=aligned)
+            reader = pa.ipc.open_file(pa.PythonFile(file), options=aligned)
             batches = map(reader.get_batch, range(reader.num_record_batches))
         else:
-            batches = reader = pa.ipc.open_stream(data, options=aligned)
+            batches = reader = pa.ipc.open_stream(pa.PythonFile(file), options=aligned)
         _check(pa, data, reader.schema, code, shown)
         before = 0
-        for table in map(pa.Table.from_batches, _together(batches)):
+        for part in _together(batches) if reader.schema.names else ():
+            table = pa.Table.from_batches(part, schema=reader.schema)
             connection.register("batches", table)
             yield from read(connection, reader.schema.names, before)
             before += table.num_rows
 
 
 def _together(batches: Iterable[Any]) -> Iterator[list[Any]]:
-    """Yield batches, small ones together: DuckDB takes milliseconds for each."""
+    """Yield batches, small ones together and large ones in parts, since DuckDB reads each from its beginning.
+
+    Where there is none, that is yielded, once, since the columns may be wrong without a row.
+    """
     held, rows, size = list[Any](), 0, 0
-    for batch in batches:
-        batch.validate(full=True)
+    for batch in _parts(batches):
         rows, size = rows + batch.num_rows, size + batch.nbytes
         if held and (rows > parquet.BATCH or size > MAX_UNPACKED):
             yield held
             held, rows, size = [], batch.num_rows, batch.nbytes
         held.append(batch)
-    if held:
-        yield held
+    yield held
+
+
+def _parts(batches: Iterable[Any]) -> Iterator[Any]:
+    for batch in batches:
+        batch.validate(full=True)
+        yield from (batch.slice(at, parquet.BATCH) for at in range(0, batch.num_rows or 1, parquet.BATCH))
 
 
 def _check(pa: Any, data: Any, schema: Any, code: str, shown: str) -> None:
     """Refuse types that are not read, and what unpacks to more than `MAX_UNPACKED`."""
-    odd = [text for text in map(str, schema) if _UNREAD.search(text)]
+    odd = [text for text in map(str, schema) if _UNREAD.search(text) or "\0" in text]
     if odd or _EXTENSION in schema.serialize().to_pybytes():
         reason = f"holds what is not read: {visible((*odd, 'an extension type')[0])}"
         raise InputError(code, reason, where=shown, hint="write it as Parquet")

@@ -238,7 +238,9 @@ def _numbered(
 ) -> dict[str, Index]:
     """Return the numbers that DuckDB gives the values of text columns with few of them, all allowed."""
     names = [name for name, kind in kinds.items() if kind == "VARCHAR" and name not in UNCODED]
-    asked = ", ".join(f'approx_count_distinct("{name}")' for name in names) or "1"
+    if not names:
+        return {}
+    asked = ", ".join(f'approx_count_distinct("{name}")' for name in names)
     counts = connection.execute(f"SELECT {asked} FROM {source}").fetchall()[0]  # noqa: S608 - names of fields
     indices = {}
     for name in (name for name, count in zip(names, counts, strict=False) if 0 < count <= FEW):
@@ -261,13 +263,14 @@ def _selected(name: str, kind: str, indices: Mapping[str, Index]) -> str:
         wanted = f"{value}::TINYINT" if kind == "BOOLEAN" else None
     elif KINDS[name] in {"integer", "floating"}:
         wanted = value if kind in _NUMBERS else None
-    elif kind == _INSTANT and name == "started_at":
+    elif _INSTANTS.fullmatch(kind) and name == "started_at":
+        value = f"{value}::{_INSTANT}"  # of nanoseconds too, which no record keeps
         wanted = (
             f"CASE WHEN isfinite({value}) THEN epoch_us({value}) WHEN {value} IS NOT NULL THEN {_NEVER} END"
         )
     else:
         wanted = f"left({value}, {CUT})" if kind == "VARCHAR" else None
-    return f"{wanted or f'{value} IS NULL'} AS {value}"
+    return f'{wanted or f"{value} IS NULL"} AS "{name}"'
 
 
 def _columns(size: int, values: Mapping[str, NDArray[Any]], indices: Mapping[str, Index]) -> Columns:
@@ -365,8 +368,8 @@ def _lines(connection: duckdb.DuckDBPyConnection, source: str, kinds: Mapping[st
     """Yield rows as blocks of JSON lines, about `BLOCK` bytes each."""
     values = {name: f'"{name}"' for name in kinds}
     for name, kind in kinds.items():
-        if kind == _INSTANT:
-            values[name] = f"strftime({values[name]}, '%Y-%m-%dT%H:%M:%S.%fZ')"
+        if _INSTANTS.fullmatch(kind):
+            values[name] = f"strftime({values[name]}::{_INSTANT}, '%Y-%m-%dT%H:%M:%S.%fZ')"
         elif kind == "VARCHAR":
             values[name] = f"left({values[name]}, {CUT})"
     pairs = ", ".join(f"'{name}', {value}" for name, value in values.items())

@@ -178,6 +178,8 @@ ODD: dict[str, Callable[[], Any]] = {
     "list_view": lambda: pa.array([[1]], pa.list_view(pa.int8())),
     "union": lambda: pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array(["x"])]),
     "run_end": lambda: pa.RunEndEncodedArray.from_arrays([1], ["x"]),
+    "halffloat": lambda: pa.array([1.0], pa.float16()),
+    "decimal256": lambda: pa.array([Decimal(1)], pa.decimal256(40, 2)),
     "values=list": lambda: pa.DictionaryArray.from_arrays([0], pa.array([["x"]])),
 }
 
@@ -187,6 +189,12 @@ def test_types_that_are_not_read_are_named(tmp_path: Path, kind: str) -> None:
     for content in (ODD[kind](), pa.StructArray.from_arrays([ODD[kind]()], ["inner"])):
         error = refused(write(tmp_path / "a.arrow", pa.table({"odd": content})))
         assert (kind in error.message, error.hint) == (True, "write it as Parquet")
+
+
+def test_a_name_with_a_nul_is_refused(tmp_path: Path) -> None:
+    """DuckDB would read it up to there."""
+    error = refused(write(tmp_path / "a.arrow", pa.table({"outcome\0 as judged by me": ["success"]})))
+    assert "holds what is not read" in error.message
 
 
 def test_metadata_of_a_type_are_not_believed(tmp_path: Path) -> None:

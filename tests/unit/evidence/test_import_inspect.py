@@ -716,10 +716,11 @@ def test_a_zip_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(b'"' + b"\xff" * (60 << 20) + b'"', "import.row", id="a long text that is no UTF-8"),
         pytest.param(b"[" + b"[]," * (21 << 20) + b"[]]", "import.row", id="many empty lists"),
         pytest.param(
-            b"[" + b'{"a":{"b":0}},' * 200_000 + b"0]", "imported", id="as many objects as a sample may hold"
+            b"[" + b'{"a":{"b":0}},' * 400_000 + b"0]", "imported", id="as many objects as a sample may hold"
         ),
         pytest.param(b'["' + b"a" * (60 << 20) + b'",NaN]', "imported", id="a long text, and NaN"),
-        pytest.param(b'"' + EMOJI + b"a" * (28 << 20) + b'"', "imported", id="a text with an emoji"),
+        pytest.param(b"[" + b"NaN " * 15_000_000 + b"]", "import.row", id="NaN by the million"),
+        pytest.param(b'"' + EMOJI + b"a" * (37 << 20) + b'"', "imported", id="a text with an emoji"),
         pytest.param(b'"' + EMOJI + b"a" * (60 << 20) + b'"', "import.row", id="a longer one"),
     ],
 )
@@ -735,6 +736,19 @@ def test_a_sample_takes_at_most_300_megabytes(tmp_path: Path, value: bytes, told
     if told == "imported":
         (traced,) = (tmp_path / "a.eval.out" / "traces").glob("*.zst")
         assert peak_of(READ, traced)[1] <= 300_000_000
+
+
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"id": LONG}, {"uuid": LONG}, {"scores": {LONG: {"value": "C"}}}, {"scores": {"s": {"value": LONG}}}],
+    ids=["id", "uuid", "name of a score", "score"],
+)
+def test_a_long_text_in_place_of_a_word_is_refused(tmp_path: Path, more: dict[str, Any]) -> None:
+    members = {"header.json": HEADER, "samples/1_epoch_1.json": canonical.line(sample() | more)}
+    assert refused(zipped(tmp_path / "a.eval", members)).code == "import.row"
 
 
 @pytest.mark.parametrize(

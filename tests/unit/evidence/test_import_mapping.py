@@ -572,7 +572,7 @@ def test_a_suggestion_says_what_a_blank_condition_means_and_needs_no_word_for_a_
     (tmp_path / "map.toml").write_text(text)
     for line in (
         'outcome = "Erfolg"  # 1 distinct: ja (1); blank (1)',
-        '"" = "nominal"  # DECIDE (rows: 1): not so if merged cells left blanks under a fault',
+        '# "" = "nominal"  # DECIDE (rows: 1): not so if merged cells left blanks under a fault',
         '# "x" = "CONDITION"  # DECIDE (rows: 1)',
     ):
         assert line in text.splitlines()
@@ -983,7 +983,8 @@ def test_a_list_of_faults_means_what_the_mapping_says_of_its_text(tmp_path: Path
     text = suggest(path, ImportOptions())
     asked = '# "[\\"timeout\\",\\"jailbreak\\"]" = "CONDITION"  # DECIDE (rows: 1)'
     assert asked in text
-    (tmp_path / "map.toml").write_text(text.replace(asked, asked[2:].replace("CONDITION", "combined")))
+    text = text.replace('# "" = ', '"" = ').replace(asked, asked[2:].replace("CONDITION", "combined"))
+    (tmp_path / "map.toml").write_text(text)
     _, records = imported(None, path, tmp_path / "mapped", agent="a", mapping=tmp_path / "map.toml")
     assert [record["condition"] for record in records] == ["nominal", "tool_failure", "combined"]
 

@@ -135,6 +135,22 @@ def test_times_with_a_zone_are_instants(tmp_path: Path, column: str, expected: i
     assert (times.first, times.last) == (expected, expected)
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("trial", [0, -1])  # the second makes lines of the rows
+def test_nanoseconds_are_instants_too(tmp_path: Path, suffix: str, trial: int) -> None:
+    """As pandas writes them."""
+    root = bundles.write(tmp_path / "b", {})
+    path, noon = root / "records" / "a.parquet", 1_767_249_000_250_001_000
+    columns = {name: [value] for name, value in run(0, trial=trial).items()}
+    pq.write_table(pa.table(columns | {"started_at": pa.array([noon], pa.timestamp("ns", "UTC"))}), path)
+    if suffix == ".arrow":
+        forms.as_arrow(path)
+    if trial < 0:
+        assert places(root) == [(f"records/a{suffix}", 1, "/trial", "record.value")]
+    else:
+        assert bundles.summary(root).times.first == noon // 1000
+
+
 FAULTS = [
     pytest.param("started_at", "TIMESTAMP '2026-01-01 12:00:00'", "record.value", id="time without zone"),
     pytest.param("started_at", "DATE '2026-01-01'", "record.value", id="date"),
@@ -208,8 +224,13 @@ def test_text_of_every_kind_is_carried(tmp_path: Path) -> None:
     assert summary.domains == ('é"\\\n\U0001f600',)
 
 
-def test_no_rows_are_no_records(tmp_path: Path) -> None:
-    assert bundles.summary(bundle(tmp_path / "b", row() + " WHERE false")).records == 0
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_no_rows_are_no_records(tmp_path: Path, suffix: str) -> None:
+    assert bundles.summary(bundle(tmp_path / "b", row() + " WHERE false", suffix)).records == 0
+    few = bundle(tmp_path / "few", "SELECT 1 AS trial WHERE false", suffix)
+    assert bundles.summary(few).records == 0
+    with pytest.raises(InputError, match="'alien' is not a field"):
+        bundles.summary(bundle(tmp_path / "c", "SELECT 1 AS alien WHERE false", suffix))
 
 
 @pytest.mark.parametrize("name", ["surprise", "X_note", "x_", 'x_"; DROP', "run_id "])
