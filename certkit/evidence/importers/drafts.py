@@ -51,6 +51,11 @@ class Place(Struct, frozen=True):
     file: str
     line: int
 
+    def fault_of(self, expected: str, value: Any, **more: str) -> Fault:
+        """Return a fault of a value, of a long text of which the beginning is shown."""
+        cut = value[:MAX_SHOWN] if isinstance(value, str) else value
+        return self.fault(expected, repr(cut), **more)
+
     def fault(
         self, expected: str, actual: str, *, pointer: str = "", code: str = "import.row", hint: str = ""
     ) -> Fault:

@@ -216,7 +216,7 @@ class Mapper:
                 expected = "one run"
             else:
                 continue
-            return [run.place.fault(expected, repr(held), pointer=f"/{visible(name)}", hint=visible(hint))]
+            return [run.place.fault_of(expected, held, pointer=f"/{visible(name)}", hint=visible(hint))]
         return []
 
     def _told(self, run: Run) -> Iterator[tuple[Any, ...]]:
@@ -277,7 +277,7 @@ class Mapper:
             except (CellError, ExpressionError) as error:
                 code, hint = getattr(error, "code", "import.row"), getattr(error, "hint", "")
                 pointer = f"/{visible(column)}"
-                faults.append(run.place.fault(str(error), repr(raw), pointer=pointer, code=code, hint=hint))
+                faults.append(run.place.fault_of(str(error), raw, pointer=pointer, code=code, hint=hint))
         return faults
 
     def _unjudged(self, fields: dict[str, Any], draft: Draft) -> None:
