@@ -199,6 +199,7 @@ class Job:
         self, source: Path, folder: Path, options: ImportOptions, progress: Progress, out: Path | None = None
     ) -> None:
         self.source, self.folder, self.options, self.progress = source, folder, options, progress
+        self.named = options.agent  # by the user, perhaps in a mapping
         self._out = shell(str(out)) if out else "BUNDLE"
         self.name = visible(source.resolve().name)
         self.faults = Faults()

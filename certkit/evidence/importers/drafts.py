@@ -52,7 +52,7 @@ class Place(Struct, frozen=True):
     line: int
 
     def fault_of(self, expected: str, value: Any, **more: str) -> Fault:
-        """Return a fault of a value, of a long text of which the beginning is shown."""
+        """Return a fault of a value; of a long text it shows the beginning."""
         cut = value[:MAX_SHOWN] if isinstance(value, str) else value
         return self.fault(expected, repr(cut), **more)
 

@@ -226,9 +226,7 @@ class InspectLog(Importer):
             return
         scores = sample.scores or ({"score": sample.score} if sample.score is not None else {})
         values = [score.get("value") if isinstance(score, dict) else score for score in scores.values()]
-        if any(isinstance(value, str) and len(value) > MAX_SHORT for value in values):
-            self.job.refuse(place.fault(f"a score of at most {MAX_SHORT:,} characters", "a longer text"))
-            return
+        values = [value[:MAX_SHORT] if isinstance(value, str) else value for value in values]
         name = f"{sample.id!r} {sample.epoch}"
         self._held.add(hash(name))
         self._invalid |= sample.invalidation is not None
@@ -282,7 +280,7 @@ class InspectLog(Importer):
         name, score = next(iter(scores.items()))
         self._scorer = self._scorer or name
         value = score.get("value") if isinstance(score, dict) else score
-        text = str(value).lower()
+        text = str(value)[:MAX_SHORT].lower()
         names = dict.fromkeys((self._scorer, *scores))
         plain = len(names) == 1 and isinstance(value, str | int | float) and not fails(name)
         if plain and text in _GOOD | _BAD:

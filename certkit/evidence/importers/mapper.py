@@ -35,7 +35,7 @@ from certkit.evidence.importers.mapping import (
     zone,
 )
 from certkit.evidence.importers.names import MAX_COLUMNS, agent_rank, paths, sums_up, versions
-from certkit.evidence.importers.suggest import VOCABULARY, column_name, says, stated
+from certkit.evidence.importers.suggest import BLANK, VOCABULARY, column_name, says, stated
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Condition, Outcome
 from certkit.text import visible
 
@@ -98,6 +98,7 @@ class Mapper:
         self._claimed = {name for text in mapping.columns.values() for name in (text, text.split(".")[0])}
         self._looked_at = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
         self._used = {".".join(path[:end]) for path in self._paths for end in range(1, len(path) + 1)}
+        importer.job.named = options.agent or (mapping.agent.name if mapping.agent else None)
         self._remarks = importer.remarks
         self._parts: dict[tuple[str, ...], tuple[Any, list[Any]]] = {}  # each as it was last, what it states
         self._versioned: Sequence[tuple[str, ...]] = importer.versioned
@@ -155,8 +156,13 @@ class Mapper:
             self._versioned = versions(tuple(path for path, _ in paths(run.row)))
         for path in self._versioned:
             told = draft.versions.setdefault(".".join(path), {})
-            if len(told) < _SHOWN and (held := look_up(run.row, path)) not in (None, "", MISSING):
+            held = look_up(run.row, path)
+            if len(told) < _SHOWN and held is not MISSING and not self._blank_version(held):
                 told[str(held)] = None
+
+    def _blank_version(self, held: Any) -> bool:
+        text = "" if held is None or isinstance(held, bool) else str(held).strip()
+        return text.casefold() in BLANK | {""} or text in self.mapping.read.blank
 
     def _given_by_option(self, run: Run, draft: Draft, fields: dict[str, Any]) -> set[str]:
         """Fill domain and condition by their options where the log states none; return which."""

@@ -42,11 +42,14 @@ def paths(
 def versions(held: tuple[tuple[str, ...], ...]) -> list[tuple[str, ...]]:
     """Return which paths of a row tell the agent's version, or its model beside another name of it."""
     named = sorted((rank, len(path), path) for path in held if (rank := agent_rank(path)) is not None)
-    models = [path for *_, path in named[1:] if is_model(path[-1])]
-    beside = {(*path[:-1], "version") for path in held if agent_rank(path) is not None}
+    models = [path for *place, path in named[1:] if is_model(path[-1]) and place != [*named[0][:2]]]
+    agents = [path for path in held if agent_rank(path) is not None]
+    beside = {(*path[:-1], "version") for path in agents}
+    parents = {(), *agents, *(path[:-1] for path in agents)}
     told = [path for path in held if agent_rank(path, "_version") is not None]
     told += [path for path in held if (*path[:-1], path[-1].casefold()) in beside]
-    told += [path for path in held if plain_name(path[-1][:MAX_NAME]) in LISTS["agents"]["versions"].split()]
+    words = LISTS["agents"]["versions"].split()
+    told += [path for path in held if path[:-1] in parents and plain_name(path[-1][:MAX_NAME]) in words]
     return sorted(told, key=len) + models
 
 
@@ -76,10 +79,16 @@ def agent_rank(path: tuple[str, ...], suffix: str = "") -> int | None:
 @lru_cache(1024)
 def _agent_rank(path: tuple[str, ...], suffix: str) -> int | None:
     names = list(map(plain_name, path))
-    if not set(LISTS["agents"]["raters"].split()).isdisjoint("_".join(names[:-1]).split("_")):
+    above = {word.removesuffix("s") for word in "_".join(names[:-1]).split("_")}
+    if not above.isdisjoint(LISTS["agents"]["raters"].split()):
         return None
     known = {f"{name}{suffix}": rank for rank, name in enumerate(LISTS["agents"]["names"].split())}
     return known.get(names[-1], known.get("_".join(names[-2:])))
+
+
+def preferred(path: tuple[str, ...]) -> bool:
+    """Tell whether a name of agents counts before others that are nested as deep."""
+    return len(path) > 1 and plain_name(path[-2][:MAX_NAME]) in LISTS["agents"]["preferred"].split()
 
 
 def sums_up(text: str) -> bool:

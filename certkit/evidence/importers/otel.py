@@ -122,6 +122,7 @@ class OTel(Importer):
         self._traces: dict[str, Trace] = {}
         self._spans: set[int] = set()  # hashes of those met
         self._left: Counter[str] = Counter()
+        self._agents: dict[str, dict[str, None]] = {}  # that the traces of a service name
 
     def runs(self) -> Iterator[Run]:
         """Yield the traces in the order of their first spans."""
@@ -132,6 +133,9 @@ class OTel(Importer):
         names = {name: None for trace in self._traces.values() for name in trace.evaluations}
         if len(names) > 1:
             self.hints["several"] = f" (the evaluations are {', '.join(map(visible, names))})"
+        for trace in self._traces.values():
+            if "agent" in trace.named:
+                self._agents.setdefault(trace.service, {})[trace.named["agent"]] = None
         for key, trace in self._traces.items():
             shown = trace.begun or trace.failed or trace.steps or trace.tool_calls or trace.evaluations
             if shown or trace.case is not None:
@@ -192,7 +196,10 @@ class OTel(Importer):
                 trace.evaluations = trace.evaluations | {name: score}
 
     def _run(self, key: str, trace: Trace) -> Run:
-        agent = trace.named.get("agent") or trace.service
+        known = [
+            *self._agents.get(trace.service, ())
+        ]  # a trace that crashed before one was called names none
+        agent = trace.named.get("agent") or (known[0] if len(known) == 1 else trace.service)
         fields: dict[str, Any] = {"run_id": key, "steps_actual": trace.steps or None}
         if (task := trace.attributes.get("test.case.name")) is not None:
             fields["task_id"] = str(task)

@@ -25,6 +25,7 @@ from certkit.evidence.importers.names import (
     MAX_NAME,
     agent_rank,
     paths,
+    preferred,
     sums_up,
     versions,
 )
@@ -87,7 +88,7 @@ class Records(Importer):
 
     def runs(self) -> Iterator[Run]:
         """Yield the rows."""
-        chosen = {self.job.options.agent, self.job.options.split_by} - {None}
+        chosen = {self.job.named, self.job.options.split_by} - {None}
         for row, place in self.rows():
             lengths = (len(name) for path, _ in paths(row, lists=True) for name in path)
             if not self.cells and max(lengths, default=0) > MAX_NAME:
@@ -95,14 +96,14 @@ class Records(Importer):
                 self.job.refuse(place.fault(expected, "a longer one", code="json.too-large"))
                 continue
             names = [
-                (rank, len(path), not {value, ".".join(path)} & chosen, path, value)
+                (rank, len(path), not {value, ".".join(path)} & chosen, not preferred(path), path, value)
                 for path, value in paths(row)
                 if (rank := agent_rank(path)) is not None
                 and isinstance(value, str | int)
                 and len(str(value)) <= MAX_AGENT_NAME
             ]
             names.sort()
-            if self.job.options.agent is None:
+            if self.job.named is None:
                 self._refuse_rivals(names[:2])
             *_, path, agent = names[0] if names else ((), "")
             self._named.setdefault(str(agent), ".".join(path))
@@ -110,10 +111,12 @@ class Records(Importer):
 
     def _refuse_rivals(self, names: list[Any]) -> None:
         """Refuse two values that are nested alike under a name of agents, and differ."""
-        if len(names) > 1 and names[0][:3] == names[1][:3] and names[0][-1] != names[1][-1]:
+        if len(names) > 1 and names[0][:4] == names[1][:4] and names[0][-1] != names[1][-1]:
             told = " and ".join(f"{visible('.'.join(path))} = {visible(str(it))!r}" for *_, path, it in names)
             message = f"a row names two agents: {told}"
-            hint = f"say which was evaluated: {self.job.command(agent='NAME')}"
+            columns = ".".join(names[0][-2]), ".".join(names[1][-2])
+            hint = f"say which was evaluated: {self.job.command(agent='NAME')}\n"
+            hint += f"or a bundle of each: {self.job.command(split_by=columns[0])}, or by {columns[1]}"
             raise InputError("import.choice-needed", message, where=self.job.name, hint=hint)
 
     def close(self, draft: Draft) -> dict[str, str]:

@@ -182,6 +182,17 @@ def test_traces_that_are_left_out_are_told_and_crashed_ones_are_not_left_out(tmp
             imported(None, path, tmp_path / "none", **given)
 
 
+def test_a_trace_that_crashed_before_it_named_an_agent_is_of_the_only_one(tmp_path: Path) -> None:
+    group = spans("a", "pass")
+    group[2]["attributes"] += attributes(test__case__name="t")
+    crashed = {"traceId": "b", "spanId": "1", "attributes": attributes(test__case__name="u")}
+    (tmp_path / "spans.json").write_bytes(canonical.line(exported(group, [crashed])))
+    given = {"domain": "d", "condition": "nominal", "success": "tool_errors == 1"}
+    account, records = imported(None, tmp_path / "spans.json", tmp_path / "out", **given)
+    assert account.agent.name == "clerk"
+    assert [record["outcome"] for record in records] == ["success", "failure"]
+
+
 def evaluated(trace: str, *results: dict[str, Any], **root: Any) -> list[dict[str, Any]]:
     events = [
         {

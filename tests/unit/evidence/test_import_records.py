@@ -631,6 +631,52 @@ def test_the_model_of_another_part_is_not_the_agent(tmp_path: Path, other: str) 
     assert imported(None, tmp_path / "runs.jsonl", tmp_path / "out")[0].agent.name == "b"
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"request": {"model": "a"}, "response": {"model": "b"}},
+        {"agent": {"model": "a"}, "planner": {"model": "b"}},
+    ],
+)
+def test_some_parents_of_names_count_before_others(tmp_path: Path, row: dict[str, Any]) -> None:
+    (tmp_path / "runs.jsonl").write_bytes(canonical.line(GOOD | row))
+    agent = imported(None, tmp_path / "runs.jsonl", tmp_path / "out")[0].agent
+    assert (agent.name, agent.components) == ("a", ())
+
+
+def test_a_mapping_may_say_which_agent_was_evaluated(tmp_path: Path) -> None:
+    rows = [GOOD | {"run_id": rival, "a": {"model": "x"}, "b": {"model": rival}} for rival in "yz"]
+    (tmp_path / "runs.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
+    (tmp_path / "map.toml").write_text('[agent]\nname = "x"\nversion = "1"\n')
+    agent = imported(None, tmp_path / "runs.jsonl", tmp_path / "out", mapping=tmp_path / "map.toml")[0].agent
+    assert (agent.name, agent.version, agent.components) == ("x", "1", ())
+
+
+@pytest.mark.parametrize(
+    ("more", "version"),
+    [
+        (
+            {
+                "judge": {"release": "3"},
+                "dataset": {"snapshot": "2026-01"},
+                "judge_snapshots": {"release": "4"},
+            },
+            None,
+        ),
+        ({"release": False}, None),
+        ({"release": " n/a "}, None),
+        ({"release": "1.5"}, "1.5"),
+        ({"agent": {"name": "a", "checkpoint": 7}}, "7"),
+    ],
+)
+def test_what_tells_the_version_of_the_agent(
+    tmp_path: Path, more: dict[str, Any], version: str | None
+) -> None:
+    (tmp_path / "runs.jsonl").write_bytes(canonical.line(GOOD | {"agent": "a"} | more))
+    agent = imported(None, tmp_path / "runs.jsonl", tmp_path / "out")[0].agent
+    assert (agent.name, agent.version) == ("a", version or "unversioned")
+
+
 def test_models_and_versions_beside_an_agent_stand_in_the_manifest(tmp_path: Path) -> None:
     row = GOOD | {"agent": "helper", "model": "gpt-4", "agent_version": "2", "prompt_version": "p3"}
     (tmp_path / "runs.jsonl").write_bytes(canonical.line(row | {"checkpoint": 500}))
