@@ -113,7 +113,7 @@ def test_the_depth_limit_counts_brackets_outside_strings_only() -> None:
 def test_the_limit_of_memory_counts_marks_outside_texts_and_texts_beyond_two_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for text, most in ((b"a,[{", 2 * 12 + 3 * 240), ("😀".encode(), 2 * 12 + 3 * 240 + 3 * 6)):
+    for text, most in ((b"a,[{", 2 * 12 + 3 * 150), ("😀".encode(), 2 * 12 + 3 * 150 + 3 * 6)):
         document = b'[0,"' + text + b'",0]'
         for limit, refused in ((most, False), (most - 1, True)):
             monkeypatch.setattr(canonical, "MAX_MEMORY", limit)
