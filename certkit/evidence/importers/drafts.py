@@ -146,7 +146,7 @@ class Draft:
         self.given: Counter[str] = Counter()  # runs of which an option says the field
         self.differs: set[str] = set()  # fields of which some run says something else than the option
         self._stream = stream
-        self._filled: Counter[str] = Counter()
+        self._shapes: Counter[tuple[str, ...]] = Counter()  # the fields of a record
         self._numbers: Counter[str] = Counter()
         self.words: dict[str, Counter[str]] = {"condition": Counter(), "outcome": Counter()}
         self._rows: set[bytes] = set()
@@ -197,7 +197,7 @@ class Draft:
         if self._writer is None or self._writer.size >= traces.FULL:
             self.flush()
         self.records += 1
-        self._filled.update([*row, *["trace"] * (log is not None)])
+        self._shapes[(*row, *(["trace"] * (log is not None)))] += 1
         for name, counts in self.words.items():
             counts[str(row.get(name))] += 1
         self._places.extend((self._files[place.file], place.line))
@@ -227,10 +227,13 @@ class Draft:
         by = {name: filter(None, (counted(words), details.get(name))) for name, words in self.words.items()}
         details = {**details, **{name: ", ".join(parts) for name, parts in by.items()}}
         noted = self.notes.counted("unmeasured")
-        for name in [*FIELDS, *sorted(self._filled.keys() - set(FIELDS))]:
-            if count := self._filled[name]:
+        filled = Counter[str]()
+        for fields, count in self._shapes.items():
+            filled.update(dict.fromkeys(fields, count))
+        for name in [*FIELDS, *sorted(filled.keys() - set(FIELDS))]:
+            if count := filled[name]:
                 self.notes.add("filled", name, details.get(name), count=count)
-        never = [name for name in FIELDS if not self._filled[name] and name not in noted]
+        never = [name for name in FIELDS if not filled[name] and name not in noted]
         if never and self.records:
             detail = "the source has nothing that fills: " + ", ".join(never)
             self.notes.add("unmeasured", f"{len(never)} {OTHERS}", detail, count=self.records)

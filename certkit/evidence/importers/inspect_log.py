@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from contextlib import closing
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, json, to_builtins
 from msgspec.structs import replace
 
 from certkit.errors import InputError
@@ -57,6 +58,9 @@ _LISTED, _NAMED = 12, 40
 """Scorers, or values of one, that a hint lists, and characters of each."""
 
 _PATHS: Final = ("id", "epoch", "target", "metadata", "error", "limit", "started_at", "total_time")
+
+
+_PARTS: Final = attrgetter(*_PATHS)
 
 
 class Sample(Struct, frozen=True, kw_only=True):
@@ -230,14 +234,14 @@ class InspectLog(Importer):
         name = f"{sample.id!r} {sample.epoch}"
         self._held.add(hash(name))
         self._invalid |= sample.invalidation is not None
-        row = {name: getattr(sample, name) for name in _PATHS} | {"scores": scores, "eval": self._told}
+        row = dict(zip(_PATHS, _PARTS(sample), strict=True)) | {"scores": scores, "eval": self._told}
         draft = self.job.part(eval_.model, row, place)
         self._drafts[draft], notes = None, draft.notes
         header = (eval_.run_id, eval_.task_id, eval_.created, eval_.task, eval_.model)
         same = [hash(sample.uuid)] * bool(sample.uuid) + [hash((*header, name))] * bool(eval_.run_id)
         scored = any(value is not None and value == value for value in values)  # noqa: PLR0124 - NaN is none
         self._judged_samples += scored or sample.error is not None
-        told = hash(repr((values, [*scores], sample.error is None)))
+        told = hash(json.encode((values, [*scores], sample.error is None)))
         if earlier := [self._met[key] for key in same if key in self._met]:
             detail = "the same uuid, or the same evaluation, sample and epoch, counts once"
             notes.add("refused", "samples that a retried or copied log repeats", detail)
