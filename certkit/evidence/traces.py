@@ -208,9 +208,8 @@ class Shown(Struct, frozen=True):
 
 def shown(log: Any) -> Shown:
     """Return what a log with the members of one of `FORMS` shows; events count before messages."""
-    form = "events" if hasattr(log, "events") else "traj" if hasattr(log, "traj") else "messages"
-    transcript = getattr(log, "transcript", None)
-    events = getattr(log, "events", None) or (transcript.events if transcript else None)
+    form = next(form for form in FORMS if hasattr(log, form))
+    events = form == "events" and (log.events or (log.transcript and log.transcript.events))
     messages = getattr(log, "traj" if form == "traj" else "messages") or ()
     steps, calls = _of_events(events) if events else _of_messages(messages)
     texts = (_text(message.content) for message in reversed(messages) if message.role == "assistant")

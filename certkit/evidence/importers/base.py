@@ -139,6 +139,7 @@ class Importer:
         self.job = job
         self.hints: dict[str, str] = {}
         """``outcome``: a test that may decide it; ``several``: among which; ``guessed AGENT``: how."""
+        self.proposed: Any = None  # what was looked at last for it
         self.labels: dict[str, None] = {}  # texts of scores that do not say what is good
 
     def runs(self) -> Iterator[Run]:

@@ -516,6 +516,10 @@ def propose(importer: Importer, path: tuple[str, ...], seen: Any) -> None:
     Whether a high number, a yes or a label is good, the name of a score tells only where it is one of
     outcomes: else it is asked for as THRESHOLD or VALUE, and under a name of harm a number is not proposed.
     """
+    asked = path, seen, type(seen), importer.least
+    if asked == importer.proposed:  # as of the run before
+        return
+    importer.proposed = asked
     if not isinstance(seen, str | int | float) or len(str(seen)) > _LONGEST or short(path) != path:
         return
     number = isinstance(seen, int | float) and not isinstance(seen, bool)
