@@ -467,7 +467,8 @@ class Mapper:
         if job.faults.total == self._incomplete and set(names) <= decided:
             when = "if no fault was injected" if "condition" in names else "say what is missing"
             if "success" in names and test.endswith("VALUE"):
-                when += f", with the good one of {', '.join(map(repr, map(visible, self._labels)))} as VALUE"
+                seen = ", ".join(map(repr, map(visible, self._labels)))
+                when += f", with {f'the good one of {seen}' if seen else 'what is good'} as VALUE"
             command = job.command(**{name: given[name] for name in names}, **agent)
             first = f"nothing was imported; {when}: {command}\nelse map it:"
         return f"{first} {suggest}\nthen decide there what stands under DECIDE, and import: {mapped}"

@@ -330,6 +330,10 @@ class Suggestion:
                 looked.append(path)
                 tests[success_test(spelled(path), test)] = f"  ({column.told()})"
         candidates = self._candidates("outcome", proposed)[:1]
+        for path, column in () if hint or tests or candidates else self.columns.items():
+            called = (_named(path, "outcome") or _worded(path, "outcome")) and _means(path, "outcome")
+            if called and column.plain() and not column.numeric() and not any(map(fails, path)):
+                tests[success_test(spelled(path), "== VALUE")] = f"  ({column.told()})"
         commas = any(map(_DECIMAL.match, chain.from_iterable(self.columns[path].values for path in looked)))
         judging = [path for path, column in self.columns.items() if says(path)[1] and _judges(column)]
         rivals = [column_name(path) for path in judging if not any(map(fails, path))]

@@ -582,6 +582,19 @@ def test_a_suggestion_says_what_a_blank_condition_means_and_needs_no_word_for_a_
     assert {fault.pointer for fault in caught.value.faults} == {"/Störungsart", "/trial"}
 
 
+def test_words_of_an_outcome_that_nobody_knows_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("Aufgabe;Ergebnis\nt;gut\nu;schlecht\n")
+    given: dict[str, Any] = {"domain": "d", "condition": "nominal"}
+    asked = '--success "Ergebnis == VALUE"'
+    assert f"#   {asked}  (2 distinct: gut (1), schlecht (1))" in suggest(path, ImportOptions(**given))
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "none", agent="a", **given)
+    assert asked in str(caught.value.hint)
+    _, records = imported(None, path, tmp_path / "out", agent="a", success="Ergebnis == 'gut'", **given)
+    assert [record["outcome"] for record in records] == ["success", "failure"]
+
+
 def test_a_suggested_success_is_the_importers_or_is_named_like_an_outcome(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     sample = '{"id": %d, "epoch": 1, "scores": {"strict": {"value": %s}, "b": {"value": 1}}}'
