@@ -453,7 +453,12 @@ class Mapper:
             way += f' `"" = "failure"` under `[values.outcome]` in a mapping: {suggest}'
             return f"nothing was imported; {way}"
         if self._options.mapping is not None:
-            return f"nothing was imported; correct these rows or the mapping, then: {job.command(**agent)}"
+            left = "decide what the mapping leaves under DECIDE, or " * (
+                b"DECIDE" in self._options.mapping.read_bytes()
+            )
+            return (
+                f"nothing was imported; {left}correct these rows or the mapping, then: {job.command(**agent)}"
+            )
         if any(fault.pointer == _SUCCESS for fault in job.faults):
             suggest = f"{job.options.command(job.source, success=None)} --suggest -o MAP.toml"
             agent["success"] = None

@@ -580,6 +580,7 @@ def test_a_suggestion_says_what_a_blank_condition_means_and_needs_no_word_for_a_
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "out", agent="a", domain="d", mapping=tmp_path / "map.toml")
     assert {fault.pointer for fault in caught.value.faults} == {"/Störungsart", "/trial"}
+    assert "; decide what the mapping leaves under DECIDE, or correct" in str(caught.value.hint)
 
 
 def test_words_of_an_outcome_that_nobody_knows_are_asked_for(tmp_path: Path) -> None:
