@@ -196,9 +196,8 @@ class OTel(Importer):
                 trace.evaluations = trace.evaluations | {name: score}
 
     def _run(self, key: str, trace: Trace) -> Run:
-        known = [
-            *self._agents.get(trace.service, ())
-        ]  # a trace that crashed before one was called names none
+        # A trace that crashed before an agent was called names none.
+        known = [*self._agents.get(trace.service, ())]
         agent = trace.named.get("agent") or (known[0] if len(known) == 1 else trace.service)
         fields: dict[str, Any] = {"run_id": key, "steps_actual": trace.steps or None}
         if (task := trace.attributes.get("test.case.name")) is not None:
