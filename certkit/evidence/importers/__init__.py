@@ -349,7 +349,11 @@ def _chosen(job: Job, wanted: str) -> list[Draft]:
         raise InputError("import.source", "holds no runs", where=job.name, hint=f"expected {wanted}{single}")
     drafts = list(job.drafts.values())
     if len(agents) > 1 and options.agent in agents and "" not in agents:
-        drafts, agents = [draft for draft in drafts if draft.agent == options.agent], [options.agent]
+        others = [draft for draft in drafts if draft.agent != options.agent]
+        drafts, agents = [draft for draft in drafts if draft not in others], [options.agent]
+        told = ", ".join(draft.agent for draft in others)
+        for draft in drafts:
+            draft.notes.add("refused", "runs of other agents", told, count=sum(it.records for it in others))
     named = options.agent is not None or options.agent_version is not None
     if len(agents) > 1 and (options.split_by is None or named):
         names = ", ".join(visible(name) or "(unnamed)" for name in sorted(agents))

@@ -459,6 +459,7 @@ def test_agents_that_stand_in_the_rows_are_not_pooled(
         imported("records", source, tmp_path / "none", **given)
     account, records = imported("records", source, tmp_path / "out", agent="a", **given)
     assert (account.agent.name, len(records)) == ("a", 2 if several else 4)
+    assert counts(account, "refused").get("runs of other agents", 0) == 2 * several
     assert '"meta.agent.name"' not in suggest(source, ImportOptions())
 
 
