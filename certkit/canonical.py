@@ -40,8 +40,9 @@ MAX_INTEGER: Final = 2**53 - 1
 MAX_MEMORY: Final = 200_000_000
 """Bytes of memory that a document may take while it is read.
 
-Counted are twice its own; 150 for each value, of which few take more and most take less; and three more for
-each byte of a text with a character beyond U+FFFF, since Python then keeps four for every character.
+Each of its bytes counts twice, as it is and in a text. Each value counts 150: an object with one member takes
+more, most take less. Each byte of a text with a character beyond U+FFFF counts three more, since Python then
+keeps four for every character.
 """
 
 _FIRST_WITH_EXPONENT: Final = 1e21

@@ -86,7 +86,7 @@ def _read(
             batches = reader = pa.ipc.open_stream(pa.PythonFile(file), options=aligned)
         _check(pa, data, reader.schema, code, shown)
         before = 0
-        for part in _together(batches) if reader.schema.names else ():
+        for part in _together(batches):
             table = pa.Table.from_batches(part, schema=reader.schema)
             connection.register("batches", table)
             yield from read(connection, reader.schema.names, before)
