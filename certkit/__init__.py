@@ -19,18 +19,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from certkit._version import __version__
-from certkit.errors import CertkitError, InputError, UsageError
-from certkit.lazy import lazy
+from certkit.ground.errors import CertkitError, InputError, UsageError
+from certkit.ground.lazy import lazy
 
 if TYPE_CHECKING:
     from certkit.assessment.integrity.scores import score_integrity
     from certkit.assessment.profile import Profile
     from certkit.assessment.result import Assessment
-    from certkit.evidence.bundle.folder import Bundle, open_bundle, seal
-    from certkit.evidence.integrity.running import generate_probes, run_probes
-    from certkit.evidence.records.faults import RecordFaultsError
-    from certkit.evidence.summary.gather import summarise, to_label
-    from certkit.evidence.summary.summary import Summary
+    from certkit.bundle.folder import Bundle, open_bundle, seal
+    from certkit.probes.running import generate_probes, run_probes
+    from certkit.record.faults import RecordFaultsError
+    from certkit.summary.summarise import summarise, to_label
+    from certkit.summary.summary import Summary
     from certkit.workflow import assess, load_profile
 
 __all__ = [
@@ -60,11 +60,11 @@ __getattr__ = lazy(
         "assessment.integrity.scores": ("score_integrity",),
         "assessment.profile": ("Profile",),
         "assessment.result": ("Assessment",),
-        "evidence.bundle.folder": ("Bundle", "open_bundle", "seal"),
-        "evidence.integrity.running": ("generate_probes", "run_probes"),
-        "evidence.records.faults": ("RecordFaultsError",),
-        "evidence.summary.gather": ("summarise", "to_label"),
-        "evidence.summary.summary": ("Summary",),
+        "bundle.folder": ("Bundle", "open_bundle", "seal"),
+        "probes.running": ("generate_probes", "run_probes"),
+        "record.faults": ("RecordFaultsError",),
+        "summary.summarise": ("summarise", "to_label"),
+        "summary.summary": ("Summary",),
         "workflow": ("assess", "load_profile"),
     },
 )

@@ -34,10 +34,11 @@ import duckdb
 import numpy as np
 import orjson
 
-from certkit import canonical, workflow
+from certkit import workflow
 from certkit.assessment.assessing import assess
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.summary.gather import summarise
+from certkit.bundle.folder import open_bundle
+from certkit.ground import canonical
+from certkit.summary.summarise import summarise
 from tests import bench_signing
 
 if TYPE_CHECKING:
@@ -202,9 +203,9 @@ def measure_assess(root: Path) -> None:
 
 
 ONLY_FOR_FINDINGS: Final = (
-    *(f"certkit.evidence.summary.reduce.{name}" for name in ("prints", "scaled", "spellings", "stems")),
-    "certkit.evidence.reading.columns.spellings",
-    "certkit.evidence.summary.gather.likeness",
+    *(f"certkit.summary.reduce.{name}" for name in ("prints", "scaled", "spellings", "stems")),
+    "certkit.record.columns.spellings",
+    "certkit.summary.summarise.likeness",
     *(f"certkit.assessment.assessing.{name}" for name in ("contradictions", "plausibility", "provenance")),
 )
 """Functions that nothing else needs, where they are called."""

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from certkit.evidence import importers
-from certkit.evidence.importers import ImportOptions
-from certkit.progress import SILENT
+from certkit import imports as importers
+from certkit.ground.progress import SILENT
+from certkit.imports import ImportOptions
 from tests.bench import cpu
 
 if TYPE_CHECKING:

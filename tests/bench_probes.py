@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 from certkit.assessment.integrity.scores import score_integrity
-from certkit.evidence.integrity.running import generate_probes, run_probes
 from certkit.probes.agents import Asking
 from certkit.probes.generate import generate
 from certkit.probes.lint import lint
+from certkit.probes.running import generate_probes, run_probes
 
 BROKEN: list[str] = []
 """What took longer than its limit."""

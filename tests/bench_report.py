@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certkit.evidence.bundle.folder import seal
+from certkit.bundle.folder import seal
 from tests.support import bundles
 from tests.support.drawing import filled
 from tests.support.running import PROGRAM

@@ -28,11 +28,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from hypothesis import given, settings
 
-from certkit import canonical
-from certkit.errors import CODES, CertkitError
-from certkit.evidence.bundle.folder import open_bundle, seal
-from certkit.evidence.records.faults import LIMIT, Fault, RecordFaultsError
-from certkit.evidence.summary.gather import summarise
+from certkit.bundle.folder import open_bundle, seal
+from certkit.ground import canonical
+from certkit.ground.errors import CODES, CertkitError
+from certkit.record.faults import LIMIT, Fault, RecordFaultsError
+from certkit.summary.summarise import summarise
 from tests.support import forms
 from tests.support.line_by_line import check_lines
 

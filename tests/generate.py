@@ -19,15 +19,16 @@ from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any, Final
 
 import certkit
-from certkit import canonical, toml, workflow
+from certkit import workflow
 from certkit.assessment.findings.findings import MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
 from certkit.cli.main import tree
-from certkit.document import Document
-from certkit.errors import CODES, Exit
-from certkit.evidence.records.record import Condition
+from certkit.ground import canonical, toml
+from certkit.ground.document import Document
+from certkit.ground.errors import CODES, Exit
 from certkit.probes import records
+from certkit.record.record import Condition
 from tests.support.schemas import (
     calibration_schema,
     claims_schema,

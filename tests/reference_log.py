@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit import canonical, files, workflow
-from certkit.evidence.bundle.folder import open_bundle, seal
-from certkit.evidence.importers import ImportOptions, run
-from certkit.evidence.summary.gather import summarise
+from certkit import workflow
+from certkit.bundle.folder import open_bundle, seal
+from certkit.ground import canonical, files
+from certkit.ground.progress import SILENT
+from certkit.imports import ImportOptions, run
 from certkit.passport import keys
 from certkit.passport.issuing import Issuer, issue
 from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
-from certkit.progress import SILENT
 from certkit.registry import store
 from certkit.registry.admission import admit, inspect
 from certkit.registry.entry import moment
@@ -43,6 +43,7 @@ from certkit.registry.registry import Registry
 from certkit.registry.source import CHECKPOINT, Published
 from certkit.registry.writing import Hand, note, revoke
 from certkit.simulation.simulate import simulate
+from certkit.summary.summarise import summarise
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.note import Signer
 from tests.support.registries import held

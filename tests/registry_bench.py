@@ -26,9 +26,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from certkit import files
+from certkit.ground import files
+from certkit.ground.progress import SILENT
 from certkit.passport import dsse
-from certkit.progress import SILENT
 from certkit.registry import store
 from certkit.registry.auditing import audit
 from certkit.registry.entry import PAYLOAD_TYPE, read

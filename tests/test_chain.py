@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from certkit import canonical
-from certkit.evidence.bundle.folder import seal
+from certkit.bundle.folder import seal
+from certkit.ground import canonical
 from tests.support.running import certkit
 
 SAMPLE = Path(__file__).parent / "data" / "agentdojo" / "export.jsonl"

@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import pytest
 
-from certkit import canonical, workflow
+from certkit import workflow
 from certkit.assessment.findings.findings import SEVERITY
-from certkit.errors import CODES, Exit
-from certkit.evidence.importers import FORMATS
-from certkit.evidence.records.record import FIELDS
+from certkit.ground import canonical
+from certkit.ground.errors import CODES, Exit
+from certkit.imports import FORMATS
+from certkit.record.record import FIELDS
 from tests import console, generate
 
 ROOT: Final = console.ROOT

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from certkit import canonical
 from certkit.cli.main import main
+from certkit.ground import canonical
 from tests import generate
 
 if TYPE_CHECKING:

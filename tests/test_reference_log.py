@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import files
+from certkit.ground import files
 from certkit.registry.heads import read
 from certkit.tlog.note import Signer, write_note
 from tests import reference_log

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import certkit
-from certkit import canonical
-from certkit.evidence import importers
-from certkit.evidence.importers import ImportOptions
-from certkit.progress import SILENT
+from certkit import imports as importers
+from certkit.ground import canonical
+from certkit.ground.progress import SILENT
+from certkit.imports import ImportOptions
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "evidence"
 pytestmark = pytest.mark.skipif(

@@ -20,7 +20,7 @@ from certkit.assessment.findings.provenance import commitments, provenance
 from certkit.assessment.rater_error import judge_findings, judge_report
 from certkit.assessment.result import Assessment, Counts
 from certkit.assessment.statistics.estimators import variation
-from certkit.errors import UsageError
+from certkit.ground.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from certkit.assessment.findings.findings import Finding
     from certkit.assessment.integrity.document import IntegrityDocument
     from certkit.assessment.profile import Profile
-    from certkit.evidence.bundle.manifest import Facts
-    from certkit.evidence.bundle.pooling import Accumulation
-    from certkit.evidence.context import Given
-    from certkit.evidence.summary.summary import Summary
+    from certkit.bundle.context import Given
+    from certkit.bundle.manifest import Facts
+    from certkit.summary.pooling import Accumulation
+    from certkit.summary.summary import Summary
 
 
 def assess(

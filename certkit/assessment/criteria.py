@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, structs
 
-from certkit import wording
 from certkit.assessment.findings.findings import Challenge
 from certkit.assessment.metrics.catalogue import ATTESTED
 from certkit.assessment.metrics.metric import Metric, State, Value
 from certkit.assessment.profile import Criterion, Operator, Reading, exact
-from certkit.document import Count, Part, Positive
-from certkit.errors import Exit
+from certkit.ground import wording
+from certkit.ground.document import Count, Part, Positive
+from certkit.ground.errors import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from certkit.assessment.profile import Profile
-    from certkit.evidence.summary.summary import Traces
+    from certkit.summary.summary import Traces
 
 
 class Status(StrEnum):

@@ -31,14 +31,14 @@ from certkit.assessment.rater_error.labels import GRADED, SHARES
 from certkit.assessment.statistics import estimators, posterior
 from certkit.assessment.statistics.estimators import least_failure_free
 from certkit.assessment.statistics.posterior import FIVE, PRIORS
-from certkit.evidence.summary.tasks import ratio
+from certkit.summary.tasks import ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.rater_error.labels import Labelled
-    from certkit.evidence.summary.tasks import Number, Shared, Tasks, TaskSums
+    from certkit.summary.tasks import Number, Shared, Tasks, TaskSums
 
 _PP: Final = 100
 

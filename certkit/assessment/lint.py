@@ -11,7 +11,7 @@ from certkit.assessment.criteria import passes
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.csi import LEAST_RUNS
 from certkit.assessment.statistics.estimators import least_failure_free
-from certkit.evidence.summary.summary import WINDOW
+from certkit.summary.summary import WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

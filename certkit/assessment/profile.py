@@ -27,10 +27,10 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, model_validator
 
-from certkit import canonical, toml
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.base import Authored, validate
-from certkit.errors import InputError
+from certkit.ground import canonical, toml
+from certkit.ground.base import Authored, validate
+from certkit.ground.errors import InputError
 
 MAX_TEXT: Final = 256 * 1024
 """Longest profile, characters."""

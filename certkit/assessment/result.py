@@ -23,17 +23,29 @@ from certkit.assessment.metrics.metric import State, number
 from certkit.assessment.profile import Operator, Reading
 from certkit.assessment.rater_error import JudgeReport
 from certkit.assessment.statistics.estimators import Interval, Variation
-from certkit.document import BESIDE, Count, Digest, Document, Part, Positive, Share, Text, TierKey, Time, fill
-from certkit.evidence.records.record import Split
+from certkit.ground.document import (
+    BESIDE,
+    Count,
+    Digest,
+    Document,
+    Part,
+    Positive,
+    Share,
+    Text,
+    TierKey,
+    Time,
+    fill,
+)
+from certkit.record.record import Split
 
 if TYPE_CHECKING:
     from certkit.assessment.criteria import Row
     from certkit.assessment.findings.findings import Challenge
     from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.profile import Profile
-    from certkit.errors import Exit
-    from certkit.evidence.bundle.manifest import Facts
-    from certkit.evidence.summary.summary import Cell, Times
+    from certkit.bundle.manifest import Facts
+    from certkit.ground.errors import Exit
+    from certkit.summary.summary import Cell, Times
 
 Number = float | bool | None
 MetricId = Annotated[str, Meta(extra_json_schema={"enum": list(CATALOGUE)})]

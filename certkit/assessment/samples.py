@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import structs
 
 from certkit.assessment.metrics.series import COST, LEAVES
-from certkit.evidence.summary.tasks import Shared, TaskSums, shared, task_sums
+from certkit.summary.tasks import Shared, TaskSums, shared, task_sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from certkit.assessment.metrics.series import View
-    from certkit.evidence.summary.tasks import Integers, Tasks
+    from certkit.summary.tasks import Integers, Tasks
 
     Floats = NDArray[np.float64]
 

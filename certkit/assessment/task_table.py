@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from certkit.canonical import MAX_INTEGER
+from certkit.ground.canonical import MAX_INTEGER
 
 _END = r"$(?!\n)"  # in Python a bare $ also matches before a final newline
 _Count = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]

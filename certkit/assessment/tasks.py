@@ -19,17 +19,17 @@ import numpy as np
 
 from certkit.assessment.metrics.series import series
 from certkit.assessment.task_table import Cell, Column, Task, TaskTable
-from certkit.evidence.records.record import Split
-from certkit.evidence.summary.tasks import TAG_BYTES, per_cell
+from certkit.record.record import Split
+from certkit.summary.tasks import TAG_BYTES, per_cell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from certkit.evidence.summary.summary import Cell as SummaryCell
-    from certkit.evidence.summary.summary import Summary
-    from certkit.evidence.summary.tasks import Tasks
+    from certkit.summary.summary import Cell as SummaryCell
+    from certkit.summary.summary import Summary
+    from certkit.summary.tasks import Tasks
 
     Integers = NDArray[np.int64]
 

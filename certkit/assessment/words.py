@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from certkit import wording
 from certkit.assessment.bounded import TASK_INTERVAL, size_needed
 from certkit.assessment.criteria import Row, Status, next_rows
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit, named
 from certkit.assessment.metrics.metric import asked, percent, shown
+from certkit.ground import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

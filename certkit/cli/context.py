@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 import certkit
-from certkit import files, workflow
-from certkit.canonical import is_digest
+from certkit import workflow
 from certkit.cli.emit import warn
-from certkit.errors import InputError, UsageError
+from certkit.ground import files
+from certkit.ground.canonical import is_digest
+from certkit.ground.errors import InputError, UsageError
 from certkit.passport import keys
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.passport.trust import parse
 
 if TYPE_CHECKING:
     from certkit.assessment.result import Assessment
-    from certkit.evidence.context import Given
+    from certkit.bundle.context import Given
     from certkit.passport.keys import PrivateKey, PublicKey
     from certkit.passport.trust import Trust
 

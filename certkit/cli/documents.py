@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from certkit.document import Count, Document, ErrorCode, Part, Text
+from certkit.ground.document import Count, Document, ErrorCode, Part, Text
 
 
 class ReportedFault(Part, frozen=True, kw_only=True):

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import typer
 
-from certkit import canonical, files
-from certkit.errors import CertkitError, Exit, UsageError
-from certkit.progress import SILENT, Progress
-from certkit.text import visible
+from certkit.ground import canonical, files
+from certkit.ground.errors import CertkitError, Exit, UsageError
+from certkit.ground.progress import SILENT, Progress
+from certkit.ground.text import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -217,7 +217,7 @@ def bug(failure: BaseException, *, json: bool, traceback: bool) -> Exit:
 
 
 class Bar:
-    """Draws what a room reports; see `certkit.progress.Progress`."""
+    """Draws what a room reports; see `certkit.ground.progress.Progress`."""
 
     def __init__(self) -> None:
         self._drawn: RichProgress | None = None

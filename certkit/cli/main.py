@@ -4,7 +4,7 @@ A module of `certkit.cli.commands` is loaded when one of its commands is called,
 what the commands use; a row's help line is the beginning of the command's own help. Every command gets
 ``--json`` and ``-q`` here, which `certkit.cli.emit` obeys.
 
-Exit codes are those of `certkit.errors.Exit`, whatever happens: a wrong command line is 2, an expected
+Exit codes are those of `certkit.ground.errors.Exit`, whatever happens: a wrong command line is 2, an expected
 failure is its error's, anything unexpected is 70 and the only thing that may show a traceback.
 """
 
@@ -30,7 +30,7 @@ from typer.main import get_install_completion_arguments
 from certkit._version import __version__
 from certkit.cli import emit
 from certkit.cli.settings import SETTINGS, from_file
-from certkit.errors import CertkitError, Exit, UsageError
+from certkit.ground.errors import CertkitError, Exit, UsageError
 
 
 class Row(NamedTuple):

@@ -11,8 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from certkit import files, toml
-from certkit.errors import InputError, UsageError
+from certkit.ground import files, toml
+from certkit.ground.errors import InputError, UsageError
 
 
 class Setting(NamedTuple):

@@ -18,9 +18,9 @@ from functools import cached_property
 from math import log, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from certkit.beta import Beta, by_moments
+from certkit.assessment.beta import Beta, by_moments
+from certkit.ground.wording import UNDECLARED
 from certkit.passport.statement import NOMINAL
-from certkit.wording import UNDECLARED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

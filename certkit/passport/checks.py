@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from msgspec import Struct
 
-from certkit.errors import CertkitError, MismatchError, NegativeError, UnavailableError
+from certkit.ground.errors import CertkitError, MismatchError, NegativeError, UnavailableError
+from certkit.ground.text import quoted
 from certkit.passport import opening, payload, statement
 from certkit.passport.derived import last_run
 from certkit.passport.replay import Opened, manifest_difference, replay_difference
-from certkit.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from certkit.canonical import Digest
+    from certkit.ground.canonical import Digest
     from certkit.passport.keys import PublicKey
     from certkit.passport.opening import Signed
     from certkit.passport.statement import BundleClaim, Judgement, Predicate, Statement

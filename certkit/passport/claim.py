@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import structs
 
-from certkit import canonical
 from certkit._version import __version__
 from certkit.assessment.assessing import assess, assess_accumulation, contested
 from certkit.assessment.criteria import Status
@@ -24,17 +23,18 @@ from certkit.assessment.metrics.metric import State
 from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
-from certkit.canonical import decimal
-from certkit.document import fill
-from certkit.errors import CertkitError, UnavailableError
-from certkit.evidence.bundle.folder import Bundle, open_bundle
-from certkit.evidence.bundle.manifest import Facts
-from certkit.evidence.bundle.pooling import Accumulation, accumulate
-from certkit.evidence.summary.gather import summarise
+from certkit.bundle.folder import Bundle, open_bundle
+from certkit.bundle.manifest import Facts
+from certkit.ground import canonical
+from certkit.ground.canonical import decimal
+from certkit.ground.document import fill
+from certkit.ground.errors import CertkitError, UnavailableError
 from certkit.passport import replay
 from certkit.passport import statement as st
 from certkit.passport.derived import rebuilt
 from certkit.passport.replay import Opened
+from certkit.summary.pooling import Accumulation, accumulate
+from certkit.summary.summarise import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from certkit.assessment.profile import Profile
     from certkit.assessment.result import Assessment
     from certkit.assessment.statistics.estimators import Interval
-    from certkit.evidence.context import Given
-    from certkit.evidence.summary.summary import Summary
-    from certkit.progress import Progress
+    from certkit.bundle.context import Given
+    from certkit.ground.progress import Progress
+    from certkit.summary.summary import Summary
 
 _ABSENT: Final = {"file.missing", "file.unreadable", "bundle.manifest-missing"}
 

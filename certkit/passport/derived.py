@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
-from certkit import wording
 from certkit.assessment.findings.findings import (
     FAULT_RUNS,
     HARNESS_SHARE,
@@ -30,12 +29,13 @@ from certkit.assessment.findings.findings import (
     Severity,
     graded,
 )
-from certkit.canonical import decimal
+from certkit.ground import wording
+from certkit.ground.canonical import decimal
+from certkit.ground.text import judges_itself, lineage, span
 from certkit.passport import statement as st
 from certkit.passport.bounds import KINDS as METRICS
 from certkit.passport.bounds import Kind
 from certkit.passport.statement import CLOCK_SKEW, NOMINAL
-from certkit.text import judges_itself, lineage, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,7 +63,7 @@ def rebuilt(predicate: st.Predicate) -> st.Statement:
         predicate.evidence, nominal_runs=mix[NOMINAL], fault_runs=mix.total() - mix[NOMINAL]
     )
     if evidence.bundles:
-        from certkit.evidence.bundle.identity import accumulation_digest  # noqa: PLC0415 - most rest on one
+        from certkit.bundle.identity import accumulation_digest  # noqa: PLC0415 - most rest on one
 
         digest = accumulation_digest([part.digest for part in evidence.bundles])
         evidence = structs.replace(evidence, digest=digest)

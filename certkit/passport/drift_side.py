@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.drift.snapshot import Part, Snapshot, Watched, named_judge
-from certkit.document import fill
-from certkit.errors import NegativeError
+from certkit.ground.document import fill
+from certkit.ground.errors import NegativeError
 
 if TYPE_CHECKING:
     from certkit.passport import statement as st

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec import structs
 
-from certkit.errors import UntrustedError, UsageError
+from certkit.ground.errors import UntrustedError, UsageError
 from certkit.passport import keys as key_files
 from certkit.passport.statement import MAX_VALIDITY
 from certkit.passport.trust import TrustedKey

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from certkit import canonical
-from certkit.document import fill
-from certkit.errors import InputError, UsageError
+from certkit.ground import canonical
+from certkit.ground.document import fill
+from certkit.ground.errors import InputError, UsageError
 from certkit.passport import keys, sealed
 from certkit.passport import statement as st
 from certkit.passport.derived import late
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from certkit.assessment.result import Assessment
-    from certkit.canonical import Digest
-    from certkit.evidence.summary.summary import Summary
+    from certkit.ground.canonical import Digest
     from certkit.passport.keyless import Keyless
     from certkit.passport.statement import Relation
+    from certkit.summary.summary import Summary
 
 VALIDITY: Final = timedelta(days=90)
 """How long a passport is valid unless told otherwise."""

@@ -30,10 +30,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec import Struct
 
-from certkit import canonical
-from certkit.errors import InputError, NegativeError, UnavailableError, UsageError
+from certkit.ground import canonical
+from certkit.ground.errors import InputError, NegativeError, UnavailableError, UsageError
+from certkit.ground.text import quoted
 from certkit.passport import keys, timestamp, trusted_root
-from certkit.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from sigstore.verify import Verifier
     from sigstore.verify.policy import VerificationPolicy
 
-    from certkit.canonical import Digest
+    from certkit.ground.canonical import Digest
     from certkit.passport.keys import PublicKey
     from certkit.passport.sealed import VerificationMaterial
 

@@ -22,13 +22,13 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from certkit import canonical, files
-from certkit.errors import InputError, UsageError
+from certkit.ground import canonical, files
+from certkit.ground.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.canonical import Digest
+    from certkit.ground.canonical import Digest
 
 PrivateKey = Ed25519PrivateKey | ec.EllipticCurvePrivateKey
 PublicKey = Ed25519PublicKey | ec.EllipticCurvePublicKey

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from certkit import canonical
-from certkit.errors import (
+from certkit.ground import canonical
+from certkit.ground.errors import (
     CertkitError,
     InputError,
     MismatchError,

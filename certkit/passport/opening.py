@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs, to_builtins
 
-from certkit import canonical
-from certkit.canonical import Digest
-from certkit.document import Document, Part, Time, fill
-from certkit.errors import CertkitError, Exit, NegativeError
+from certkit.ground import canonical
+from certkit.ground.canonical import Digest
+from certkit.ground.document import Document, Part, Time, fill
+from certkit.ground.errors import CertkitError, Exit, NegativeError
+from certkit.ground.text import quoted
 from certkit.passport import dsse, keys, payload, sealed
 from certkit.passport.sealed import PassportFile
 from certkit.passport.statement import Agent, Challenge, Statement
 from certkit.passport.trust import Candidate, Trust
-from certkit.text import quoted
 
 if TYPE_CHECKING:
     from certkit.passport.keyless import Certified

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from certkit import canonical, files, toml
 from certkit.assessment.findings.findings import GRADED, SEVERITY, STATED
-from certkit.canonical import decimal, millionths
-from certkit.errors import InputError, NegativeError
+from certkit.ground import canonical, files, toml
+from certkit.ground.canonical import decimal, millionths
+from certkit.ground.errors import InputError, NegativeError
+from certkit.ground.text import letters, skeleton, span
 from certkit.passport import bounds, derived
 from certkit.passport import statement as st
 from certkit.passport.statement import MAX_VALIDITY
-from certkit.text import letters, skeleton, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, structs
 
-from certkit import canonical
-from certkit.errors import InputError
+from certkit.ground import canonical
+from certkit.ground.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.errors import CertkitError
+    from certkit.ground.errors import CertkitError
     from certkit.passport.opening import Verification
 
 MAX_PDF: Final = 64 << 20

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec import Struct, structs
 
-from certkit import canonical
-from certkit.document import fill
+from certkit.ground import canonical
+from certkit.ground.document import fill
 from certkit.passport import statement as st
 from certkit.passport.payload import difference
 from certkit.passport.statement import plain
@@ -23,8 +23,8 @@ from certkit.passport.statement import plain
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from certkit.canonical import Digest
-    from certkit.evidence.bundle.manifest import Facts, Manifest
+    from certkit.bundle.manifest import Facts, Manifest
+    from certkit.ground.canonical import Digest
     from certkit.passport.statement import Statement
 
 _FIRST: Final = ("criteria", "assessment", "profile_of_reliability", "scope", "integrity")

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from certkit import canonical
-from certkit.errors import InputError
+from certkit.ground import canonical
+from certkit.ground.errors import InputError
 from certkit.passport import dsse, keys
 from certkit.passport.keys import PrivateKey
 

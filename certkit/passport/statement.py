@@ -14,9 +14,9 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from certkit import canonical
 from certkit.assessment.task_table import TaskTable
-from certkit.document import Part, Tier, Time
+from certkit.ground import canonical
+from certkit.ground.document import Part, Tier, Time
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:certkit:agent-passport:v1"

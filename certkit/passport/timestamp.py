@@ -15,7 +15,7 @@ import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit.errors import InputError, UnavailableError, UsageError
+from certkit.ground.errors import InputError, UnavailableError, UsageError
 from certkit.passport import trusted_root
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Final, Literal, Self
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from certkit import canonical
-from certkit.canonical import Digest
-from certkit.document import Part, Time
-from certkit.errors import CertkitError, InputError, UntrustedError
+from certkit.ground import canonical
+from certkit.ground.canonical import Digest
+from certkit.ground.document import Part, Time
+from certkit.ground.errors import CertkitError, InputError, UntrustedError
 from certkit.passport import keys, trusted_root
 from certkit.passport.keys import PublicKey
 from certkit.passport.statement import END

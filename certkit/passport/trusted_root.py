@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from certkit.errors import InputError
+from certkit.ground.errors import InputError
 
 Kind = Literal["certificateAuthorities", "tlogs", "ctlogs", "timestampAuthorities"]
 

@@ -25,13 +25,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from certkit.document import fill
-from certkit.errors import CertkitError, UnavailableError, UsageError
+from certkit.ground.document import fill
+from certkit.ground.errors import CertkitError, UnavailableError, UsageError
+from certkit.ground.text import quoted
 from certkit.passport import bounds, checks, logs, payload
 from certkit.passport import opening as out
 from certkit.passport.opening import RefusedPassportError, open_signed
 from certkit.passport.replay import Opened
-from certkit.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
-from certkit import wording
-from certkit.text import visible
+from certkit.ground import wording
+from certkit.ground.text import visible
 
 if TYPE_CHECKING:
     from datetime import datetime

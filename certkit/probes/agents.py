@@ -32,14 +32,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from certkit import canonical
-from certkit.errors import UsageError
+from certkit.ground import canonical
+from certkit.ground.errors import UsageError
+from certkit.ground.text import visible
 from certkit.probes import records
 from certkit.probes.generate import Draw
 from certkit.probes.lint import mentioned_last, mentions
 from certkit.probes.matching import MAX_WORDS
 from certkit.probes.records import Asked, Key, Mode, Question
-from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import msgspec
 from msgspec import structs
 
-from certkit import toml
-from certkit.document import fill
+from certkit.ground import toml
+from certkit.ground.document import fill
 from certkit.probes import records
 from certkit.probes.lint import solve
 

@@ -1,6 +1,6 @@
 """The linter: whether tasks are what they claim to be, by a solver of its own.
 
-    flaws = lint(tasks)          # (index of the task, Flaw) for every flaw; `certkit.errors` tells the rules
+    flaws = lint(tasks)          # (index of the task, Flaw) for every flaw; `ground.errors` tells the rules
 
 The solver folds the facts of the authorities in order, and looks up what every question asks for. The recency
 law is told in docs/reference/integrity.md.

@@ -23,8 +23,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from certkit import canonical
-from certkit.errors import InputError
+from certkit.ground import canonical
+from certkit.ground.errors import InputError
 from certkit.probes.records import Kind, Mode, Question, parts
 
 MAX_WORDS: Final = 12

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from certkit import canonical
-from certkit.document import Count, Digest, Document, Part, Positive, Share
+from certkit.ground import canonical
+from certkit.ground.document import Count, Digest, Document, Part, Positive, Share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from certkit import files
-from certkit.document import fill
-from certkit.errors import CertkitError, InputError, MismatchError, NegativeError, UntrustedError
+from certkit.ground import files
+from certkit.ground.document import fill
+from certkit.ground.errors import CertkitError, InputError, MismatchError, NegativeError, UntrustedError
+from certkit.ground.progress import SILENT, Progress
 from certkit.passport import checks
 from certkit.passport.opening import RefusedPassportError, open_signed
-from certkit.progress import SILENT, Progress
 from certkit.registry.auditing import audit
 from certkit.registry.drifts import compared
 from certkit.registry.entry import Check, PassportFacts, timestamp

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
-from certkit.document import Count, Document, ErrorCode, Hash, Part, Text
-from certkit.errors import CertkitError, Exit, InputError, MismatchError
+from certkit.ground.document import Count, Document, ErrorCode, Hash, Part, Text
+from certkit.ground.errors import CertkitError, Exit, InputError, MismatchError
+from certkit.ground.progress import SILENT, Progress
 from certkit.passport.checks import CLOCK_SKEW
-from certkit.progress import SILENT, Progress
 from certkit.registry import store
 from certkit.registry.drifts import Drifts
 from certkit.registry.entry import (

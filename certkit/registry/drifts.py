@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import structs
 
-from certkit import canonical
-from certkit.errors import CertkitError
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError
 from certkit.passport import opening
 from certkit.registry.entry import ROW_LENGTH, ROWS, Drift
 

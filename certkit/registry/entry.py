@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from certkit import canonical
-from certkit.document import Tier, fill
-from certkit.errors import InputError, UsageError
+from certkit.ground import canonical
+from certkit.ground.document import Tier, fill
+from certkit.ground.errors import InputError, UsageError
 from certkit.passport import dsse
 from certkit.passport.statement import END, Count, Digest, Hex
 from certkit.tlog.tree import Hash  # noqa: TC001 - msgspec resolves annotations at run time

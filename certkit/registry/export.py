@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from certkit import files
-from certkit.errors import CertkitError, MismatchError, UsageError
+from certkit.ground import files
+from certkit.ground.errors import CertkitError, MismatchError, UsageError
 from certkit.registry import store
 from certkit.registry.entry import read as parse
 from certkit.registry.heads import BRING_BACK, read, refuse_fork
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from certkit.progress import Progress
+    from certkit.ground.progress import Progress
     from certkit.registry.log import Log
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.tiles import Tile

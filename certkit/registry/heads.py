@@ -23,8 +23,8 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from certkit import files
-from certkit.errors import CertkitError, InputError, MismatchError
+from certkit.ground import files
+from certkit.ground.errors import CertkitError, InputError, MismatchError
 from certkit.registry import store
 from certkit.tlog.checkpoint import Checkpoint, parse_checkpoint
 from certkit.tlog.note import open_note, parse_note

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certkit.errors import MismatchError
+from certkit.ground.errors import MismatchError
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.tlog.checkpoint import open_checkpoint, parse_checkpoint
 from certkit.tlog.note import open_note, parse_lines, parse_note, write_note

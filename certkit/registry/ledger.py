@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final, get_args
 import msgspec
 from msgspec import Struct, field
 
-from certkit.errors import MismatchError
-from certkit.progress import SILENT, Progress, shown
+from certkit.ground.errors import MismatchError
+from certkit.ground.progress import SILENT, Progress, shown
 from certkit.registry.entry import (
     Claims,
     KeyChange,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from certkit.errors import CertkitError, InputError, MismatchError, UsageError
+from certkit.ground.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.passport import keys
 from certkit.registry import store
 from certkit.tlog import tiles, tree

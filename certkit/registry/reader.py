@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from certkit.errors import InputError, MismatchError, UntrustedError, UsageError
+from certkit.ground.errors import InputError, MismatchError, UntrustedError, UsageError
+from certkit.ground.progress import SILENT, Progress
 from certkit.passport.checks import CLOCK_SKEW
-from certkit.progress import SILENT, Progress
 from certkit.registry import store
 from certkit.registry.entry import Logged, begins, chosen, is_index, read
 from certkit.registry.heads import read as read_head

@@ -18,10 +18,10 @@ from uuid import NAMESPACE_URL, uuid5
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit import files
-from certkit.errors import CertkitError, UsageError
+from certkit.ground import files
+from certkit.ground.errors import CertkitError, UsageError
+from certkit.ground.progress import SILENT, Progress
 from certkit.passport import keys
-from certkit.progress import SILENT, Progress
 from certkit.registry import store
 from certkit.registry.drifts import Line, logged
 from certkit.registry.entry import KeyChange, Logged, Stored, is_index, read

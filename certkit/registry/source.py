@@ -12,9 +12,9 @@ from contextlib import closing, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit import files
-from certkit.errors import CertkitError, InputError, UnavailableError
-from certkit.progress import Progress, shown
+from certkit.ground import files
+from certkit.ground.errors import CertkitError, InputError, UnavailableError
+from certkit.ground.progress import Progress, shown
 from certkit.registry import store
 from certkit.registry.heads import read
 from certkit.registry.log import Log

@@ -16,15 +16,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from certkit.assessment.drift.document import Result
-from certkit.document import Count, Digest, Hash, Part, Positive, Share, Text, Tier, Time
-from certkit.errors import CertkitError
+from certkit.ground.document import Count, Digest, Hash, Part, Positive, Share, Text, Tier, Time
+from certkit.ground.errors import CertkitError
+from certkit.ground.wording import many
 from certkit.passport import opening
 from certkit.passport.checks import HowEnded
 from certkit.passport.statement import NOMINAL
 from certkit.registry.drifts import Line, compared
 from certkit.registry.entry import Reason, begins, moment, timestamp
 from certkit.registry.state import PassportStanding
-from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
-from certkit.errors import CertkitError
+from certkit.ground.errors import CertkitError
+from certkit.ground.text import letters
 from certkit.passport import opening
 from certkit.passport.checks import CLOCK_SKEW, HowEnded, shown
 from certkit.registry.entry import (
@@ -42,7 +43,6 @@ from certkit.registry.entry import (
     graver,
     timestamp,
 )
-from certkit.text import letters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -34,12 +34,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from certkit import canonical
-from certkit.document import Document, Part
-from certkit.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
+from certkit.ground import canonical
+from certkit.ground.document import Document, Part
+from certkit.ground.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
+from certkit.ground.progress import SILENT, Progress
 from certkit.passport.checks import CLOCK_SKEW, LoggedStanding, Status, period
 from certkit.passport.statement import Count
-from certkit.progress import SILENT, Progress
 from certkit.registry.entry import Logged, moment, read, readable, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from certkit.canonical import Digest
+    from certkit.ground.canonical import Digest
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
     from certkit.registry.reader import Seen

@@ -19,8 +19,8 @@ import sqlite3
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from certkit import canonical, files
-from certkit.errors import CertkitError, InputError, MismatchError, UsageError
+from certkit.ground import canonical, files
+from certkit.ground.errors import CertkitError, InputError, MismatchError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

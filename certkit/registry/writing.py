@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
+from certkit.ground.errors import CertkitError, MismatchError, UntrustedError, UsageError
 from certkit.passport import keys, opening
 from certkit.registry.entry import CLAIMS, Claims, Entry, Note, Revocation, Supersession, timestamp, write
 from certkit.registry.state import is_before, outside, submitters

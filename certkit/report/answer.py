@@ -9,10 +9,12 @@ from collections import Counter
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from certkit import wording
 from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.words import left_out, measure_next
+from certkit.ground import wording
+from certkit.ground.text import quoted
+from certkit.ground.wording import many
 from certkit.report import results, words
 from certkit.report.argument.case import MOST_DAYS
 from certkit.report.argument.challenges import Standing
@@ -20,8 +22,6 @@ from certkit.report.argument.graph import State
 from certkit.report.sections import gravest
 from certkit.report.svg import CONTESTED, word
 from certkit.report.words import capital
-from certkit.text import quoted
-from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

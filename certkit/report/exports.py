@@ -21,15 +21,15 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
-from certkit import canonical
 from certkit._version import __version__
 from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.metric import State
+from certkit.ground import canonical
+from certkit.ground.text import quoted, visible
 from certkit.report import answer, results, words
 from certkit.report.argument.challenges import Class, Standing
 from certkit.report.argument.graph import Kind
 from certkit.report.argument.graph import State as NodeState
-from certkit.text import quoted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -26,17 +26,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup, escape
 
-from certkit import files
 from certkit._version import __version__
 from certkit.assessment.words import fragile, of_judge
-from certkit.errors import UnavailableError
+from certkit.ground import files
+from certkit.ground.errors import UnavailableError
+from certkit.ground.text import quoted, visible
+from certkit.ground.wording import many
 from certkit.report import answer, results, sections, words
 from certkit.report.argument.challenges import CLOSED_BY
 from certkit.report.argument.figures import figures
 from certkit.report.svg import mark
 from certkit.report.view import SECTIONS
-from certkit.text import quoted, visible
-from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from certkit import canonical, wording
 from certkit.assessment.findings.provenance import TASKS
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.csi import LEVEL
 from certkit.assessment.metrics.metric import percent
 from certkit.assessment.statistics.posterior import PRIORS
-from certkit.evidence.context import Assumption
-from certkit.evidence.records.record import Condition, Split
-from certkit.evidence.summary.summary import PEI_SCALE
+from certkit.bundle.context import Assumption
+from certkit.ground import canonical, wording
+from certkit.ground.text import visible
+from certkit.ground.wording import many
+from certkit.record.record import Condition, Split
 from certkit.report import results, words
 from certkit.report.argument.build import ASSUMPTIONS
 from certkit.report.argument.challenges import unraised as unraised  # noqa: PLC0414 - templates call it
 from certkit.report.argument.graph import Kind, State
 from certkit.report.svg import BLUE, Bar, Line, bars, curves, judged, posterior
-from certkit.text import visible
-from certkit.wording import many
+from certkit.summary.summary import PEI_SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from certkit.evidence.context import Context, Hazard
+    from certkit.bundle.context import Context, Hazard
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case, Measured
     from certkit.report.results import Document

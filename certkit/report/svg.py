@@ -20,7 +20,7 @@ from msgspec import Struct
 from scipy.special import xlog1py, xlogy
 
 from certkit.assessment.criteria import Status
-from certkit.text import visible
+from certkit.ground.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, structs
 
-from certkit import canonical
 from certkit._version import __version__
 from certkit.assessment.assessing import contested
-from certkit.errors import MismatchError
+from certkit.ground import canonical
+from certkit.ground.errors import MismatchError
 from certkit.passport.opening import parse
 from certkit.report.argument.build import build
 from certkit.report.argument.case import case
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from datetime import date, datetime
 
     from certkit.assessment.result import Assessment
-    from certkit.canonical import Digest
-    from certkit.evidence.context import Given
-    from certkit.evidence.summary.summary import Summary
+    from certkit.bundle.context import Given
+    from certkit.ground.canonical import Digest
     from certkit.passport.statement import Predicate
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case
+    from certkit.summary.summary import Summary
 
 SECTIONS: Final = {
     "answer": "1 The answer",

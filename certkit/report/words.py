@@ -8,7 +8,7 @@ from typing import Final
 
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import asked, shown
-from certkit.wording import listed as listed  # noqa: PLC0414 - part of these words
+from certkit.ground.wording import listed as listed  # noqa: PLC0414 - part of these words
 
 _RARE: Final = 1e-5
 _NAME: Final = 80

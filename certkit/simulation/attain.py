@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct
 
-from certkit import files
 from certkit.assessment.bounded import Judged
 from certkit.assessment.findings.contradictions import contradictions
 from certkit.assessment.findings.findings import Severity
 from certkit.assessment.profile import parse
 from certkit.assessment.statistics.estimators import least_failure_free
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.summary.gather import summarise
+from certkit.bundle.folder import open_bundle
+from certkit.ground import files
+from certkit.summary.summarise import summarise
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from certkit import base, canonical, files
 from certkit.assessment.metrics.csi import TREND, ols_slope
-from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
-from certkit.errors import UsageError
-from certkit.evidence.bundle import folder as bundle
-from certkit.evidence.bundle.manifest import MANIFEST_NAME, MANIFEST_SCHEMA, SIMULATOR, Manifest
-from certkit.evidence.records.record import Approach, Condition, Outcome, may_be_attacked
-from certkit.evidence.records.schedule import EVEN_MIX, MAX_DOMAINS, MAX_RUNS, NOMINAL_SHARE, mix_complaint
-from certkit.evidence.summary.summary import WINDOW
-from certkit.progress import SILENT, Progress
+from certkit.bundle import folder as bundle
+from certkit.bundle.manifest import MANIFEST_NAME, MANIFEST_SCHEMA, SIMULATOR, Manifest
+from certkit.ground import base, canonical, files
+from certkit.ground.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
+from certkit.ground.errors import UsageError
+from certkit.ground.progress import SILENT, Progress
+from certkit.record.record import Approach, Condition, Outcome, may_be_attacked
+from certkit.record.schedule import EVEN_MIX, MAX_DOMAINS, MAX_RUNS, NOMINAL_SHARE, mix_complaint
 from certkit.simulation.attain import AGENTS, Agent, Draw, attains, needed, table
+from certkit.summary.summary import WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

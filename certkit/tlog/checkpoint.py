@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from certkit.errors import InputError, MismatchError
+from certkit.ground.errors import InputError, MismatchError
 from certkit.tlog.note import (
     MAX_NOTE,
     KeyType,

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from certkit.errors import InputError, MismatchError
+from certkit.ground.errors import InputError, MismatchError
 from certkit.tlog.tree import HASH_SIZE, MAX_SIZE, Hash
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from certkit.errors import InputError, MismatchError
+from certkit.ground.errors import InputError, MismatchError
 from certkit.tlog import tree
 from certkit.tlog.tree import HASH_SIZE, Hash, row_above
 

@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, NewType, cast
 
-from certkit.errors import MismatchError
+from certkit.ground.errors import MismatchError
 
 Hash = NewType("Hash", bytes)
 """The 32 bytes of a SHA-256."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certkit.lazy import lazy
+from certkit.ground.lazy import lazy
 
 if TYPE_CHECKING:
     from certkit.workflow.comparing import compare, drift

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from certkit import files
 from certkit.assessment import compare as comparing
 from certkit.assessment.drift import drift as between
 from certkit.assessment.drift.document import SideKnown, SidesKnown
 from certkit.assessment.drift.snapshot import snapshot
-from certkit.errors import CertkitError
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.summary.gather import summarise
+from certkit.bundle.folder import open_bundle
+from certkit.ground import files
+from certkit.ground.errors import CertkitError
+from certkit.ground.progress import SILENT, Progress
 from certkit.passport.drift_side import drift_side
 from certkit.passport.opening import open_signed, parse
 from certkit.passport.pdf import take
-from certkit.progress import SILENT, Progress
+from certkit.summary.summarise import summarise
 from certkit.workflow.judging import judge
 from certkit.workflow.named import DEFAULT_PROFILE
 from certkit.workflow.verifying import MAX_PASSPORT
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from certkit.assessment.drift.document import Drift
-    from certkit.evidence.bundle.manifest import Facts
-    from certkit.evidence.summary.summary import Summary
+    from certkit.bundle.manifest import Facts
     from certkit.passport.statement import Statement
     from certkit.passport.trust import Trust
+    from certkit.summary.summary import Summary
 
 
 def _side(path: Path, trust: Trust | None) -> tuple[SideKnown, Statement | None]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import canonical, files
-from certkit.evidence import context
-from certkit.evidence.bundle.folder import open_bundle
+from certkit.bundle import context
+from certkit.bundle.folder import open_bundle
+from certkit.ground import canonical, files
+from certkit.ground.progress import SILENT, Progress
 from certkit.passport import keys
 from certkit.passport.issuing import VALIDITY, Issuer
-from certkit.progress import SILENT, Progress
 from certkit.registry.registry import Registry
 from certkit.simulation.simulate import simulate
 from certkit.workflow.issuing import IssuedFiles, Logging, issue, own_trust
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from certkit.evidence.context import Given
+    from certkit.bundle.context import Given
 
 
 TIER: Final = 2

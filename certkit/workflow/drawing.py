@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from certkit import report
-from certkit.progress import SILENT, Progress
+from certkit.ground.progress import SILENT, Progress
 from certkit.workflow.judging import judge
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from pathlib import Path
 
-    from certkit.evidence.context import Given
+    from certkit.bundle.context import Given
     from certkit.report import View
 
 

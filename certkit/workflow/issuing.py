@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from certkit import canonical, files, report
-from certkit.errors import MismatchError
+from certkit import report
+from certkit.ground import canonical, files
+from certkit.ground.errors import MismatchError
+from certkit.ground.progress import SILENT, Progress
 from certkit.passport import issuing, keys
 from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
-from certkit.progress import SILENT, Progress
 from certkit.registry.admission import PROOF_SUFFIX, Admitted, admit
 from certkit.workflow.judging import judge, paths_of, refuse_inside
 from certkit.workflow.named import DEFAULT_PROFILE
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.assessment.result import Assessment
-    from certkit.canonical import Digest
-    from certkit.evidence.context import Given
+    from certkit.bundle.context import Given
+    from certkit.ground.canonical import Digest
     from certkit.passport.issuing import Issuer
     from certkit.passport.keyless import Keyless
     from certkit.passport.keys import PrivateKey

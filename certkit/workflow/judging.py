@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment import assessing
-from certkit.errors import InputError, UsageError
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.bundle.pooling import accumulate
-from certkit.evidence.summary.gather import summarise
-from certkit.progress import SILENT, Progress
+from certkit.bundle.folder import open_bundle
+from certkit.ground.errors import InputError, UsageError
+from certkit.ground.progress import SILENT, Progress
+from certkit.summary.pooling import accumulate
+from certkit.summary.summarise import summarise
 from certkit.workflow.named import DEFAULT_PROFILE, load_profile
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from certkit.assessment.profile import Profile
     from certkit.assessment.result import Assessment
-    from certkit.evidence.context import Given
-    from certkit.evidence.summary.summary import Summary
+    from certkit.bundle.context import Given
+    from certkit.summary.summary import Summary
 
 MOST_ICC: Final = 0.99
 """The largest correlation that is planned with; at 1 more runs of a task would say nothing."""

@@ -10,15 +10,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from certkit import files
 from certkit.assessment.lint import lint as profile_faults
 from certkit.assessment.profile import parse
-from certkit.errors import InputError, UsageError
-from certkit.text import letters
+from certkit.ground import files
+from certkit.ground.errors import InputError, UsageError
+from certkit.ground.text import letters
 
 if TYPE_CHECKING:
     from certkit.assessment.profile import Profile
-    from certkit.evidence.context import Given
+    from certkit.bundle.context import Given
 
 DEFAULT_PROFILE: Final = "hb-eval-2026"
 MAX_TEXT: Final = 4 << 20
@@ -89,7 +89,7 @@ def load_profile(name: str, *, linted: bool = True) -> Profile:
 
 def load_context(path: Path) -> Given:
     """Return the ``context.json`` at `path`; raises `InputError` where it is malformed."""
-    from certkit.evidence import context  # noqa: PLC0415 - most are judged without answers
+    from certkit.bundle import context  # noqa: PLC0415 - most are judged without answers
     from certkit.report.argument.challenges import check_answers  # noqa: PLC0415 - the same
 
     given = context.read(files.read(path, limit=context.MAX_BYTES), where=str(path), folder=path.parent)

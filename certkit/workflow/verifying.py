@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
-from certkit import files
-from certkit.errors import CertkitError, UsageError
+from certkit.ground import files
+from certkit.ground.errors import CertkitError, UsageError
 from certkit.passport.logs import ENDED
 from certkit.passport.pdf import take
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from certkit.ground.progress import Progress
     from certkit.passport.opening import Verification
     from certkit.passport.pdf import Taken
     from certkit.passport.trust import Trust
-    from certkit.progress import Progress
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
 

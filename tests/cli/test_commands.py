@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from certkit import canonical, workflow
-from certkit.errors import CODES
+from certkit import workflow
+from certkit.ground import canonical
+from certkit.ground.errors import CODES
 from tests.support import bundles
 from tests.support.bundles import run
 from tests.support.running import certkit

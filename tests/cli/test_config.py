@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import canonical, workflow
+from certkit import workflow
 from certkit.cli.main import main
+from certkit.ground import canonical
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +49,7 @@ def test_pyproject_may_hold_the_settings(folder: Path, capsys: pytest.CaptureFix
 def test_settings_from_a_file_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "certkit.toml").write_text('profile = "hb-eval-2025"\n')
     main(["assess", "evidence"])
-    assert "note: profile from certkit.toml" in capsys.readouterr().err
+    assert "note: profile from certkit.ground.toml" in capsys.readouterr().err
 
 
 def test_evidence_does_not_choose_how_it_is_judged(

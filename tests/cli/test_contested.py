@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit import workflow
-from certkit.evidence.bundle.folder import seal
+from certkit.bundle.folder import seal
 from tests.support import bundles, evaluations
 from tests.support.running import certkit
 

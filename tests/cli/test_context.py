@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from certkit import canonical
-from certkit.evidence.bundle.folder import seal
+from certkit.bundle.folder import seal
+from certkit.ground import canonical
 from certkit.report.argument.build import Argument
 from tests.support import bundles
 from tests.support.extremes import GOOD

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from certkit import base
-from certkit.errors import InputError
-from certkit.evidence.bundle.manifest import Period
+from certkit.bundle.manifest import Period
+from certkit.ground import base
+from certkit.ground.errors import InputError
 from tests.support import bundles
 from tests.support.bundles import Run, run
 from tests.support.extremes import GOOD, failed, full

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import jsonschema
 import pytest
 
-from certkit import canonical, files, toml
 from certkit.assessment.recheck import parse
-from certkit.evidence.bundle.folder import seal
-from certkit.evidence.bundle.identity import accumulation_digest
+from certkit.bundle.folder import seal
+from certkit.bundle.identity import accumulation_digest
+from certkit.ground import canonical, files, toml
 from tests import generate
 from tests.support.bundles import of, run
 from tests.support.script import LEAVES, REFUSED

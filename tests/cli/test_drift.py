@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from certkit import canonical
-from certkit.evidence.bundle.folder import open_bundle
+from certkit.bundle.folder import open_bundle
+from certkit.ground import canonical
 from certkit.passport import keys, sealed
 from certkit.passport.opening import parse
 from certkit.simulation.simulate import simulate

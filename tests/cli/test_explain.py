@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from certkit import canonical
 from certkit.assessment.findings.findings import SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.cli.commands.explain import known
-from certkit.errors import CODES, CertkitError
-from certkit.evidence.records.record import FIELDS
+from certkit.ground import canonical
+from certkit.ground.errors import CODES, CertkitError
+from certkit.record.record import FIELDS
 from certkit.report.argument.challenges import STANDING
 from certkit.simulation.simulate import simulate
 from tests.generate import ROOT, exits

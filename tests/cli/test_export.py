@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import canonical, workflow
+from certkit import workflow
 from certkit.assessment.assessing import assess_accumulation
+from certkit.bundle.folder import open_bundle
 from certkit.cli import context
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.bundle.pooling import accumulate
+from certkit.ground import canonical
 from certkit.passport import exports, keys
 from certkit.passport.issuing import VALIDITY, issue
+from certkit.summary.pooling import accumulate
 from tests.support.campaigns import campaign, made
 from tests.support.making import ISSUER, KEY, NOW, issued, of_bundle, sealed_bundle, trust
 from tests.support.running import Done, certkit, program

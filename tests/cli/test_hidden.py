@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.evidence.bundle.folder import seal
+from certkit.bundle.folder import seal
 from certkit.passport import keys
 from tests.support import bundles
 from tests.support.making import KEY, runs

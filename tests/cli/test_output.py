@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from certkit import canonical
+from certkit.ground import canonical
 from certkit.workflow import packaged_profiles
 from tests.support import bundles
 from tests.support.bundles import run

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from certkit.assessment.plan.document import Plan
-from certkit.errors import Exit
+from certkit.ground.errors import Exit
 from tests.support.running import certkit, program
 from tests.support.schemas import schema_of
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit import canonical
+from certkit.ground import canonical
 from tests.support.one_passport import append, place  # noqa: F401 - a fixture is used by its name
 from tests.support.registries import contents
 from tests.support.running import certkit

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import convert, structs
 
-from certkit import canonical
 from certkit.cli import emit
 from certkit.cli.commands import export as shown
 from certkit.cli.views import table
+from certkit.ground import canonical
 from certkit.passport import keys, words
 from certkit.passport.opening import parse
 from certkit.passport.statement import Predicate

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from certkit import canonical
 from certkit.cli import context
-from certkit.evidence.reading.columns import Index
-from certkit.evidence.reading.layout import Layout
-from certkit.evidence.reading.lines import Reader
+from certkit.ground import canonical
+from certkit.record.columns import Index
+from certkit.record.layout import Layout
+from certkit.record.reader import Reader
 from tests.support import bundles
 from tests.support.running import Done, certkit
 

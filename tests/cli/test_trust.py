@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from certkit import canonical, workflow
+from certkit import workflow
+from certkit.ground import canonical
 from certkit.passport import keys, trust
 from tests.support.running import Done, certkit
 from tests.support.signers import LOG, OTHER, WITNESS

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certkit.errors import CertkitError
-from certkit.progress import SILENT
+from certkit.ground.errors import CertkitError
+from certkit.ground.progress import SILENT
 from certkit.registry.export import export
 from certkit.registry.source import opened
 from certkit.registry.store import FILE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit.progress import SILENT
+from certkit.ground.progress import SILENT
 from certkit.registry import store
 from certkit.registry.export import export
 from tests.support.powercut import Disk, Flush, Killed, Operation, Recorder, after, states

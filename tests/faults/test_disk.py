@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from certkit.evidence.bundle.folder import open_bundle, seal
-from certkit.evidence.summary.gather import summarise
+from certkit.bundle.folder import open_bundle, seal
+from certkit.summary.summarise import summarise
 from tests.support import bundles
 from tests.support.bundles import lines, run
 
@@ -92,7 +92,7 @@ def test_reading_stays_within_an_address_space_far_below_the_file(tmp_path: Path
         "import certkit\n"
         "root = Path(sys.argv[1])\n"
         "bundle = certkit.open_bundle(root)\n"
-        "from certkit.evidence.summary.gather import summarise\n"
+        "from certkit.summary.summarise import summarise\n"
         "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"
         "limit = pages * resource.getpagesize() + 200 * 2**20\n"
         "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"

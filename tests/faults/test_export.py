@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import files
-from certkit.errors import UsageError
-from certkit.progress import SILENT
+from certkit.ground import files
+from certkit.ground.errors import UsageError
+from certkit.ground.progress import SILENT
 from certkit.registry.export import export
 from certkit.registry.registry import Registry
 from tests.support.notes import extend, following, noted

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.errors import MismatchError, UsageError
+from certkit.ground.errors import MismatchError, UsageError
 from certkit.registry import store
 from certkit.registry.registry import Registry
 from tests.faults.kills import ids, kill, start
@@ -159,7 +159,7 @@ def test_a_failure_after_the_commit_keeps_the_passport(
 WITHOUT_RIGHTS = """
 import os, sys
 from pathlib import Path
-from certkit.errors import CertkitError
+from certkit.ground.errors import CertkitError
 from certkit.tlog.note import VerifierKey
 from tests.faults.kills import ids, kill, start
 from tests.support.registries import append, audited, filled, passport

@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from msgspec import Struct
 
-from certkit import canonical
-from certkit.errors import InputError, NegativeError, UsageError
+from certkit.ground import canonical
+from certkit.ground.errors import InputError, NegativeError, UsageError
 from certkit.passport import dsse, keys, sealed, trusted_root
 from tests.interop import entries
 

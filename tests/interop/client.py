@@ -14,8 +14,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit import canonical, files
-from certkit.errors import CertkitError, Exit, UsageError
+from certkit.ground import canonical, files
+from certkit.ground.errors import CertkitError, Exit, UsageError
 from certkit.passport import keyless, keys, trusted_root
 from tests.interop import anybundle
 

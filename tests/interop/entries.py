@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from certkit import canonical
-from certkit.errors import InputError, MismatchError, NegativeError, UsageError
+from certkit.ground import canonical
+from certkit.ground.errors import InputError, MismatchError, NegativeError, UsageError
 from certkit.passport import dsse, timestamp, trusted_root
 from certkit.tlog.checkpoint import parse_checkpoint
 from certkit.tlog.note import decode_number, parse_note

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from certkit import canonical
-from certkit.errors import CertkitError, UsageError
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError, UsageError
 from certkit.passport import trusted_root
 from tests.interop import anybundle
 from tests.support import passport_parts as maker

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from certkit import canonical
+from certkit.ground import canonical
 from certkit.passport import exports, sealed
 from certkit.passport.verification import verify
 from tests.support.making import KEY, NOW, issued, trust

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from certkit import canonical
+from certkit.ground import canonical
 from certkit.passport import dsse, keys, sealed
 from certkit.passport.issuing import VALIDITY, issue
 from certkit.passport.verification import verify

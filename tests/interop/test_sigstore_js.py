@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from certkit import canonical
+from certkit.ground import canonical
 from certkit.passport import keys
 from tests.interop import install
 from tests.support import keyless, twins

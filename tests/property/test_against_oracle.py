@@ -11,19 +11,20 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-import certkit
-from certkit import canonical
 from certkit.assessment import assessing
 from certkit.assessment.profile import parse
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.records.faults import RecordFaultsError
-from certkit.evidence.summary.gather import summarise
-from certkit.files import packaged as path
+from certkit.bundle.folder import open_bundle
+from certkit.ground import canonical
+from certkit.ground.files import packaged as path
+from certkit.record.faults import RecordFaultsError
+from certkit.summary.summarise import summarise
 from tests.support import breaking, oracle, strategies, verdict_oracle
 from tests.support.line_by_line import check_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import certkit
 
 PROFILES = ("hb-eval-2026", "hb-eval-2025")
 COUNTED = ("c_nom", "r_op", "cn_frr", "domain_min", "adversarial_resistance")

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from certkit import canonical, files
 from certkit.assessment.assessing import assess
 from certkit.assessment.criteria import Status, next_rows, table
 from certkit.assessment.lint import lint
@@ -23,9 +22,10 @@ from certkit.assessment.profile import parse
 from certkit.assessment.result import AssessmentDocument
 from certkit.assessment.statistics.estimators import least_failure_free, posterior, wilson
 from certkit.assessment.words import measure_next, sentence
-from certkit.canonical import Digest
-from certkit.evidence.bundle.manifest import Facts, Manifest
-from certkit.evidence.summary.summary import CLUSTER_FIELDS, Cell, Clusters, Summary, Tally, Times, Window
+from certkit.bundle.manifest import Facts, Manifest
+from certkit.ground import canonical, files
+from certkit.ground.canonical import Digest
+from certkit.summary.summary import CLUSTER_FIELDS, Cell, Clusters, Summary, Tally, Times, Window
 from tests.support.schemas import schema_of
 
 VALIDATOR = Draft202012Validator(schema_of(AssessmentDocument))

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from certkit.assessment.assessing import assess
 from certkit.assessment.profile import Profile, parse
-from certkit.files import packaged as path
+from certkit.ground.files import packaged as path
 from tests.support import bounded_oracle, clustered, strategies, verdict_oracle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from certkit.evidence.bundle.manifest import Facts
-    from certkit.evidence.summary.summary import Summary
+    from certkit.bundle.manifest import Facts
+    from certkit.summary.summary import Summary
 
 PROFILES = ("hb-eval-2026", "hb-eval-2026-bounded", "hb-eval-2025")
 REACHED = ((1.0, 1.0, 200, 0), (0.5, 0.3, 60, 0), (0.5, 0.3, 200, 0), (0.9, 0.9, 90, 3), (1.0, 1.0, 9, 0))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 
-from certkit.evidence.reading import arrow, parquet
-from certkit.evidence.reading.columns import Columns
+from certkit.record import arrow, parquet
+from certkit.record.columns import Columns
 from tests.support import breaking, bundles, forms
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certkit import canonical
-from certkit.errors import InputError, NegativeError
+from certkit.ground import canonical
+from certkit.ground.errors import InputError, NegativeError
 from certkit.passport import dsse, keys
 from certkit.passport.verification import verify
 from tests.support.making import KEY, NOW, issued, trust

@@ -15,15 +15,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from certkit.evidence.reading.columns import Columns, Index
-from certkit.evidence.reading.lines import Reader, check_line, split_lines
-from certkit.evidence.summary.reduce import reduce
-from certkit.evidence.summary.summary import TALLY_FIELDS, pei25_sum, pei_sum
+from certkit.record.columns import Columns, Index
+from certkit.record.reader import Reader, check_line, split_lines
+from certkit.summary.reduce import reduce
+from certkit.summary.summary import TALLY_FIELDS, pei25_sum, pei_sum
 from tests.support import bundles, naive, strategies
 
 if TYPE_CHECKING:
-    from certkit.evidence.records.faults import Fault
-    from certkit.evidence.summary.summary import Summary
+    from certkit.record.faults import Fault
+    from certkit.summary.summary import Summary
 
 Run = dict[str, Any]
 STYLES = (

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from certkit.errors import CertkitError, InputError, MismatchError
+from certkit.ground.errors import CertkitError, InputError, MismatchError
 from certkit.tlog import checkpoint, tiles, tree
 from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint, sign_checkpoint
 from certkit.tlog.note import KeyType, Signature, VerifierKey, parse_note, write_note

@@ -14,7 +14,7 @@ import numpy as np
 
 from certkit.assessment.kinds import TaskMean
 from certkit.assessment.statistics import posterior
-from certkit.evidence.summary.tasks import Shared, TaskSums
+from certkit.summary.tasks import Shared, TaskSums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from certkit.evidence.summary.tasks import TaskSums
+    from certkit.summary.tasks import TaskSums
 
     Counts = NDArray[np.int64]
     Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ import resource
 import sys
 from pathlib import Path
 
-from certkit.errors import CertkitError
+from certkit.ground.errors import CertkitError
 from tests.support.registries import append, passport
 
 

@@ -15,14 +15,14 @@ import numpy as np
 from msgspec import structs
 from scipy.special import gammaln
 
-from certkit import files
 from certkit.assessment.assessing import assess
 from certkit.assessment.bounded import Judged
 from certkit.assessment.profile import Profile, parse
-from certkit.canonical import Digest
-from certkit.evidence.bundle.manifest import Facts, Manifest
-from certkit.evidence.records.record import Split
-from certkit.evidence.summary.summary import (
+from certkit.bundle.manifest import Facts, Manifest
+from certkit.ground import files
+from certkit.ground.canonical import Digest
+from certkit.record.record import Split
+from certkit.summary.summary import (
     CLUSTER_FIELDS,
     PEI_SCALE,
     STRETCHES,

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.summary.gather import summarise
+from certkit.bundle.folder import open_bundle
+from certkit.summary.summarise import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from certkit.evidence.summary.summary import Summary
+    from certkit.summary.summary import Summary
 
 
 Run = dict[str, Any]

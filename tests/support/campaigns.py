@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from certkit.evidence.bundle.folder import seal
+from certkit.bundle.folder import seal
 from tests.support import bundles
 
 if TYPE_CHECKING:

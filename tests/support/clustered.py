@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 
 from certkit.assessment.bounded import Judged
 from certkit.assessment.profile import Profile, parse
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.summary.gather import summarise
-from certkit.files import packaged as path
+from certkit.bundle.folder import open_bundle
+from certkit.ground.files import packaged as path
+from certkit.summary.summarise import summarise
 from tests.support.strategies import ATTESTATION, SINGLE, Contents, Run, compact
 from tests.support.verdict_oracle import many
 
 if TYPE_CHECKING:
-    from certkit.evidence.bundle.manifest import Facts
-    from certkit.evidence.summary.summary import Summary
+    from certkit.bundle.manifest import Facts
+    from certkit.summary.summary import Summary
 
 CONDITIONS: Final = ("nominal", *SINGLE, "cascade")
 

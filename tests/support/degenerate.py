@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certkit.evidence.records.record import Split
+from certkit.record.record import Split
 from tests.support import build
 
 if TYPE_CHECKING:
-    from certkit.evidence.summary.summary import Cell
+    from certkit.summary.summary import Cell
 
 
 CASES: dict[str, list[Cell]] = {

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit import canonical, report
-from certkit.evidence.context import read
+from certkit import report
+from certkit.bundle.context import read
+from certkit.ground import canonical
 from certkit.passport.issuing import Issuer, issue
 from certkit.report import render
 from tests.support.build import facts, judged, perfect, profile, strong

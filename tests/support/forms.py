@@ -13,8 +13,8 @@ import pytest
 from hypothesis import strategies as st
 from pyarrow import ipc
 
-from certkit.errors import CertkitError
-from certkit.evidence.records.faults import RecordFaultsError
+from certkit.ground.errors import CertkitError
+from certkit.record.faults import RecordFaultsError
 from tests.support import breaking, bundles, strategies
 from tests.support.importing import imported
 

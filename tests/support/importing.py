@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from certkit import canonical
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.importers import ImportAccount, ImportOptions, run
-from certkit.progress import SILENT
+from certkit.bundle.folder import open_bundle
+from certkit.ground import canonical
+from certkit.ground.progress import SILENT
+from certkit.imports import ImportAccount, ImportOptions, run
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
@@ -50,9 +50,9 @@ TELLS_PEAK = pytest.mark.skipif(
 MEASURE = """
 import sys
 from pathlib import Path
-from certkit.errors import CertkitError
-from certkit.evidence.importers import ImportOptions, run
-from certkit.progress import SILENT
+from certkit.ground.errors import CertkitError
+from certkit.imports import ImportOptions, run
+from certkit.ground.progress import SILENT
 try:
     run(Path(sys.argv[1]), Path(sys.argv[1] + ".out"), ImportOptions(condition="nominal"), SILENT)
     print("imported")
@@ -64,7 +64,7 @@ except CertkitError as error:
 READ = """
 import sys
 from pathlib import Path
-from certkit.evidence import traces
+from certkit.record import trace as traces
 print(sum(1 for _ in traces.read(Path(sys.argv[1]))))
 """
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from certkit import canonical
 from certkit._version import __version__
-from certkit.evidence.integrity.reading import Kept
+from certkit.ground import canonical
 from certkit.probes.generate import generate
+from certkit.probes.reading import Kept
 from certkit.probes.records import (
     GENERATOR,
     Annotation,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certkit.evidence.reading.lines import check_line, repeated, split_lines, two_domains
-from certkit.evidence.records.faults import LIMIT
+from certkit.record.faults import LIMIT
+from certkit.record.reader import check_line, repeated, split_lines, two_domains
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from certkit.evidence.records.faults import Fault
-    from certkit.evidence.records.record import Record
+    from certkit.record.faults import Fault
+    from certkit.record.record import Record
 
 
 def check_lines(lines: bytes, *, limit: int = LIMIT) -> list[Fault]:

@@ -9,12 +9,12 @@ from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import structs
 
-from certkit.canonical import Digest
-from certkit.evidence.summary.summary import CLUSTER_FIELDS
+from certkit.ground.canonical import Digest
 from certkit.passport import issuing, keys
 from certkit.registry.admission import admit
 from certkit.registry.registry import Registry
 from certkit.registry.writing import Hand
+from certkit.summary.summary import CLUSTER_FIELDS
 from tests.support import build as assessments
 from tests.support.making import ISSUER, KEY, NOW, trust
 from tests.support.registries import LOG_KEY
@@ -22,11 +22,11 @@ from tests.support.registries import LOG_KEY
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.evidence.summary.summary import Summary
     from certkit.passport.keys import PrivateKey
     from certkit.passport.opening import Passport
     from certkit.passport.trust import Trust
     from certkit.registry.admission import Admitted
+    from certkit.summary.summary import Summary
     from certkit.tlog.note import VerifierKey
 
 __all__ = [

@@ -6,13 +6,14 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from certkit import canonical, workflow
+from certkit import workflow
 from certkit.assessment.assessing import assess
-from certkit.evidence.bundle.folder import open_bundle, seal
-from certkit.evidence.summary.gather import summarise
+from certkit.bundle.folder import open_bundle, seal
+from certkit.ground import canonical
 from certkit.passport import keys
 from certkit.passport.issuing import VALIDITY, Issuer, issue
 from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
+from certkit.summary.summarise import summarise
 from tests.support import build, bundles
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.assessment.result import Assessment
-    from certkit.evidence.summary.summary import Summary
     from certkit.passport.keys import PrivateKey
     from certkit.passport.opening import Passport
+    from certkit.summary.summary import Summary
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KEY = keys.generate("ed25519")

@@ -1,4 +1,4 @@
-"""The sums of `certkit.evidence.summary.summary.Tally`, one record at a time, in plain Python.
+"""The sums of `certkit.summary.summary.Tally`, one record at a time, in plain Python.
 
 Written from the comments of that module and from the papers' definitions; shares no code with the reader
 or the reducer. Records are dictionaries as they stand in the file.

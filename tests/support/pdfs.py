@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.errors import InputError
+from certkit.ground.errors import InputError
 from certkit.passport import pdf
 from tests.support.making import issued
 

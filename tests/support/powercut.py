@@ -1,6 +1,6 @@
 """Power cuts, simulated: what a program did to files, and every state in which a disk may be found then.
 
-`Recorder` notes down what goes through the door `certkit.files`: folders made, files renamed into place, what
+`Recorder` notes down what goes through the door `ground.files`: folders made, files renamed into place, what
 was flushed. The model of the disk is the weakest that POSIX allows. The bytes of a file are safe once it was
 flushed. A name is safe once its folder was flushed; before, any subset of the changes of names may have
 reached the disk, in any order. What a power cut leaves is then, at every instant: all that is safe, plus any
@@ -60,7 +60,7 @@ class Recorder:
         self._flushed: set[Path] = set()
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
-        """Stand between `certkit.files` and the operating system until the patch is undone."""
+        """Stand between `certkit.ground.files` and the operating system until the patch is undone."""
         for name in ("mkdir", "open", "replace"):
             patch.setattr(os, name, partial(getattr(self, f"_{name}"), getattr(os, name)))
         patch.setattr(os, "fsync", self._fsync)

@@ -16,8 +16,8 @@ from uuid import NAMESPACE_URL, uuid5
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit import canonical
-from certkit.errors import InputError
+from certkit.ground import canonical
+from certkit.ground.errors import InputError
 from certkit.passport import keys
 from certkit.passport.trust import Candidate, Trust
 from certkit.registry.auditing import audit

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from certkit.evidence.records.record import Split
+from certkit.record.record import Split
 from tests.support.build import cell, clusters, outcomes, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from certkit.evidence.summary.summary import Summary
+    from certkit.summary.summary import Summary
 
 
 class Rows(Struct, frozen=True, kw_only=True):

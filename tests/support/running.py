@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from certkit import canonical
 from certkit.cli.main import run as run_program
+from certkit.ground import canonical
 
 PROGRAM = Path(sys.executable).with_name("certkit")
 

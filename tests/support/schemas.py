@@ -20,17 +20,17 @@ import msgspec
 
 from certkit.assessment.profile import Profile
 from certkit.assessment.recheck import Claims
-from certkit.evidence.bundle import calibration
-from certkit.evidence.bundle.manifest import Manifest
-from certkit.evidence.context import Context
-from certkit.evidence.records.record import END, MAX_LINE, USER_FIELD_PATTERN, Record
+from certkit.bundle import labels as calibration
+from certkit.bundle.context import Context
+from certkit.bundle.manifest import Manifest
 from certkit.passport.sealed import PAYLOAD_TYPE, PassportFile
 from certkit.passport.statement import Statement
 from certkit.passport.trust import TRUST_SCHEMA, Trust
+from certkit.record.record import END, MAX_LINE, USER_FIELD_PATTERN, Record
 
 if TYPE_CHECKING:
-    from certkit.base import Authored
-    from certkit.document import Document
+    from certkit.ground.base import Authored
+    from certkit.ground.document import Document
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 URN: Final = "urn:certkit:"

@@ -19,7 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from certkit import canonical
+from certkit.ground import canonical
 from tests.support.virtual_sigstore import compact, der_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from certkit import canonical
+from certkit.ground import canonical
 from certkit.passport.trust import Trust
 from certkit.passport.trust import parse as parse_trust
 from tests.support import passport_parts as maker

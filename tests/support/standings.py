@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.passport import keys
 from certkit.passport.verification import verify
 from certkit.registry.admission import checker, inspect
@@ -19,6 +18,7 @@ from certkit.registry.entry import write as write_entry
 from certkit.registry.registry import Registry
 from certkit.registry.status import FileStatus, FolderStatus, write
 from certkit.registry.writing import revoke
+from certkit.summary.summary import CLUSTER_FIELDS
 from tests.support import build as assessments
 from tests.support.lineages import KEY, NOW, ORIGIN, hand, heads, policy
 from tests.support.registries import LOG_KEY, log_entry
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from certkit.evidence.summary.summary import Summary
     from certkit.passport.keys import PrivateKey
     from certkit.passport.opening import Passport, Step
     from certkit.passport.trust import Trust
     from certkit.registry.auditing import Audit
     from certkit.registry.entry import AnyClaims
+    from certkit.summary.summary import Summary
     from certkit.tlog.checkpoint import Checkpoint
 
 

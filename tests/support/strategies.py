@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hypothesis import strategies as st
 
-from certkit import canonical
+from certkit.ground import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

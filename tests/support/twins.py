@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from certkit import canonical
+from certkit.ground import canonical
 from certkit.passport import keys, sealed
 from tests.support import keyless
 from tests.support.making import issued

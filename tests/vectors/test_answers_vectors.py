@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from certkit import canonical, workflow
-from certkit.errors import CertkitError
+from certkit import workflow
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError
 from tests.support.documents import certkit
 
 VECTORS = Path(__file__).parent / "contested" / "answers.json"

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical
-from certkit.errors import CODES, CertkitError
-from certkit.evidence.bundle.folder import open_bundle, seal
-from certkit.evidence.summary.gather import summarise
+from certkit.bundle.folder import open_bundle, seal
+from certkit.ground import canonical
+from certkit.ground.errors import CODES, CertkitError
+from certkit.summary.summarise import summarise
 from tests.support.documents import certkit
 
 if TYPE_CHECKING:
@@ -200,9 +200,9 @@ def test_the_installed_program_leaves_with_the_code_and_without_a_traceback(
 def test_a_file_more_than_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = build({"before": [{"op": "write", "path": f"traces/{i}", "text": ""} for i in range(4)]}, tmp_path)
     # The manifest, the folder and four files are six names.
-    monkeypatch.setattr("certkit.evidence.bundle.folder.MAX_FILES", 6)
+    monkeypatch.setattr("certkit.bundle.folder.MAX_FILES", 6)
     open_bundle(root)
-    monkeypatch.setattr("certkit.evidence.bundle.folder.MAX_FILES", 5)
+    monkeypatch.setattr("certkit.bundle.folder.MAX_FILES", 5)
     with pytest.raises(CertkitError) as caught:
         open_bundle(root)
     assert caught.value.code == "bundle.too-many-files"

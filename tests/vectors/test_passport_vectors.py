@@ -28,14 +28,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical
-from certkit.errors import CODES, CertkitError
+from certkit.ground import canonical
+from certkit.ground.errors import CODES, CertkitError
+from certkit.ground.progress import SILENT
 from certkit.passport.claim import from_bundle
 from certkit.passport.opening import STEPS, Verification
 from certkit.passport.trust import Trust
 from certkit.passport.trust import parse as parse_trust
 from certkit.passport.verification import verify
-from certkit.progress import SILENT
 from certkit.registry import heads
 from certkit.registry.status import FileStatus
 from certkit.tlog.note import VerifierKey

@@ -21,18 +21,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical
-from certkit.errors import CODES
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.records.faults import RecordFaultsError
-from certkit.evidence.summary.gather import summarise
+from certkit.bundle.folder import open_bundle
+from certkit.ground import canonical
+from certkit.ground.errors import CODES
+from certkit.record.faults import RecordFaultsError
+from certkit.summary.summarise import summarise
 from tests.support.documents import certkit
 from tests.support.line_by_line import check_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from certkit.evidence.records.faults import Fault
+    from certkit.record.faults import Fault
 
 FOLDER = Path(__file__).parent / "record"
 MANIFEST = {

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from certkit import canonical
-from certkit.errors import InputError, MismatchError
+from certkit.ground import canonical
+from certkit.ground.errors import InputError, MismatchError
 from certkit.tlog import checkpoint
 from certkit.tlog.checkpoint import parse_checkpoint
 from certkit.tlog.note import VerifierKey, open_note, parse_note

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from certkit import wording
 from certkit.assessment import criteria
 from certkit.assessment.criteria import Bounded, Row, Status, passes
 from certkit.assessment.kinds import AsItIs, Attested, Difference, Kind, TaskMean, fewest, holds, kind_of
@@ -37,16 +36,17 @@ from certkit.assessment.rater_error.labels import GRADED, SHARES, gives_outcomes
 from certkit.assessment.statistics import posterior
 from certkit.assessment.statistics.estimators import LEVEL, Interval, Z, clopper_pearson, jeffreys
 from certkit.assessment.statistics.posterior import FIVE, corrected, tasks_needed
-from certkit.wording import many
+from certkit.ground import wording
+from certkit.ground.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.profile import Profile, Reading
-    from certkit.evidence.bundle.manifest import Manifest
-    from certkit.evidence.summary.summary import Summary
-    from certkit.evidence.summary.tasks import Number, TaskSums
+    from certkit.bundle.manifest import Manifest
+    from certkit.summary.summary import Summary
+    from certkit.summary.tasks import Number, TaskSums
 
 
 ICC = 0.3

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment.kinds import Fall, Kind, Sample
     from certkit.assessment.profile import Reading
-    from certkit.evidence.summary.summary import Summary
+    from certkit.summary.summary import Summary
 
     Booleans = NDArray[np.bool_]
 

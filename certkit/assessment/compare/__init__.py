@@ -38,17 +38,17 @@ from certkit.assessment.metrics.metric import State
 from certkit.assessment.metrics.series import View, series
 from certkit.assessment.result import AgentPart
 from certkit.assessment.statistics.estimators import LEVEL, Interval
-from certkit.document import fill
-from certkit.errors import Exit
-from certkit.evidence.records.record import Split
+from certkit.ground.document import fill
+from certkit.ground.errors import Exit
+from certkit.record.record import Split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from certkit.assessment.drift.contrast import Panel
     from certkit.assessment.metrics.metric import Metric
-    from certkit.evidence.bundle.manifest import Facts
-    from certkit.evidence.summary.summary import Summary
+    from certkit.bundle.manifest import Facts
+    from certkit.summary.summary import Summary
 
 __all__ = ["ALPHA", "METRICS", "Comparison", "compare"]
 

@@ -12,7 +12,7 @@ from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.result import AgentPart, MetricId, Origin, ToolPart
 from certkit.assessment.statistics.estimators import Interval
-from certkit.document import Count, Digest, Document, Part, Share
+from certkit.ground.document import Count, Digest, Document, Part, Share
 
 Better = Literal["a", "b"]
 

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct, structs
 
-from certkit.document import Part
-from certkit.evidence.summary.summary import PEI_SCALE
+from certkit.ground.document import Part
+from certkit.summary.summary import PEI_SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,15 +8,15 @@ from certkit.assessment.compare.document import Unlike
 from certkit.assessment.drift.rows import LEAST
 from certkit.assessment.metrics.catalogue import Unit
 from certkit.assessment.metrics.metric import HARNESS_LIMIT, State, shown
-from certkit.text import quoted
-from certkit.wording import many
+from certkit.ground.text import quoted
+from certkit.ground.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from certkit.assessment.compare.document import BundlePart, Compared, Comparison, Difference, Side
     from certkit.assessment.metrics.metric import Metric
-    from certkit.evidence.bundle.manifest import Judge, Protocol
+    from certkit.bundle.manifest import Judge, Protocol
 
 ALPHA: Final = 0.05
 """Two-sided level at which a difference is called shown."""

@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from certkit import wording
 from certkit.assessment.drift.contrast import contrast, panel, slopes
 from certkit.assessment.drift.document import Change, Drift, Result, Row, Tiers, Trend
 from certkit.assessment.drift.rows import LEAST, columns_of, moved, reaches, rows
 from certkit.assessment.drift.snapshot import NOMINAL, Part, Snapshot
-from certkit.errors import Exit
+from certkit.ground import wording
+from certkit.ground.errors import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -32,7 +32,7 @@ import numpy as np
 from msgspec import Struct
 
 from certkit.assessment.statistics.posterior import difference
-from certkit.evidence.summary.tasks import TaskSums
+from certkit.summary.tasks import TaskSums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from certkit.assessment.task_table import Column, TaskTable
-    from certkit.evidence.summary.summary import Summary
-    from certkit.evidence.summary.tasks import Tasks
+    from certkit.summary.summary import Summary
+    from certkit.summary.tasks import Tasks
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from certkit.document import Count, Document, Part, Share, Text, Tier
+from certkit.ground.document import Count, Document, Part, Share, Text, Tier
 
 Result = Literal["NOT_COMPARABLE", "DRIFTED", "IDENTITY_CHANGED", "STABLE", "UNDERPOWERED"]
 State = Literal["WORSE", "BETTER", "EQUIVALENT", "UNDERPOWERED"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from certkit.assessment.criteria import Row
     from certkit.assessment.result import Assessment
     from certkit.assessment.task_table import TaskTable
-    from certkit.evidence.summary.summary import Summary
+    from certkit.summary.summary import Summary
 
 NOMINAL: Final = "nominal"
 _JUDGED: Final = {Status.MET, Status.NOT_MET}

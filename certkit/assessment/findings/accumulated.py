@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from certkit.assessment.drift.contrast import Contrast, Sides
     from certkit.assessment.findings.findings import Finding
     from certkit.assessment.result import Assessment
-    from certkit.evidence.bundle.pooling import Accumulation, Part
+    from certkit.summary.pooling import Accumulation, Part
 
 OF_SIZE: Final = {
     "no-records",

@@ -28,9 +28,9 @@ from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import names, shown
 from certkit.assessment.metrics.series import View
 from certkit.assessment.statistics.estimators import variation
-from certkit.evidence.records.record import Condition, Split
-from certkit.text import quoted, skeleton, spelled_alike
-from certkit.wording import many
+from certkit.ground.text import quoted, skeleton, spelled_alike
+from certkit.ground.wording import many
+from certkit.record.record import Condition, Split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from certkit import toml
-from certkit.document import Part
-from certkit.errors import InputError
+from certkit.ground import toml
+from certkit.ground.document import Part
+from certkit.ground.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from certkit.evidence.context import Answer, Given
+    from certkit.bundle.context import Answer, Given
 
 
 class Severity(StrEnum):

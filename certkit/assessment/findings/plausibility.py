@@ -9,9 +9,9 @@ from msgspec import structs
 
 from certkit.assessment.findings.findings import FAULT_RUNS, HARNESS_SHARE, finding
 from certkit.assessment.metrics.metric import names
-from certkit.evidence.records.record import Condition, Split
-from certkit.evidence.summary.tasks import merged, per_cell
-from certkit.wording import many
+from certkit.ground.wording import many
+from certkit.record.record import Condition, Split
+from certkit.summary.tasks import merged, per_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.metrics.series import View
     from certkit.assessment.profile import Profile
-    from certkit.evidence.summary.summary import Clusters, Tally
+    from certkit.summary.summary import Clusters, Tally
 
 NOMINAL_SHARE: Final = (Fraction(19, 100), Fraction(21, 100))
 """Nominal runs of a domain under the stratified schedule, [26] §4.1."""

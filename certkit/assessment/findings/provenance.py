@@ -11,10 +11,10 @@ from certkit.assessment.findings.findings import finding
 from certkit.assessment.kinds import CASCADE, KINDS
 from certkit.assessment.metrics.metric import State, names, percent
 from certkit.assessment.statistics.posterior import corrected
-from certkit.evidence.bundle.manifest import UNVERSIONED
-from certkit.evidence.records.record import Condition
-from certkit.text import judges_itself
-from certkit.wording import many
+from certkit.bundle.manifest import UNVERSIONED
+from certkit.ground.text import judges_itself
+from certkit.ground.wording import many
+from certkit.record.record import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from certkit.assessment.integrity.document import IntegrityDocument
     from certkit.assessment.metrics.series import View
     from certkit.assessment.profile import Profile
-    from certkit.evidence.bundle.manifest import Facts, Manifest
+    from certkit.bundle.manifest import Facts, Manifest
 
 
 MOST_HOLLOW: Final = 10

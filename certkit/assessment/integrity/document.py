@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from certkit.assessment.metrics.metric import State
-from certkit.document import Count, Document, Part, Text
+from certkit.ground.document import Count, Document, Part, Text
 from certkit.probes.records import Band, Family, Origin, Variant
 
 Maybe = Annotated[Fraction | None, Meta(description="null where a reply is missing")]

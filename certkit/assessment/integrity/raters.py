@@ -21,8 +21,8 @@ from certkit.probes.records import SAYS, Band, Family
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from certkit.evidence.integrity.reading import Kept
     from certkit.probes.matching import Reading
+    from certkit.probes.reading import Kept
     from certkit.probes.records import Annotation, Key, Probe, Task
 
     Said = Sequence[Annotation]  # what people said of one task

@@ -23,17 +23,17 @@ from certkit.assessment.integrity import document as doc
 from certkit.assessment.integrity import raters
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.statistics.estimators import LEVEL
-from certkit.document import fill
-from certkit.evidence.integrity.reading import read
+from certkit.ground.document import fill
 from certkit.probes.matching import THOUSAND, Verdict
+from certkit.probes.reading import read
 from certkit.probes.records import Family, Key, Variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from certkit.evidence.integrity.reading import Kept
     from certkit.probes.matching import Reading
+    from certkit.probes.reading import Kept
     from certkit.probes.records import Annotation, Phase, Task
 
     Scores = Mapping[str, Fraction | None]

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct, convert
 
-from certkit import toml
+from certkit.ground import toml
 
 
 class Unit(StrEnum):

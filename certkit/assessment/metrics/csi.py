@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, structs
 
 from certkit.assessment.metrics.metric import Metric, State, too_many_harness_errors, unmeasured
-from certkit.evidence.summary.summary import PEI_SCALE, STRETCHES, WINDOW
+from certkit.summary.summary import PEI_SCALE, STRETCHES, WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from certkit.assessment.metrics.series import View
-    from certkit.evidence.summary.summary import Stretch, Window
+    from certkit.summary.summary import Stretch, Window
 
 TREND: Final = 20
 """M: runs over which the slope of failures is taken, [26] eq. 8."""

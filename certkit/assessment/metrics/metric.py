@@ -20,7 +20,7 @@ from certkit.assessment.statistics.estimators import Interval, wilson
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from certkit.evidence.summary.summary import Tally
+    from certkit.summary.summary import Tally
 
 Value = Fraction | float
 """An exact fraction, or a float where the metric has no exact form."""

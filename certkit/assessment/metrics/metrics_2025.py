@@ -20,12 +20,12 @@ from certkit.assessment.metrics.metric import (
 )
 from certkit.assessment.metrics.metrics_2026 import NO_FAULTS, irs
 from certkit.assessment.statistics.estimators import wilson
-from certkit.evidence.summary.summary import pei25_sum
+from certkit.summary.summary import pei25_sum
 
 if TYPE_CHECKING:
     from certkit.assessment.metrics.series import View
-    from certkit.evidence.bundle.manifest import Manifest
-    from certkit.evidence.summary.summary import Tally
+    from certkit.bundle.manifest import Manifest
+    from certkit.summary.summary import Tally
 
 
 def metrics(view: View) -> tuple[Metric, ...]:

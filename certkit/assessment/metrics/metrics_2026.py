@@ -25,8 +25,8 @@ from certkit.assessment.metrics.metric import (
 )
 from certkit.assessment.rater_error.labels import kappa
 from certkit.assessment.statistics.estimators import posterior, wilson
-from certkit.evidence.records.record import SINGLE_FAULTS, Condition
-from certkit.evidence.summary.summary import PEI_SCALE, Cell, Tally, pei_sum
+from certkit.record.record import SINGLE_FAULTS, Condition
+from certkit.summary.summary import PEI_SCALE, Cell, Tally, pei_sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -2,7 +2,7 @@
 
 Everything that rests on tasks starts here: the profile of reliability, the bounded reading, fragility.
 A series gives for every task, by cell, the runs that carry the metric and the scaled sum of their values, so
-that the metric is Σy / (scale · Σn); `certkit.evidence.summary.tasks` adds the cells and sums over the tasks.
+that the metric is Σy / (scale · Σn); `certkit.summary.tasks` adds the cells and sums over the tasks.
 `View` is a summary as metrics and kinds of criteria see it: nominal and fault runs apart, sums over tasks.
 """
 
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import structs
 
-from certkit.evidence.records.record import SINGLE_FAULTS, Condition, Split
-from certkit.evidence.summary.summary import PEI_SCALE, Tally, add
-from certkit.evidence.summary.tasks import merged, per_cell, shared, task_sums
+from certkit.record.record import SINGLE_FAULTS, Condition, Split
+from certkit.summary.summary import PEI_SCALE, Tally, add
+from certkit.summary.tasks import merged, per_cell, shared, task_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from certkit.assessment.rater_error.labels import Labelled
-    from certkit.evidence.bundle.manifest import Manifest
-    from certkit.evidence.summary.summary import Cell, Summary
-    from certkit.evidence.summary.tasks import Shared, Tasks, TaskSums
+    from certkit.bundle.manifest import Manifest
+    from certkit.summary.summary import Cell, Summary
+    from certkit.summary.tasks import Shared, Tasks, TaskSums
 
     Integers = NDArray[np.int64]
 

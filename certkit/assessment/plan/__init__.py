@@ -27,8 +27,8 @@ from certkit.assessment.plan.document import POINTS, Plan, Planned, Point, Profi
 from certkit.assessment.plan.drawn import Drawn, Rates
 from certkit.assessment.statistics.estimators import least
 from certkit.assessment.statistics.posterior import corrected
-from certkit.errors import NegativeError, UsageError
-from certkit.evidence.summary.summary import WINDOW
+from certkit.ground.errors import NegativeError, UsageError
+from certkit.summary.summary import WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

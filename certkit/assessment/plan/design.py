@@ -11,9 +11,9 @@ from msgspec import Meta
 
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.profile import Reading, exact
-from certkit.document import Count, Part, Positive, Share
-from certkit.errors import UsageError
-from certkit.evidence.records.schedule import EVEN_MIX, FAULTS, MAX_DOMAINS, NOMINAL_SHARE, mix_complaint
+from certkit.ground.document import Count, Part, Positive, Share
+from certkit.ground.errors import UsageError
+from certkit.record.schedule import EVEN_MIX, FAULTS, MAX_DOMAINS, NOMINAL_SHARE, mix_complaint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,8 +12,8 @@ from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.plan.design import Design
 from certkit.assessment.profile import Operator
 from certkit.assessment.result import MetricId
-from certkit.document import Count, Digest, Document, Part, Positive, Share, Text
-from certkit.evidence.records.record import Condition
+from certkit.ground.document import Count, Digest, Document, Part, Positive, Share, Text
+from certkit.record.record import Condition
 
 POINTS: Final = 12
 """Points of the curve, a sixth of the plan apart."""

@@ -21,10 +21,10 @@ import numpy as np
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.series import conditions
 from certkit.assessment.plan.design import DRAWS, SEED
-from certkit.errors import UsageError
-from certkit.evidence.records.record import SINGLE_FAULTS, Condition
-from certkit.evidence.records.schedule import NOMINAL_SHARE
-from certkit.evidence.summary.tasks import Shared, TaskSums
+from certkit.ground.errors import UsageError
+from certkit.record.record import SINGLE_FAULTS, Condition
+from certkit.record.schedule import NOMINAL_SHARE
+from certkit.summary.tasks import Shared, TaskSums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from certkit.assessment.plan.design import Design
-    from certkit.evidence.summary.tasks import Tasks
+    from certkit.summary.tasks import Tasks
 
     Floats = NDArray[np.float64]
 

@@ -28,16 +28,16 @@ from certkit.assessment.rater_error.labels import (
     icc,
     judge_of,
 )
-from certkit.evidence.bundle.calibration import ABSENT
-from certkit.wording import many
+from certkit.bundle.labels import ABSENT
+from certkit.ground.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.assessment.findings.findings import Finding
     from certkit.assessment.metrics.series import View
-    from certkit.evidence.bundle.calibration import Calibration
-    from certkit.evidence.bundle.manifest import Protocol
+    from certkit.bundle.labels import Calibration
+    from certkit.bundle.manifest import Protocol
 
 SCALE: Final = 10**6
 """Units of a score in `Calibration`."""

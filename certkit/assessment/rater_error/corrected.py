@@ -30,8 +30,8 @@ from msgspec import Struct, structs
 
 from certkit.assessment.statistics.estimators import LEVEL, Interval
 from certkit.assessment.statistics.posterior import PRIORS, beta, posteriors, worse
-from certkit.document import Count  # noqa: TC001 - the same
-from certkit.evidence.summary.tasks import ratio
+from certkit.ground.document import Count  # noqa: TC001 - the same
+from certkit.summary.tasks import ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from certkit.assessment.statistics.posterior import Beta
-    from certkit.evidence.summary.tasks import Number, TaskSums
+    from certkit.summary.tasks import Number, TaskSums
 
     Floats = NDArray[np.float64]
 

@@ -28,16 +28,16 @@ from certkit.assessment.metrics import series as of_runs
 from certkit.assessment.metrics.metric import names
 from certkit.assessment.rater_error.corrected import Labels, weighed
 from certkit.assessment.statistics.estimators import LEVEL, Interval, Z
-from certkit.evidence.bundle.calibration import ABSENT, MILLION
+from certkit.bundle.labels import ABSENT, MILLION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from certkit.assessment.kinds import Sample
     from certkit.assessment.rater_error.corrected import Both
-    from certkit.evidence.bundle.calibration import Calibration
-    from certkit.evidence.bundle.manifest import Protocol
-    from certkit.evidence.summary.tasks import TaskSums
+    from certkit.bundle.labels import Calibration
+    from certkit.bundle.manifest import Protocol
+    from certkit.summary.tasks import TaskSums
 
 
 PASSES: Final = 7 * MILLION // 10

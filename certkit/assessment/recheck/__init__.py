@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from msgspec import Meta
 from pydantic import Field, model_validator
 
-from certkit import toml
 from certkit.assessment.recheck.claim import Name, Result, State, Text
 from certkit.assessment.recheck.proportions import CountClaim, IntervalClaim, PosteriorClaim
 from certkit.assessment.recheck.relations import (
@@ -32,9 +31,10 @@ from certkit.assessment.recheck.relations import (
     TierClaim,
     TTestClaim,
 )
-from certkit.base import Authored, validate
-from certkit.document import Count, Document, fill
-from certkit.errors import Exit
+from certkit.ground import toml
+from certkit.ground.base import Authored, validate
+from certkit.ground.document import Count, Document, fill
+from certkit.ground.errors import Exit
 
 if TYPE_CHECKING:
     from certkit.assessment.recheck.claim import Profiles

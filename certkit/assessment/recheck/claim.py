@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 from pydantic import Field
 
-from certkit.base import Authored
-from certkit.document import Part, fill
+from certkit.ground.base import Authored
+from certkit.ground.document import Part, fill
 
 if TYPE_CHECKING:
     from collections.abc import Callable

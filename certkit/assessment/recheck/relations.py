@@ -28,7 +28,7 @@ from certkit.assessment.recheck.printed import (
     shown,
     spread,
 )
-from certkit.base import Authored
+from certkit.ground.base import Authored
 
 if TYPE_CHECKING:
     from certkit.assessment.recheck.claim import Profiles

@@ -25,7 +25,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from certkit.evidence.summary.tasks import Number, Tasks
+    from certkit.summary.tasks import Number, Tasks
 
 
 LEVEL: Final = 0.95

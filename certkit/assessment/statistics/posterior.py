@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from certkit.assessment.statistics.estimators import least
-from certkit.evidence.summary.tasks import TaskSums, ratio
+from certkit.summary.tasks import TaskSums, ratio
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     from collections.abc import Iterable, Iterator
 
-    from certkit.evidence.summary.tasks import Number, Shared
+    from certkit.summary.tasks import Number, Shared
 
 
 FIVE: Final = 5

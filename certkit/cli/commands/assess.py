@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import to_builtins
 
-from certkit import canonical, files, workflow
+from certkit import workflow
 from certkit.assessment.drift import NOT_COMPARABLE
 from certkit.assessment.result import Baseline, moment
 from certkit.assessment.words import serious
@@ -18,7 +18,8 @@ from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, progress
 from certkit.cli.views.assessment import REFUSED, compared, show_assessment
-from certkit.errors import Exit, InputError, NegativeError, UsageError
+from certkit.ground import canonical, files
+from certkit.ground.errors import Exit, InputError, NegativeError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec import Meta
 
+from certkit.bundle import folder as bundles
+from certkit.bundle.folder import open_bundle
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold, progress
-from certkit.document import Count, Digest, Document, GivenPath, Part, Text, fill
-from certkit.evidence.bundle import folder as bundles
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.records.record import Condition, Split
-from certkit.evidence.summary.gather import summarise
-from certkit.text import visible
-from certkit.wording import many
+from certkit.ground.document import Count, Digest, Document, GivenPath, Part, Text, fill
+from certkit.ground.text import visible
+from certkit.ground.wording import many
+from certkit.record.record import Condition, Split
+from certkit.summary.summarise import summarise
 
 if TYPE_CHECKING:
-    from certkit.evidence.bundle.folder import Bundle
-    from certkit.evidence.summary.summary import Summary
+    from certkit.bundle.folder import Bundle
+    from certkit.summary.summary import Summary
 
 
 class BundleInit(Document, frozen=True, kw_only=True, tag="urn:certkit:bundle-init:v1"):

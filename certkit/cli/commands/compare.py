@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from msgspec import Struct, to_builtins
 
-from certkit import wording, workflow
+from certkit import workflow
 from certkit.assessment.compare.words import ALPHA, change, figure, signed
 from certkit.assessment.drift.rows import LEAST
 from certkit.assessment.metrics.catalogue import Unit, named
@@ -17,8 +17,9 @@ from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold, progress
 from certkit.cli.views import WORDS
-from certkit.text import quoted, visible
-from certkit.wording import many
+from certkit.ground import wording
+from certkit.ground.text import quoted, visible
+from certkit.ground.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -17,8 +17,8 @@ from certkit._version import __version__
 from certkit.cli.context import heads_path
 from certkit.cli.emit import emit, fold
 from certkit.cli.settings import SETTINGS, from_file
-from certkit.document import Document, Part, Text
-from certkit.errors import Exit, InputError
+from certkit.ground.document import Document, Part, Text
+from certkit.ground.errors import Exit, InputError
 from certkit.registry.heads import remembered
 
 

@@ -15,19 +15,19 @@ from certkit import workflow
 from certkit.assessment.findings.findings import GRADED, MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
+from certkit.bundle.folder import open_bundle
 from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold
 from certkit.cli.views import WORDS
-from certkit.document import Count, Document, Part, Text, fill
-from certkit.errors import CODES, UsageError
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.expressions import shell
-from certkit.evidence.records import schema
-from certkit.evidence.records.record import Condition, Outcome
-from certkit.evidence.summary.runs import Runs, worst_runs
-from certkit.evidence.traces import SUFFIX
+from certkit.ground.document import Count, Document, Part, Text, fill
+from certkit.ground.errors import CODES, UsageError
+from certkit.ground.wording import many
+from certkit.record import schema
+from certkit.record.expressions import shell
+from certkit.record.record import Condition, Outcome
+from certkit.record.trace import SUFFIX
 from certkit.report.argument.challenges import CLOSED_BY, STANDING
-from certkit.wording import many
+from certkit.summary.runs import Runs, worst_runs
 
 _SHOWN: Final = 40
 _DIGITS: Final = 12

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from msgspec import Meta
 
-from certkit import canonical, files
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.verify import checked, show_verdict
 from certkit.cli.emit import emit, emit_file, entry, fold, progress
 from certkit.cli.views.table import Asked, Cells, digits, table
-from certkit.document import Digest, Document
-from certkit.errors import Exit, UsageError
+from certkit.ground import canonical, files
+from certkit.ground.document import Digest, Document
+from certkit.ground.errors import Exit, UsageError
+from certkit.ground.text import quoted
+from certkit.ground.wording import many
 from certkit.passport import exports, words
 from certkit.passport.opening import parse
-from certkit.text import quoted
-from certkit.wording import many
 from certkit.workflow.verifying import evidence_of, taken
 
 if TYPE_CHECKING:

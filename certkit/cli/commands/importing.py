@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec import Meta
 
-from certkit import canonical
+from certkit.bundle.manifest import Agent, Imported
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, emit_file, fold, progress
-from certkit.document import Digest, Document, GivenPath, Part, Text, fill
-from certkit.errors import Exit, UsageError
-from certkit.evidence.bundle.manifest import Agent, Imported
-from certkit.evidence.expressions import shell
-from certkit.evidence.importers import FORMATS, ImportOptions, preview, run, suggest
-from certkit.evidence.importers.drafts import OTHERS, counted
-from certkit.text import quoted
-from certkit.wording import many
+from certkit.ground import canonical
+from certkit.ground.document import Digest, Document, GivenPath, Part, Text, fill
+from certkit.ground.errors import Exit, UsageError
+from certkit.ground.text import quoted
+from certkit.ground.wording import many
+from certkit.imports import FORMATS, ImportOptions, preview, run, suggest
+from certkit.imports.drafts import OTHERS, counted
+from certkit.record.expressions import shell
 
 if TYPE_CHECKING:
-    from certkit.evidence.importers import ImportAccount
+    from certkit.imports import ImportAccount
 
 
 class ImportedBundle(Part, frozen=True, kw_only=True):

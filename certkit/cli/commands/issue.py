@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from certkit import files, workflow
+from certkit import workflow
 from certkit.assessment.words import above, sentence, serious
-from certkit.canonical import Digest, is_digest
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.registry import Issued, following, log_key_of, logged_id, show_following
 from certkit.cli.emit import emit, fold, progress, refuse, warn
-from certkit.errors import UsageError
+from certkit.ground import files
+from certkit.ground.canonical import Digest, is_digest
+from certkit.ground.errors import UsageError
 from certkit.passport import timestamp as authority
 from certkit.passport.issuing import Issuer
 from certkit.passport.keyless import Keyless

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import UNSET, Meta, UnsetType, structs
 
-from certkit import files
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold
-from certkit.document import Digest, Document, Text
+from certkit.ground import files
+from certkit.ground.document import Digest, Document, Text
 from certkit.passport import keys
 from certkit.passport.keys import Algorithm
 

@@ -16,7 +16,7 @@ from certkit.assessment.metrics.metric import asked, percent, shown
 from certkit.assessment.plan.design import design, expectations
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold, refuse
-from certkit.wording import many
+from certkit.ground.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

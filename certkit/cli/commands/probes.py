@@ -12,25 +12,25 @@ from typing import Annotated
 
 import typer
 
-from certkit import files
 from certkit.assessment.findings.provenance import TASKS as ABOUT_TASKS
 from certkit.assessment.integrity.document import IntegrityDocument
 from certkit.assessment.integrity.scores import score as score_kept
 from certkit.assessment.metrics.metric import State
+from certkit.bundle.folder import open_bundle, seal
+from certkit.bundle.manifest import MANIFEST_NAME
 from certkit.cli.emit import emit, hint, progress
 from certkit.cli.options import AGENT, AGENT_VERSION, NAME, OUT, SEED, BundleFolder, NoSeal, Out
-from certkit.document import Count, Document, GivenPath
-from certkit.errors import Exit, UnavailableError
-from certkit.evidence.bundle.folder import open_bundle, seal
-from certkit.evidence.bundle.manifest import MANIFEST_NAME
-from certkit.evidence.integrity.reading import read
-from certkit.evidence.integrity.running import generate_probes, run_probes
-from certkit.evidence.integrity.sheets import MAX_SHEET, Kind, allowed, take
-from certkit.evidence.integrity.sheets import sheet as write_sheet
+from certkit.ground import files
+from certkit.ground.document import Count, Document, GivenPath
+from certkit.ground.errors import Exit, UnavailableError
+from certkit.ground.wording import many
 from certkit.probes.agents import Asking
 from certkit.probes.generate import INSTANCES
+from certkit.probes.reading import read
 from certkit.probes.records import ANNOTATIONS, FOLDER, MAX_INSTANCES, PUBLIC, Mode, lines
-from certkit.wording import many
+from certkit.probes.running import generate_probes, run_probes
+from certkit.probes.sheets import MAX_SHEET, Kind, allowed, take
+from certkit.probes.sheets import sheet as write_sheet
 
 
 class ProbesSheet(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-sheet:v1"):

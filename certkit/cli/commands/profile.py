@@ -15,8 +15,8 @@ from certkit.assessment.profile import Profile
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold, refuse
 from certkit.cli.views.assessment import show_profile
-from certkit.document import BESIDE, Digest, Document, Part, Text, fill
-from certkit.errors import Exit, UsageError
+from certkit.ground.document import BESIDE, Digest, Document, Part, Text, fill
+from certkit.ground.errors import Exit, UsageError
 from certkit.passport.statement import Reading
 
 if TYPE_CHECKING:

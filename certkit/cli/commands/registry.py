@@ -13,19 +13,19 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Meta, structs
 
-from certkit import files
-from certkit.canonical import is_digest
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import brief, emit, emit_file, entries, fold, progress, warn
-from certkit.document import BESIDE, Count, Digest, Document, GivenPath, Hash, Part, Text, Tier, fill
-from certkit.errors import UsageError
+from certkit.ground import files
+from certkit.ground.canonical import is_digest
+from certkit.ground.document import BESIDE, Count, Digest, Document, GivenPath, Hash, Part, Text, Tier, fill
+from certkit.ground.errors import UsageError
+from certkit.ground.wording import many
 from certkit.registry.admission import PROOF_SUFFIX, admit, checkpoint_in, inspect
 from certkit.registry.entry import DriftResult
 from certkit.registry.export import export as publish
 from certkit.registry.log import load_log_key, log_key_file
 from certkit.registry.registry import Registry
-from certkit.wording import many
 from certkit.workflow.verifying import taken
 
 if TYPE_CHECKING:

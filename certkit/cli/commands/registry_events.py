@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 from msgspec import Meta
 
-from certkit import files
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.registry import Head, Vkey, Written, log_key_of
 from certkit.cli.emit import brief, emit, emit_file, entries, fold, progress, warn
-from certkit.document import Count, Digest, Document, Part, Text, fill
-from certkit.errors import UsageError
+from certkit.ground import files
+from certkit.ground.document import Count, Digest, Document, Part, Text, fill
+from certkit.ground.errors import UsageError
+from certkit.ground.wording import many
 from certkit.registry import writing
 from certkit.registry.entry import WORDS, Reason
 from certkit.registry.keeping import gather
@@ -24,7 +25,6 @@ from certkit.registry.registry import Registry
 from certkit.registry.status import write as write_status
 from certkit.tlog.checkpoint import Quorum
 from certkit.tlog.note import MAX_NOTE
-from certkit.wording import many
 
 if TYPE_CHECKING:
     from certkit.tlog.note import Signed

@@ -14,14 +14,14 @@ from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.registry import Head
 from certkit.cli.emit import WIDTH, brief, emit, entries, entry, fold, progress
-from certkit.document import BESIDE, Count, Document, Hash, Part, Share, Text, fill
-from certkit.errors import Exit, UsageError
+from certkit.ground.document import BESIDE, Count, Document, Hash, Part, Share, Text, fill
+from certkit.ground.errors import Exit, UsageError
+from certkit.ground.wording import many
 from certkit.registry.entry import DriftResult, Entry, Reason, timestamp
 from certkit.registry.reader import reading
 from certkit.registry.standing import Limit, Query, Standing, ranked, standing_of, stated_in
 from certkit.registry.state import PassportStanding
 from certkit.tlog.note import VerifierKey
-from certkit.wording import many
 
 if TYPE_CHECKING:
     from certkit.registry.entry import Logged

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from msgspec import Meta
 
-from certkit import canonical, files, workflow
 from certkit import report as room
+from certkit import workflow
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, emit_file, fold, progress
-from certkit.document import Document, GivenPath, Text
-from certkit.errors import Exit, UsageError
+from certkit.ground import canonical, files
+from certkit.ground.document import Document, GivenPath, Text
+from certkit.ground.errors import Exit, UsageError
+from certkit.ground.wording import listed
 from certkit.report.argument import skeleton
 from certkit.report.argument.challenges import CLOSED_BY, challenges
-from certkit.wording import listed
 from certkit.workflow.verifying import taken
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from certkit.cli import options as opt
 from certkit.cli.commands.issue import document, screen
 from certkit.cli.emit import emit, progress
 from certkit.cli.views.assessment import show_assessment
-from certkit.document import Count, Document, GivenPath
+from certkit.ground.document import Count, Document, GivenPath
 from certkit.simulation.simulate import simulate as draw
 
 if TYPE_CHECKING:

@@ -11,19 +11,19 @@ import msgspec
 import typer
 from msgspec import Meta, structs
 
-from certkit import canonical, files
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, entry, fold
-from certkit.document import Document, GivenPath, Text
-from certkit.errors import UsageError
+from certkit.ground import canonical, files
+from certkit.ground.document import Document, GivenPath, Text
+from certkit.ground.errors import UsageError
+from certkit.ground.wording import many
 from certkit.passport import keyless, keys, trusted_root
 from certkit.passport.editing import cautions, removed, rotated
 from certkit.passport.statement import Reading
 from certkit.passport.trust import Identity, Requirement, Trust, TrustedKey, parse
 from certkit.passport.trusted_root import KINDS
 from certkit.passport.words import day, utc
-from certkit.wording import many
 
 
 class TrustShow(Document, frozen=True, kw_only=True, tag="urn:certkit:trust-show:v1"):

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from certkit import canonical, wording
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold, progress, warn
-from certkit.errors import UsageError
+from certkit.ground import canonical, wording
+from certkit.ground.errors import UsageError
+from certkit.ground.text import quoted
 from certkit.passport import keys, words
 from certkit.passport.checks import NOT_ASKED
 from certkit.passport.opening import STEPS
 from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
 from certkit.passport.verification import verify as check
-from certkit.text import quoted
 from certkit.workflow.verifying import evidence_of, remembered, standing_of, taken
 
 if TYPE_CHECKING:

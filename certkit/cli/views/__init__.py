@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from certkit import toml
+from certkit.ground import toml
 
 WORDS: Final[dict[str, str]] = toml.packaged("templates", "words.toml")
 """What the words of the screens mean."""

@@ -31,9 +31,9 @@ from certkit.assessment.words import (
 from certkit.cli.emit import WIDTH, fold
 from certkit.cli.views import WORDS
 from certkit.cli.views.table import Asked, Cells, digits, table
-from certkit.errors import Exit
-from certkit.text import quoted, visible
-from certkit.wording import many, readings, tier
+from certkit.ground.errors import Exit
+from certkit.ground.text import quoted, visible
+from certkit.ground.wording import many, readings, tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from msgspec import Struct
 
-from certkit.document import Digest, Document, Text
-from certkit.errors import NegativeError, UsageError
+from certkit.ground.document import Digest, Document, Text
+from certkit.ground.errors import NegativeError, UsageError
 from certkit.passport.exports import shown, signed
 
 if TYPE_CHECKING:

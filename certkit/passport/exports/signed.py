@@ -25,9 +25,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from jwt import PyJWS
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm
 
-from certkit import canonical
 from certkit._version import __version__
-from certkit.errors import InputError
+from certkit.ground import canonical
+from certkit.ground.errors import InputError
 from certkit.passport import dsse, keys, sealed, words
 from certkit.passport.statement import PREDICATE_TYPE, STATEMENT_TYPE
 

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Meta
 
-from certkit import canonical
 from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.catalogue import CATALOGUE, Group
-from certkit.document import Digest, Document, Part, Text, Tier, fill
-from certkit.evidence.context import HazardIdentification, refuse
+from certkit.bundle.context import HazardIdentification, refuse
+from certkit.ground import canonical
+from certkit.ground.document import Digest, Document, Part, Text, Tier, fill
+from certkit.ground.text import quoted
 from certkit.report import words
 from certkit.report.argument.challenges import (
     ASSUMED,
@@ -32,12 +33,11 @@ from certkit.report.argument.challenges import (
 )
 from certkit.report.argument.graph import ROOT, Edge, Graph, Kind, Link, Node, State, settled
 from certkit.report.results import bound, deciding, in_words, measured, rows
-from certkit.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from certkit.evidence.context import Given, Hazard
+    from certkit.bundle.context import Given, Hazard
     from certkit.report.argument.case import Case
 
 ASSUMPTIONS: Final = (

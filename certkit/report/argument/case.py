@@ -24,25 +24,25 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from certkit import canonical
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.series import adversarial, resisted
 from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.result import moment
 from certkit.assessment.statistics.posterior import lower
-from certkit.evidence.context import CONTEXT_SCHEMA, Context, Decision, OperatingDomain, Risk, Use, refuse
-from certkit.evidence.records.record import Condition, Split
-from certkit.evidence.summary.tasks import merged, per_cell, task_sums
-from certkit.wording import UNDECLARED
+from certkit.bundle.context import CONTEXT_SCHEMA, Context, Decision, OperatingDomain, Risk, Use, refuse
+from certkit.ground import canonical
+from certkit.ground.wording import UNDECLARED
+from certkit.record.record import Condition, Split
+from certkit.summary.tasks import merged, per_cell, task_sums
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from certkit.assessment.result import Assessment
-    from certkit.evidence.bundle.manifest import Manifest, Protocol
-    from certkit.evidence.context import Given, Hazard
-    from certkit.evidence.summary.summary import Summary, Window
+    from certkit.bundle.context import Given, Hazard
+    from certkit.bundle.manifest import Manifest, Protocol
     from certkit.report.view import Issued
+    from certkit.summary.summary import Summary, Window
 
 CONFIDENCE: Final = 0.95
 MOST_DAYS: Final = 90

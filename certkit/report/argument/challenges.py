@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from msgspec import Meta, structs
 
-from certkit import toml, wording
 from certkit.assessment.findings.findings import GRADED, SEVERITY, Severity, lacking
-from certkit.document import Part, Text
-from certkit.evidence.context import Answer, refuse
-from certkit.evidence.records.record import Condition
+from certkit.bundle.context import Answer, refuse
+from certkit.ground import toml, wording
+from certkit.ground.document import Part, Text
+from certkit.ground.wording import many
+from certkit.record.record import Condition
 from certkit.report import words
-from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from certkit.evidence.context import Context, Given, Hazard, Indicator
+    from certkit.bundle.context import Context, Given, Hazard, Indicator
     from certkit.report.argument.case import Case
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from msgspec import Meta, Struct, structs
 
-from certkit.document import Part, Text
+from certkit.ground.document import Part, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
-from certkit.document import Document, GivenPath, Text
-from certkit.evidence.context import CONTEXT_SCHEMA
+from certkit.bundle.context import CONTEXT_SCHEMA
+from certkit.ground.document import Document, GivenPath, Text
 from certkit.report.argument.build import build, unstated
 from certkit.report.argument.challenges import (
     ASSUMED,
@@ -28,7 +28,7 @@ from certkit.report.argument.graph import State
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from certkit.evidence.context import Context
+    from certkit.bundle.context import Context
     from certkit.report.argument.case import Case
 
 

@@ -23,7 +23,7 @@ from certkit.assessment.rater_error.labels import (
     icc,
     kappa,
 )
-from certkit.evidence.summary.summary import Tally
+from certkit.summary.summary import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit import canonical
 from certkit.assessment.assessing import assess
 from certkit.assessment.criteria import TierStatus
 from certkit.assessment.words import sentence
-from certkit.errors import InputError
-from certkit.evidence import context
-from certkit.evidence.summary.summary import Likeness
+from certkit.bundle import context
+from certkit.ground import canonical
+from certkit.ground.errors import InputError
 from certkit.report.argument.challenges import check_answers
+from certkit.summary.summary import Likeness
 from tests.support import build
 
 if TYPE_CHECKING:

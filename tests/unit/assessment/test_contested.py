@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical, workflow
+from certkit import workflow
 from certkit.assessment import assessing
 from certkit.assessment.criteria import TierStatus, evidenced
-from certkit.errors import InputError
-from certkit.evidence.summary.summary import Traces
+from certkit.ground import canonical
+from certkit.ground.errors import InputError
+from certkit.summary.summary import Traces
 from tests.support import bundles, evaluations
 from tests.support.evaluations import FAULTS, honest, judged, serious
 
@@ -420,7 +421,7 @@ def test_scores_that_recur_in_different_runs_prove_no_copies(
     ]
     copied = {"runs-alike", "tasks-not-distinct"}
     assert not copied & serious(judged(tmp_path / "b", runs))
-    monkeypatch.setattr("certkit.evidence.summary.likeness.FAR", 0)
+    monkeypatch.setattr("certkit.summary.likeness.FAR", 0)
     assert copied & serious(judged(tmp_path / "c", runs))
 
 
@@ -559,7 +560,7 @@ def test_silence_about_independence_contradicts_nothing(tmp_path: Path) -> None:
 
 
 def test_the_same_runs_dated_anew_are_alike_across_bundles(tmp_path: Path) -> None:
-    from certkit.evidence.bundle.folder import seal  # noqa: PLC0415 - of this test alone
+    from certkit.bundle.folder import seal  # noqa: PLC0415 - of this test alone
 
     roots = []
     for month in (3, 4):
@@ -580,7 +581,7 @@ def test_the_same_runs_dated_anew_are_alike_across_bundles(tmp_path: Path) -> No
 
 
 def test_temperature_0_excuses_repeats_within_one_bundle_only(tmp_path: Path) -> None:
-    from certkit.evidence.bundle.folder import seal  # noqa: PLC0415 - of pooled bundles alone
+    from certkit.bundle.folder import seal  # noqa: PLC0415 - of pooled bundles alone
 
     def pooled(name: str, seeds: tuple[int, int]) -> set[str]:
         roots = []
@@ -606,7 +607,7 @@ def test_temperature_0_excuses_repeats_within_one_bundle_only(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("share", "contested"), [(75, True), (40, False)])
 def test_pooling_makes_no_serious_finding_milder(tmp_path: Path, share: int, *, contested: bool) -> None:
-    from certkit.evidence.bundle.folder import seal  # noqa: PLC0415 - of pooled bundles alone
+    from certkit.bundle.folder import seal  # noqa: PLC0415 - of pooled bundles alone
 
     roots = []
     for month, runs in ((3, without_effect(share)), (4, honest(seed=2))):

@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from certkit.assessment.metrics.metric import Metric, State
-from certkit.evidence.summary.summary import Window, WindowRun
+from certkit.summary.summary import Window, WindowRun
 from tests.support import build
 
 if TYPE_CHECKING:

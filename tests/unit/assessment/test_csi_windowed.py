@@ -13,9 +13,9 @@ from scipy import stats
 from certkit.assessment.assessing import assess
 from certkit.assessment.metrics.csi import csi_windowed, irs_spread, pei_spread, trend
 from certkit.assessment.metrics.series import View
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.summary.gather import summarise
-from certkit.evidence.summary.summary import PEI_SCALE, Stretch
+from certkit.bundle.folder import open_bundle
+from certkit.summary.summarise import summarise
+from certkit.summary.summary import PEI_SCALE, Stretch
 from tests.support import build, clustered
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.assessment.metrics.metric import Metric
-    from certkit.evidence.summary.summary import Window
+    from certkit.summary.summary import Window
     from tests.support.strategies import Run
 
 

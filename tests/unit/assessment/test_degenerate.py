@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from certkit import canonical
 from certkit.assessment.assessing import assess
 from certkit.assessment.criteria import Status, TierStatus
 from certkit.assessment.profile import parse
 from certkit.assessment.words import measure_next, sentence
-from certkit.errors import Exit, UsageError
+from certkit.ground import canonical
+from certkit.ground.errors import Exit, UsageError
 from tests.support import build
 from tests.support.degenerate import CASES
 
 if TYPE_CHECKING:
-    from certkit.evidence.summary.summary import Summary
+    from certkit.summary.summary import Summary
 
 
 def numbers(value: Any) -> list[float]:

@@ -8,18 +8,18 @@ import pytest
 from jsonschema import Draft202012Validator
 from scipy import stats
 
-from certkit import canonical
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import asked, shown
 from certkit.assessment.result import AssessmentDocument
 from certkit.assessment.words import measure_next, sentence
+from certkit.ground import canonical
 from tests.support import build
 from tests.support.degenerate import CASES
 from tests.support.schemas import profile_schema, schema_of
 
 if TYPE_CHECKING:
     from certkit.assessment.result import Assessment
-    from certkit.evidence.summary.summary import Summary
+    from certkit.summary.summary import Summary
 
 EVIDENCE: dict[str, Summary] = {name: build.summary(cells) for name, cells in CASES.items()} | {
     "strong": build.strong(),

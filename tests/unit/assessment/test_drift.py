@@ -17,7 +17,7 @@ from certkit.assessment.drift import drift, trend
 from certkit.assessment.drift.contrast import adjusted, contrast, limit, slopes
 from certkit.assessment.drift.snapshot import Part, Snapshot, Watched
 from certkit.assessment.tasks import SUCCESS, task_table
-from certkit.evidence.summary.reduce import tag
+from certkit.summary.reduce import tag
 from tests.support import bundles
 from tests.support.drift_sides import CENTS, HIGH, LOW, Cells, apart, even, laid, one, side, values
 

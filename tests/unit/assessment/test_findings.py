@@ -10,15 +10,15 @@ from msgspec import structs
 
 from certkit.assessment.findings.findings import SEVERITY, Severity
 from certkit.assessment.findings.plausibility import identical_repeats
-from certkit.evidence.records.record import Split
-from certkit.evidence.summary.summary import Stretch, Tally, Times, Traces, Window
+from certkit.record.record import Split
+from certkit.summary.summary import Stretch, Tally, Times, Traces, Window
 from tests.support import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from certkit.assessment.result import Assessment
-    from certkit.evidence.summary.summary import Cell
+    from certkit.summary.summary import Cell
 
 
 def schedule(domain: str = "a", nominal: int = 20, fault: int = 80, **fields: int) -> list[Cell]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from certkit import canonical
 from certkit.assessment.assessing import assess
+from certkit.ground import canonical
 from tests.support import bound_laws, build, clustered, oracle
 from tests.support.bounded_oracle import family
 from tests.support.clustered import Design

@@ -21,8 +21,8 @@ from certkit.assessment.rater_error import JudgeReport, judge_findings, judge_re
 from certkit.assessment.rater_error.corrected import Labels, share
 from certkit.assessment.result import AssessmentDocument
 from certkit.assessment.words import of_judge
-from certkit.document import to_builtins
-from certkit.evidence.bundle.calibration import ABSENT, Calibration, Rater, millionths
+from certkit.bundle.labels import ABSENT, Calibration, Rater, millionths
+from certkit.ground.document import to_builtins
 from tests.support import build, bundles
 from tests.support.schemas import schema_of
 

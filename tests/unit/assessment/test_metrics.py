@@ -10,9 +10,9 @@ import pytest
 from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.metric import Metric, State
 from certkit.assessment.result import Assessment, metric_part
-from certkit.document import to_builtins
-from certkit.evidence.records.record import Split
-from certkit.evidence.summary.summary import Tally
+from certkit.ground.document import to_builtins
+from certkit.record.record import Split
+from certkit.summary.summary import Tally
 from tests.support import build
 
 

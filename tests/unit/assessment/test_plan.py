@@ -16,8 +16,8 @@ from certkit.assessment.plan import drawn, plan
 from certkit.assessment.plan.design import design, expectations
 from certkit.assessment.plan.document import Plan
 from certkit.assessment.profile import parse
-from certkit.errors import NegativeError, UsageError
-from certkit.evidence.summary.tasks import Tasks, task_sums
+from certkit.ground.errors import NegativeError, UsageError
+from certkit.summary.tasks import Tasks, task_sums
 from tests.support import build
 from tests.support.rows import Rows, evidence
 from tests.support.schemas import schema_of

@@ -17,7 +17,7 @@ from certkit.assessment.kinds import KINDS, Difference, Kind, Minimum, Posterior
 from certkit.assessment.statistics import posterior
 from certkit.assessment.statistics.estimators import Interval, variation
 from certkit.assessment.statistics.posterior import PRIORS
-from certkit.evidence.summary.tasks import Shared, Tasks, TaskSums, shared, task_sums
+from certkit.summary.tasks import Shared, Tasks, TaskSums, shared, task_sums
 
 COUNTS = st.lists(st.integers(1, 9).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), min_size=1)
 

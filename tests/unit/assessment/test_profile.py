@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import pytest
 
-from certkit import canonical, files
 from certkit.assessment.assessing import assess
 from certkit.assessment.lint import lint
 from certkit.assessment.profile import parse
-from certkit.errors import InputError
+from certkit.ground import canonical, files
+from certkit.ground.errors import InputError
 from tests.support import build
 
 HEAD = 'id = "house"\n[tiers.1]\nname = "One"\n[tiers.2]\nname = "Two"\n'

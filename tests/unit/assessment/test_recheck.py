@@ -11,11 +11,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import ttest_ind_from_stats
 
-from certkit import files, workflow
+from certkit import workflow
 from certkit.assessment.recheck import Result, State, parse, recheck
 from certkit.assessment.recheck.printed import read, shown
-from certkit.document import to_builtins
-from certkit.errors import CertkitError, Exit, InputError
+from certkit.ground import files
+from certkit.ground.document import to_builtins
+from certkit.ground.errors import CertkitError, Exit, InputError
 from tests.support.schemas import claims_schema
 
 HEAD = 'schema = "urn:certkit:claims:v1"\nid = "test"\n'

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import AfterValidator, Field, ValidationError
 
-from certkit import base, files
-from certkit.errors import InputError
+from certkit.ground import base, files
+from certkit.ground.errors import InputError
 
 
 def _even(value: int) -> int:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from certkit import canonical
-from certkit.errors import InputError
+from certkit.ground import canonical
+from certkit.ground.errors import InputError
 
 VECTORS = Path(__file__).parents[4] / "shared" / "vectors" / "rfc8785"
 NAMES = ("arrays", "french", "structures", "unicode", "values", "weird")

@@ -15,8 +15,8 @@ import jsonschema
 import pytest
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from certkit import canonical, document
-from certkit.base import Authored
+from certkit.ground import canonical, document
+from certkit.ground.base import Authored
 from tests.support import schemas
 
 SHA = "sha256:" + 64 * "a"
@@ -207,7 +207,7 @@ def test_a_document_without_a_urn_is_refused() -> None:
 
 
 def test_documents_load_nothing_heavy() -> None:
-    code = "import sys, certkit.document; print(*sys.modules)"
+    code = "import sys, certkit.ground.document; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert {name.partition(".")[0] for name in done.stdout.split()} & {
         "pydantic",

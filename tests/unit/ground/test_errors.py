@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from certkit.errors import CODES, CertkitError, Exit, InputError, UsageError
-from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
+from certkit.ground.errors import CODES, CertkitError, Exit, InputError, UsageError
+from certkit.record.faults import Fault, Faults, RecordFaultsError
 from tests import generate
 
 PACKAGE = Path(__file__).parents[3] / "certkit"

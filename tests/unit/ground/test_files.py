@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from certkit import files
-from certkit.errors import CertkitError, InputError, UsageError
+from certkit.ground import files
+from certkit.ground.errors import CertkitError, InputError, UsageError
 
 
 class InterruptedHereError(Exception):

@@ -7,8 +7,8 @@ import unicodedata
 
 import pytest
 
-from certkit import canonical
-from certkit.text import HIDDEN, letters, skeleton, visible
+from certkit.ground import canonical
+from certkit.ground.text import HIDDEN, letters, skeleton, visible
 
 # Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt), which renderers may leave out.
 IGNORABLE = (

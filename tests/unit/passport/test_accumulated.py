@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from certkit import canonical, report, workflow
+from certkit import report, workflow
 from certkit.assessment.assessing import assess_accumulation
 from certkit.assessment.findings.findings import Severity, finding, raised
 from certkit.assessment.result import Assessment, AssessmentDocument
-from certkit.errors import NegativeError
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.bundle.pooling import accumulate
+from certkit.bundle.folder import open_bundle
+from certkit.ground import canonical
+from certkit.ground.errors import NegativeError
+from certkit.ground.progress import SILENT
 from certkit.passport import keys, payload, sealed
 from certkit.passport.claim import from_bundle
 from certkit.passport.issuing import VALIDITY, issue
 from certkit.passport.verification import verify
-from certkit.progress import SILENT
+from certkit.summary.pooling import accumulate
 from tests.support import schemas
 from tests.support.campaigns import campaign, made
 from tests.support.documents import certkit

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import canonical
+from certkit.ground import canonical
 from certkit.passport import keys
 from tests.support.documents import certkit
 from tests.support.making import KEY, issued, trust

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 import certkit
-from certkit import canonical
 from certkit.assessment.findings.findings import GRADED
-from certkit.errors import NegativeError
+from certkit.ground import canonical
+from certkit.ground.errors import NegativeError
+from certkit.ground.wording import UNDECLARED
 from certkit.passport import derived, payload
 from certkit.passport.statement import Predicate, Statement
-from certkit.wording import UNDECLARED
 from tests.support import passport_parts as maker
 from tests.support.agreeing import agree
 from tests.support.making import issued, of_bundle, sealed_bundle

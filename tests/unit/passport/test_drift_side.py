@@ -12,12 +12,12 @@ from certkit.assessment import tasks
 from certkit.assessment.assessing import assess
 from certkit.assessment.drift.snapshot import snapshot as of_bundle
 from certkit.assessment.task_table import Column, TaskTable
-from certkit.errors import CertkitError
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.summary.gather import summarise
+from certkit.bundle.folder import open_bundle
+from certkit.ground.errors import CertkitError
 from certkit.passport import payload
 from certkit.passport import statement as st
 from certkit.passport.drift_side import drift_side
+from certkit.summary.summarise import summarise
 from tests.support import bundles, making
 
 if TYPE_CHECKING:

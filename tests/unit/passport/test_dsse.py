@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa, utils
 from hypothesis import given
 from hypothesis import strategies as any_of
 
-from certkit import canonical
-from certkit.errors import CertkitError, NegativeError
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError, NegativeError
 from certkit.passport import dsse, keys
 from tests.support.signers import ALGORITHMS, signed_payload
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from certkit import canonical
+from certkit.ground import canonical
 from certkit.passport import dsse
 from certkit.passport.trust import Trust
 from certkit.passport.trust import parse as parse_trust

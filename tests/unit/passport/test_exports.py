@@ -22,13 +22,14 @@ from jsonschema import Draft202012Validator
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm
 from msgspec import structs
 
-from certkit import canonical, files, workflow
-from certkit.errors import CertkitError
+from certkit import workflow
+from certkit.ground import canonical, files
+from certkit.ground.errors import CertkitError
+from certkit.ground.progress import SILENT
 from certkit.passport import exports, keys, words
 from certkit.passport.claim import from_bundle
 from certkit.passport.exports import shown, signed
 from certkit.passport.verification import verify
-from certkit.progress import SILENT
 from tests.support.making import KEY, NOW, issued, of_bundle, sealed_bundle, trust
 from tests.support.sources import AT, CARD, source
 

@@ -11,13 +11,13 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec import structs
 
-from certkit import canonical
-from certkit.errors import CertkitError, UsageError
-from certkit.evidence.bundle.folder import seal
-from certkit.evidence.records.record import Split
+from certkit.bundle.folder import seal
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError, UsageError
 from certkit.passport import payload, sealed
 from certkit.passport.issuing import VALIDITY, Issuer, issue
 from certkit.passport.opening import Passport, parse
+from certkit.record.record import Split
 from tests.support import build, bundles, schemas
 from tests.support.evaluations import honest
 from tests.support.making import ISSUER, KEY, NOW, issued, of_bundle

@@ -15,8 +15,8 @@ from sigstore.models import Bundle, ClientTrustConfig
 from sigstore.verify import Verifier
 from sigstore.verify.policy import Identity
 
-from certkit import canonical
-from certkit.errors import CertkitError
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError
 from certkit.passport import keyless
 from certkit.passport.opening import parse
 from certkit.passport.trust import Trust

@@ -9,8 +9,8 @@ import pytest
 from sigstore.errors import TUFError
 from sigstore.models import ClientTrustConfig
 
-from certkit import canonical
-from certkit.errors import UnavailableError
+from certkit.ground import canonical
+from certkit.ground.errors import UnavailableError
 from certkit.passport.keyless import Keyless
 from tests.support.documents import certkit
 from tests.support.making import sealed_bundle

@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, rsa, x25519
 
-from certkit.errors import CertkitError
+from certkit.ground.errors import CertkitError
 from certkit.passport import keys
 from tests.support.signers import ALGORITHMS
 

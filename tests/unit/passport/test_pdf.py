@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit import report
-from certkit.errors import CertkitError
+from certkit.ground.errors import CertkitError
 from certkit.passport import pdf
 from certkit.passport.opening import parse
 from certkit.passport.verification import verify

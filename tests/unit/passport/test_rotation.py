@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit.errors import CertkitError
+from certkit.ground.errors import CertkitError
 from certkit.passport import keys
 from certkit.passport.editing import rotated
 from certkit.passport.issuing import Issuer, issue

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit import canonical
-from certkit.errors import NegativeError
+from certkit.ground import canonical
+from certkit.ground.errors import NegativeError
 from certkit.passport import payload, statement
 from tests.support import passport_parts as maker
 from tests.support.agreeing import agree

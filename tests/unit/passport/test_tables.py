@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from certkit import canonical, workflow
+from certkit import workflow
+from certkit.ground import canonical
 from certkit.passport import bounds, derived, payload, sealed, statement
 from certkit.passport.issuing import VALIDITY, issue
 from certkit.passport.statement import Predicate, Statement

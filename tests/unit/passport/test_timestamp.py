@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical
-from certkit.errors import CertkitError
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError
 from certkit.passport import sealed, timestamp, verification
 from tests.support import passport_parts as maker
 from tests.support.sigstore_service import Service

@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jsonschema import Draft202012Validator
 
-from certkit import canonical
-from certkit.errors import CertkitError
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError
 from certkit.passport import keys
 from certkit.passport import trust as passport_trust
 from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey

@@ -13,9 +13,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jsonschema import Draft202012Validator
 from msgspec import structs
 
-from certkit import canonical, workflow
-from certkit.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
-from certkit.evidence.bundle.folder import seal
+from certkit import workflow
+from certkit.bundle.folder import seal
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
+from certkit.ground.progress import SILENT
 from certkit.passport import dsse, keys
 from certkit.passport import trust as trust_policy
 from certkit.passport.checks import Status
@@ -24,7 +26,6 @@ from certkit.passport.issuing import VALIDITY
 from certkit.passport.opening import Step, Verification, VerificationDocument
 from certkit.passport.trust import Trust, Witnesses
 from certkit.passport.verification import verify
-from certkit.progress import SILENT
 from certkit.tlog import checkpoint, note, tree
 from tests.support import bundles, running, signers
 from tests.support.documents import certkit
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from certkit.canonical import Digest
+    from certkit.ground.canonical import Digest
     from certkit.passport.keys import PublicKey
 
 LATER = NOW + timedelta(days=1)

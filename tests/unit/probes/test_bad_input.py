@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from certkit import canonical
-from certkit.errors import UsageError
-from certkit.evidence.integrity.reading import IntegrityFaultsError, read
-from certkit.evidence.integrity.running import generate_probes, run_probes
-from certkit.evidence.records.faults import Fault, Faults
+from certkit.ground import canonical
+from certkit.ground.errors import UsageError
 from certkit.probes.agents import Asking
+from certkit.probes.reading import IntegrityFaultsError, read
 from certkit.probes.records import PUBLIC, commitment
+from certkit.probes.running import generate_probes, run_probes
+from certkit.record.faults import Fault, Faults
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def test_every_fault_is_listed_and_nothing_written(bundle: Path) -> None:
 
 
 def test_reading_ends_after_some_number_of_faults(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("certkit.evidence.records.faults.MOST", 100)
+    monkeypatch.setattr("certkit.record.faults.MOST", 100)
     (bundle / "integrity" / "answers.jsonl").write_bytes(b"{}\n" * 500)
     with pytest.raises(IntegrityFaultsError) as caught:
         read(bundle)

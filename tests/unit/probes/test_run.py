@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 import pytest
 
-from certkit import canonical, files
-from certkit.errors import CertkitError, UsageError
-from certkit.evidence.bundle.folder import open_bundle
-from certkit.evidence.integrity.reading import read
-from certkit.evidence.integrity.running import Ran, generate_probes, run_probes
+from certkit.bundle.folder import open_bundle
+from certkit.ground import canonical, files
+from certkit.ground.errors import CertkitError, UsageError
 from certkit.probes.agents import Asking, agents_of, prompt
+from certkit.probes.reading import read
 from certkit.probes.records import Mode, asked
+from certkit.probes.running import Ran, generate_probes, run_probes
 from tests.support import agents
 from tests.support.running import certkit
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-WRITERS = ("integrity/running.py", "certkit/files.py", "bundle/folder.py")
+WRITERS = ("integrity/running.py", "certkit/ground/files.py", "bundle/folder.py")
 
 
 @pytest.fixture(scope="module")

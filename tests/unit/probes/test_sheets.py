@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.errors import InputError
-from certkit.evidence.integrity.reading import read
-from certkit.evidence.integrity.running import generate_probes, run_probes
-from certkit.evidence.integrity.sheets import COLUMNS, sheet, take
+from certkit.ground.errors import InputError
 from certkit.probes.agents import Asking, told
+from certkit.probes.reading import read
 from certkit.probes.records import Family, asked
+from certkit.probes.running import generate_probes, run_probes
+from certkit.probes.sheets import COLUMNS, sheet, take
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.evidence.integrity.sheets import Kind
+    from certkit.probes.sheets import Kind
 
 
 @pytest.fixture(scope="module")

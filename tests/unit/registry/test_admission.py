@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical
-from certkit.errors import CertkitError, Exit, UntrustedError
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError, Exit, UntrustedError
 from certkit.passport import keys
 from certkit.passport.issuing import issue
 from certkit.passport.verification import verify

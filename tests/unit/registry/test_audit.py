@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical
-from certkit.errors import Exit, InputError
+from certkit.ground import canonical
+from certkit.ground.errors import Exit, InputError
 from certkit.passport import dsse
 from certkit.registry import auditing
 from certkit.registry.auditing import audit

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.errors import CertkitError
-from certkit.progress import SILENT
+from certkit.ground.errors import CertkitError
+from certkit.ground.progress import SILENT
 from certkit.registry.auditing import audit
 from certkit.registry.export import export
 from certkit.registry.keeping import gather

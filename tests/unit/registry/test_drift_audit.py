@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from certkit.progress import SILENT
+from certkit.ground.progress import SILENT
 from certkit.registry.admission import inspect
 from certkit.registry.drifts import compared, logged
 from certkit.registry.export import export

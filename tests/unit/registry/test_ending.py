@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
+from certkit.ground.errors import CertkitError, MismatchError, UntrustedError, UsageError
 from certkit.passport import keys
 from certkit.passport.trust import TrustedKey
 from certkit.registry import admission

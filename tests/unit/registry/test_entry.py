@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 import pytest
 
-from certkit import canonical
-from certkit.errors import InputError
+from certkit.ground import canonical
+from certkit.ground.errors import InputError
 from certkit.passport import dsse, keys
 from certkit.registry.entry import (
     CLAIMS,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import files
-from certkit.errors import CertkitError, InputError, MismatchError, UsageError
-from certkit.progress import SILENT
+from certkit.ground import files
+from certkit.ground.errors import CertkitError, InputError, MismatchError, UsageError
+from certkit.ground.progress import SILENT
 from certkit.registry.export import Exported
 from certkit.registry.export import export as write
 from certkit.registry.registry import Registry

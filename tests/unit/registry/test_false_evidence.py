@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit import canonical
-from certkit.errors import MismatchError
+from certkit.ground import canonical
+from certkit.ground.errors import MismatchError
 from certkit.passport import keys
 from certkit.passport.trust import TrustedKey
 from certkit.registry import store

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from certkit.canonical import Digest
+from certkit.ground.canonical import Digest
 from certkit.passport import issuing, keys
 from certkit.passport.trust import Trust, TrustedKey
 from certkit.registry import store

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.errors import CertkitError, InputError, MismatchError, UsageError
+from certkit.ground.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.registry import store
 from certkit.registry.heads import Heads, remembered
 from certkit.registry.registry import Registry

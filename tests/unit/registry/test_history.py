@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.errors import CertkitError, MismatchError
+from certkit.ground.errors import CertkitError, MismatchError
 from certkit.registry.entry import timestamp
 from certkit.registry.reader import Reader, reading
 from certkit.registry.registry import Registry

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit.errors import MismatchError
-from certkit.progress import SILENT
+from certkit.ground.errors import MismatchError
+from certkit.ground.progress import SILENT
 from certkit.registry.auditing import audit
 from certkit.registry.export import export
 from certkit.registry.registry import Registry

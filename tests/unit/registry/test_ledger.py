@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import canonical
-from certkit.errors import MismatchError
+from certkit.ground import canonical
+from certkit.ground.errors import MismatchError
 from certkit.passport import dsse
 from certkit.registry.entry import (
     PAYLOAD_TYPE,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.errors import InputError
-from certkit.progress import SILENT
+from certkit.ground.errors import InputError
+from certkit.ground.progress import SILENT
 from certkit.registry.export import export
 from certkit.registry.source import opened
 from tests.support.notes import extend, following, noted

@@ -9,11 +9,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import canonical
-from certkit.errors import CertkitError
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError
+from certkit.ground.progress import SILENT
 from certkit.passport import trust as policies
 from certkit.passport.verification import verify
-from certkit.progress import SILENT
 from certkit.registry.admission import checkpoint_in, inspect
 from certkit.registry.export import export
 from certkit.registry.keeping import gather

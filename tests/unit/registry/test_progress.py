@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import progress as progresses
+from certkit.ground import progress as progresses
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
 from certkit.registry.status import FolderStatus

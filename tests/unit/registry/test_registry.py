@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from certkit import canonical
-from certkit.errors import CertkitError, InputError, MismatchError, UsageError
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.passport import keys
 from certkit.registry.log import KEY_FILE, load_log_key
 from certkit.registry.registry import Registry

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit import canonical
-from certkit.errors import MismatchError, UsageError
+from certkit.ground import canonical
+from certkit.ground.errors import MismatchError, UsageError
 from certkit.passport import dsse, keys
 from certkit.registry.entry import PAYLOAD_TYPE, KeyChange, Note, Previous, read
 from certkit.registry.heads import remembered

@@ -13,12 +13,12 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from certkit import canonical
-from certkit.errors import Exit, MismatchError
+from certkit.ground import canonical
+from certkit.ground.errors import Exit, MismatchError
+from certkit.ground.progress import SILENT
 from certkit.passport import dsse, keys
 from certkit.passport.opening import RefusedPassportError
 from certkit.passport.trust import Trust, TrustedKey
-from certkit.progress import SILENT
 from certkit.registry import store
 from certkit.registry.admission import checker, checkpoint_in, inspect
 from certkit.registry.entry import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.errors import MismatchError
+from certkit.ground.errors import MismatchError
 from certkit.registry.ledger import Ledger
 from certkit.registry.state import spelling
 from tests.support import lineages

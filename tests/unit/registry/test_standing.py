@@ -8,8 +8,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import canonical
-from certkit.errors import CertkitError, InputError
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError, InputError
 from certkit.passport import dsse, keys
 from certkit.passport.trust import Trust, TrustedKey, Witnesses
 from certkit.passport.verification import verify

@@ -10,8 +10,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import canonical
-from certkit.errors import CertkitError
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError
 from certkit.passport.verification import verify
 from certkit.registry import store
 from certkit.registry.admission import inspect

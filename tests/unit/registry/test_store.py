@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.errors import InputError
+from certkit.ground.errors import InputError
 from certkit.registry import log, store
 from certkit.registry.entry import Note
 from certkit.registry.heads import remembered

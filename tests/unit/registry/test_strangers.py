@@ -11,8 +11,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import canonical
-from certkit.errors import InputError, MismatchError
+from certkit.ground import canonical
+from certkit.ground.errors import InputError, MismatchError
 from certkit.passport import keys, verification
 from certkit.passport.trust import Trust, TrustedKey
 from certkit.registry.admission import inspect

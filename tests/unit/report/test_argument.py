@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from certkit import canonical, report
+from certkit import report
 from certkit.assessment.assessing import contested
 from certkit.assessment.findings.findings import SEVERITY, Severity
-from certkit.errors import InputError
-from certkit.evidence import context as contexts
-from certkit.evidence.bundle.manifest import Evaluator
-from certkit.evidence.summary.summary import Likeness, Times
+from certkit.bundle import context as contexts
+from certkit.bundle.manifest import Evaluator
+from certkit.ground import canonical
+from certkit.ground.errors import InputError
 from certkit.report import answer as answer_page
 from certkit.report import sections
 from certkit.report.argument.build import Argument, build
@@ -33,13 +33,14 @@ from certkit.report.argument.figures import figures
 from certkit.report.argument.graph import Edge, Graph, Kind, Link, Node, State, settled, worst
 from certkit.report.argument.skeleton import blanks, skeleton
 from certkit.report.exports import EXPORTS
+from certkit.summary.summary import Likeness, Times
 from tests.support.build import cell, judged, outcomes, perfect, strong, summary
 from tests.support.gsn import faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from certkit.evidence.summary.summary import Summary
+    from certkit.summary.summary import Summary
 
 TODAY: Final = date(2026, 2, 3)
 DIGEST: Final = "sha256:" + "7" * 64

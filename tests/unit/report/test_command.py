@@ -13,10 +13,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit import report, workflow
+from certkit.bundle.folder import open_bundle, seal
 from certkit.cli.commands import doctor as doctor_command
-from certkit.evidence.bundle.folder import open_bundle, seal
-from certkit.evidence.summary.gather import summarise
 from certkit.passport.issuing import Issuer, issue
+from certkit.summary.summarise import summarise
 from tests.support import bundles
 from tests.support.drawing import DAY, needs_pdf
 from tests.support.extremes import GOOD, failed

@@ -8,11 +8,12 @@ from collections import Counter
 
 import pytest
 
-from certkit import canonical, report
+from certkit import report
 from certkit.assessment.words import measure_next
+from certkit.ground import canonical
+from certkit.ground.text import visible
 from certkit.report.results import judged_rows
 from certkit.report.words import called
-from certkit.text import visible
 from tests.support.build import cell, outcomes, summary
 from tests.support.drawing import judged, strong
 

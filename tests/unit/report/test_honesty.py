@@ -11,8 +11,8 @@ from certkit import report
 from certkit.assessment.bounded.fragility import Flips
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.words import ORDER
-from certkit.evidence.summary.summary import Summary, Tally
 from certkit.report import answer, results, sections
+from certkit.summary.summary import Summary, Tally
 from tests.support.build import BULK, FIELD_RUNS, cell, clusters, outcomes, summary, window
 from tests.support.drawing import Page, judged, page, strong
 

@@ -7,12 +7,13 @@ import hashlib
 import pytest
 from msgspec import structs
 
-from certkit import canonical, report
+from certkit import report
 from certkit.assessment.assessing import assess, contested
-from certkit.errors import CertkitError, MismatchError
-from certkit.evidence import context
-from certkit.evidence.context import CONTEXT_SCHEMA, Given
-from certkit.evidence.summary.summary import Likeness
+from certkit.bundle import context
+from certkit.bundle.context import CONTEXT_SCHEMA, Given
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError, MismatchError
+from certkit.summary.summary import Likeness
 from tests.support.drawing import DAY, judged, page, passport, strong
 
 
@@ -86,7 +87,7 @@ def test_an_answer_that_changes_the_verdict_needs_the_passport_to_carry_it() -> 
 def test_a_passport_about_something_else_is_refused(name: str, other: dict[str, object]) -> None:
     signed = passport(judged(strong(), tier=2))
     if name == "evidence":
-        from certkit.canonical import Digest  # noqa: PLC0415 - only here
+        from certkit.ground.canonical import Digest  # noqa: PLC0415 - only here
 
         base = judged(strong(), tier=2)
         digest = Digest("sha256:" + "f" * 64)

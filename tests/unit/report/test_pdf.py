@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from certkit import canonical, files, report
+from certkit import report
+from certkit.ground import canonical, files
 from certkit.report import render
 from tests.support import bundles
 from tests.support.drawing import (

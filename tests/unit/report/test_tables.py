@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import canonical, files, report
-from certkit.evidence.context import read
+from certkit import report
+from certkit.bundle.context import read
+from certkit.ground import canonical, files
 from tests.support.build import cell, outcomes, summary
 from tests.support.drawing import Page, judged, page, passport, strong
 

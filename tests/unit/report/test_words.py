@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from certkit import wording
 from certkit.assessment.metrics.catalogue import Unit
+from certkit.ground import wording
 from certkit.report import words
 
 SHARES = st.floats(min_value=0, max_value=1, allow_nan=False)

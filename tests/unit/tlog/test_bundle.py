@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from certkit.errors import InputError
+from certkit.ground.errors import InputError
 from certkit.tlog.tiles import BUNDLES, Tile, decode_bundle, encode_bundle
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from certkit import canonical
-from certkit.errors import CertkitError, InputError, MismatchError
+from certkit.ground import canonical
+from certkit.ground.errors import CertkitError, InputError, MismatchError
 from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint, sign_checkpoint
 from certkit.tlog.note import (
     MAX_NOTE,

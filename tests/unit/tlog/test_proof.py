@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit.errors import InputError, MismatchError
+from certkit.ground.errors import InputError, MismatchError
 from certkit.tlog import checkpoint, tree
 from certkit.tlog.checkpoint import Checkpoint, LogProof, sign_checkpoint
 from certkit.tlog.note import Signature, write_note

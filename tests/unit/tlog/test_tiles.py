@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.errors import MismatchError
+from certkit.ground.errors import MismatchError
 from certkit.tlog import tiles, tree
 from certkit.tlog.tiles import Tile
 from tests.support import merkle

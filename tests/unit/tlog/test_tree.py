@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import canonical
-from certkit.errors import MismatchError
+from certkit.ground import canonical
+from certkit.ground.errors import MismatchError
 from certkit.tlog import tree
 from certkit.tlog.tree import Hash
 from tests.support import merkle

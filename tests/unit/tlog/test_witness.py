@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit.errors import InputError
+from certkit.ground.errors import InputError
 from certkit.tlog.checkpoint import Checkpoint, Quorum, open_checkpoint, sign_checkpoint, with_signatures
 from certkit.tlog.tree import leaf_hash
 from tests.support.signers import Signer

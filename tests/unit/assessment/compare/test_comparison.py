@@ -10,22 +10,22 @@ import pytest
 from msgspec import structs
 from scipy import stats
 
-from certkit import canonical
 from certkit.assessment import compare as compare_module
 from certkit.assessment.compare import METRICS, compare
 from certkit.assessment.compare.document import Unlike
 from certkit.assessment.compare.paper import PaperTests
 from certkit.assessment.drift.contrast import Panel
-from certkit.evidence.records.record import Split
-from certkit.evidence.summary.summary import Tally, add
+from certkit.ground import canonical
+from certkit.record.record import Split
+from certkit.summary.summary import Tally, add
 from tests.support.build import facts
 from tests.support.rows import Rows, evidence, tasks
 
 if TYPE_CHECKING:
     from certkit.assessment.compare import Comparison
     from certkit.assessment.compare.document import Difference
-    from certkit.evidence.bundle.manifest import Facts
-    from certkit.evidence.summary.summary import Summary
+    from certkit.bundle.manifest import Facts
+    from certkit.summary.summary import Summary
 
 STRONG = [4, 4, 3, 4, 4, 4, 3, 4, 4, 4, 4, 3]
 WEAK = [2, 3, 1, 2, 2, 4, 0, 1, 3, 2, 2, 1]

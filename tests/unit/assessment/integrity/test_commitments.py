@@ -10,20 +10,21 @@ import pytest
 from msgspec import structs
 
 import certkit
-from certkit import canonical, report, workflow
+from certkit import report, workflow
 from certkit.assessment.findings.provenance import commitments
 from certkit.assessment.integrity.scores import score
+from certkit.bundle.folder import seal
 from certkit.cli.commands.verify import show_verification
-from certkit.evidence.bundle.folder import seal
-from certkit.evidence.integrity.reading import read
-from certkit.evidence.integrity.running import generate_probes, run_probes
+from certkit.ground import canonical
+from certkit.ground.progress import SILENT
 from certkit.passport.claim import from_bundle
 from certkit.passport.replay import manifest_difference
 from certkit.passport.verification import verify
 from certkit.probes.agents import Asking
 from certkit.probes.generate import generate
+from certkit.probes.reading import read
 from certkit.probes.records import Family, asked, lines
-from certkit.progress import SILENT
+from certkit.probes.running import generate_probes, run_probes
 from tests.support.bundles import campaign, of
 from tests.support.integrity import answer, kept
 from tests.support.making import NOW, of_bundle, runs, trust

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from certkit import canonical
 from certkit.assessment.integrity.raters import validity
 from certkit.assessment.integrity.scores import context_risk, probe_weight, score, scored
+from certkit.ground import canonical
 from certkit.probes.agents import reply
 from certkit.probes.generate import generate
 from certkit.probes.matching import Verdict

@@ -1,0 +1,1 @@
+"""The sealed folder of evidence: manifest, files, ratings."""

@@ -1,1 +1,0 @@
-"""The bundle: its folder, its manifest, several bundles pooled, and calibration items."""

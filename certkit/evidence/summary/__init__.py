@@ -1,1 +1,0 @@
-"""From records to integer sums: the only thing that an assessment reads."""

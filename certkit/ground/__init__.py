@@ -1,0 +1,1 @@
+"""What every room stands on: canonical JSON, files, errors, texts, documents."""

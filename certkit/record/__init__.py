@@ -1,0 +1,1 @@
+"""The record of a run: what its fields mean, and how strictly it is read."""
