@@ -123,6 +123,8 @@ CODES: Final[dict[str, str]] = {
     "accumulation.repeated": "the same bundle, or the same record file, is given twice",
     # what people say about a use
     "context.invalid": "context.json does not have the published form, or contradicts itself",
+    # the summary of a bundle
+    "summary.invalid": "a summary lacks a member, holds an unknown one, or its parts disagree",
     # profiles
     "profile.unknown": "no profile has this name and no file has this path",
     "profile.invalid": "the profile does not have the published form",
