@@ -1,0 +1,1 @@
+"""The rebuilt rooms, before the program switches to them."""
