@@ -1,0 +1,206 @@
+"""A profile: the table of criteria that evidence is judged against.
+
+This module holds the table as frozen structs, which travel in every passport; `profile_file` reads the TOML that
+people write. Thresholds are decimals and are compared as exact fractions: 4/5 is not above 0.80, and it is at least
+0.8. The digest (SHA-256 of the canonical JSON without default values) names one table and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.ground import canonical
+from certkit.ground.errors import InputError
+
+Operator = Literal[">", ">=", "<", "<=", "is"]
+Reading = Literal["table", "bounded"]
+
+CONFIDENCE: Final = 0.95
+"""δ of a tier that states none."""
+
+NAME: Final = r"^[a-z0-9][a-z0-9._-]{0,63}$(?!\n)"
+Name = Annotated[str, Meta(pattern=NAME)]
+Prose = Annotated[str, Meta(min_length=1, max_length=2000)]
+TierNumber = Annotated[str, Meta(pattern=r"^[1-9]$(?!\n)")]
+Threshold = float | bool
+CORE_METRICS: Final = frozenset(
+    {
+        *("r_op", "c_nom", "gap", "frr", "pei", "irs", "ti", "violations", "domain_min", "domain_min_nominal"),
+        *("adversarial_resistance", "cascade_penalty", "posterior"),
+    }
+)
+"""Metrics that have a value on core evidence; attested and provisional rows stand as they are."""
+
+
+@lru_cache(1024)
+def exact(value: float) -> Fraction:
+    """Return the decimal that a number was written as."""
+    return Fraction(repr(value))
+
+
+class TierInfo(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One tier of a table.
+
+    Attributes:
+        name: what its source calls it.
+        confidence: δ that its bounds must hold with.
+        sil: the source's guidance on SIL.
+        asil: the source's guidance on ASIL.
+    """
+
+    name: Prose
+    confidence: Annotated[float, Meta(gt=0.5, lt=1)] | None = None
+    sil: Prose | None = None
+    asil: Prose | None = None
+
+
+class Criterion(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One row of a table. A tier that `tiers` leaves out does not specify the row.
+
+    Attributes:
+        id: the name of the row.
+        metric: what is compared, a name of the catalogue.
+        operator: how, for all tiers or by tier.
+        tiers: the threshold by tier.
+        provisional: the source calls the row provisional; it decides no tier unless asked to.
+        min_coverage: the share of eligible runs that must carry the metric's fields.
+        min_n: the least number of tasks behind the value; of items, where it is attested.
+        margin: the loss that counts as drift, in the metric's unit.
+        source: where its thresholds stand.
+        note: what a reader should know.
+    """
+
+    id: Name
+    metric: Name
+    operator: Operator | Mapping[TierNumber, Operator]
+    tiers: Annotated[Mapping[TierNumber, Threshold], Meta(min_length=1)]
+    provisional: bool = False
+    min_coverage: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    min_n: Annotated[int, Meta(ge=0, le=canonical.MAX_INTEGER)] = 0
+    margin: Annotated[float, Meta(ge=0)] | None = None
+    source: Prose | None = None
+    note: Prose | None = None
+
+    def __post_init__(self) -> None:
+        if self.metric not in CATALOGUE:
+            raise ValueError(f"unknown metric {self.metric!r}; known: {', '.join(CATALOGUE)}")
+        if not isinstance(self.operator, str) and self.operator.keys() != self.tiers.keys():
+            raise ValueError("operator names other tiers than tiers does")
+        boolean = CATALOGUE[self.metric].unit is Unit.BOOLEAN
+        for tier, threshold in self.tiers.items():
+            if boolean != (threshold is True) or threshold is False:
+                wanted = "true" if boolean else "a number"
+                raise ValueError(f"tier {tier}: the threshold of {self.metric} is {wanted}")
+            if boolean != (self.operator_at(int(tier)) == "is"):
+                raise ValueError(f"tier {tier}: operator 'is' goes with yes-or-no metrics and with no other")
+
+    def threshold(self, tier: int) -> Fraction | None:
+        """Return the exact threshold at `tier`, 1 for yes, None where the tier has no such row."""
+        value = self.tiers.get(str(tier))
+        if value is None:
+            return None
+        return Fraction(1) if value is True else exact(value)
+
+    def operator_at(self, tier: int) -> Operator:
+        """Return the operator at `tier`, which the row must specify."""
+        return self.operator if isinstance(self.operator, str) else self.operator[str(tier)]
+
+
+class Profile(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, dict=True):
+    """A tier table (``urn:certkit:profile:v1``).
+
+    Attributes:
+        id: the name of the table.
+        title: its name for readers.
+        reading: which reading decides: averages (`table`) or confidence limits (`bounded`).
+        sources: where the table is from.
+        core: a tier must also stand on core evidence.
+        core_conditions: conditions of the evaluator's own (`x_`) that count as core evidence.
+        tiers: the tiers by number, from 1 without a gap.
+        criteria: the rows.
+    """
+
+    id: Name
+    title: Prose | None = None
+    reading: Reading = "table"
+    sources: tuple[Prose, ...] = ()
+    core: bool = False
+    core_conditions: tuple[Annotated[str, Meta(pattern=r"^x_[a-z0-9_]{1,62}$(?!\n)")], ...] = ()
+    tiers: Annotated[Mapping[TierNumber, TierInfo], Meta(min_length=1)]
+    criteria: Annotated[tuple[Criterion, ...], Meta(min_length=1, max_length=100)]
+
+    def __post_init__(self) -> None:
+        for reason in _inconsistencies(self):
+            raise ValueError(reason)
+
+    @property
+    def tier_numbers(self) -> tuple[int, ...]:
+        """The tiers, ascending from 1."""
+        return tuple(range(1, len(self.tiers) + 1))
+
+    @property
+    def tau(self) -> dict[int, Fraction]:
+        """The aggregate threshold of every tier that has one: that of its r_op row ([26] §3.1)."""
+        rows = [row for row in self.criteria if row.metric == "r_op"]
+        pairs = {tier: row.threshold(tier) for row in rows for tier in self.tier_numbers}
+        return {tier: value for tier, value in pairs.items() if value is not None}
+
+    def confidence(self, tier: int) -> Fraction:
+        """Return δ of a tier, .95 where the profile states none."""
+        return exact(self.tiers[str(tier)].confidence or CONFIDENCE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as JSON values, without defaults."""
+        value: dict[str, Any] = msgspec.to_builtins(self)
+        return value
+
+    @property
+    def digest(self) -> canonical.Digest:
+        """The digest that names this table."""
+        return canonical.digest(canonical.canonical(self.to_dict()))
+
+
+def _inconsistencies(profile: Profile) -> list[str]:
+    numbers = {str(number) for number in profile.tier_numbers}
+    if profile.tiers.keys() != numbers:
+        return ["tiers are not numbered 1, 2, 3 … without a gap"]
+    ids = [row.id for row in profile.criteria]
+    reasons = []
+    if repeated := sorted({name for name in ids if ids.count(name) > 1}):
+        reasons.append(f"criteria holds the same id twice: {', '.join(repeated)}")
+    if [row.metric for row in profile.criteria].count("r_op") > 1:
+        reasons.append("two criteria on r_op: its threshold is the τ of the posterior")
+    named = {tier for row in profile.criteria for tier in row.tiers}
+    if extra := sorted(named - numbers):
+        reasons.append(f"a criterion names tier {extra[0]}, which tiers does not list")
+    if empty := sorted(numbers - named):
+        reasons.append(f"no criterion specifies tier {empty[0]}")
+    for row in profile.criteria:
+        lost = {int(tier) for tier in row.tiers} - profile.tau.keys()
+        if CATALOGUE[row.metric].tau_of and lost:
+            reasons.append(f"{row.id}: tier {min(lost)} has no r_op threshold to be the posterior's τ")
+        stands = row.metric in CORE_METRICS or row.provisional or CATALOGUE[row.metric].attested
+        if profile.core and not stands:
+            reasons.append(f"{row.id}: {row.metric} has no value on core evidence; leave out core = true")
+    if profile.core_conditions and not profile.core:
+        reasons.append("core_conditions goes with core = true")
+    return reasons
+
+
+def read_profile(value: Any, *, where: str | None = None) -> Profile:
+    """Return the profile in JSON values.
+
+    Raises:
+        InputError: ``profile.invalid`` naming the first fault.
+    """
+    try:
+        return msgspec.convert(value, Profile)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise InputError("profile.invalid", str(error), where=where) from None
