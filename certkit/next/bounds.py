@@ -19,12 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import lru_cache
 from math import ceil, log, log1p, sqrt
 from typing import Final, NamedTuple
 
 from certkit.next import beta
-from certkit.next.summary import SCALE, MeanSeries, PairSeries, ShareSeries, Summary
+from certkit.next.summary import SCALE, MeanSeries, PairSeries, Summary
 
 HALF: Final = Fraction(1, 2)
 MOST_VIOLATIONS: Final = 5
@@ -110,13 +109,6 @@ def mean_tasks(series: MeanSeries, name: str) -> Tasks | None:
         (runs, tasks, Fraction(int(y), unit), Fraction(int(yy), unit * unit))
         for runs, tasks, y, yy in series.rows
     )
-
-
-@lru_cache(maxsize=512)
-def _tasks(series: ShareSeries | MeanSeries, name: str, domain: str | None) -> Tasks | None:
-    if isinstance(series, MeanSeries):
-        return mean_tasks(series, name)
-    return share_tasks(series.rows if domain is None else series.domains.get(domain, ()))
 
 
 class Law(NamedTuple):
@@ -219,8 +211,8 @@ def _shared(pairs: PairSeries, a: Tasks, b: Tasks) -> tuple[Both, Both]:
 def upper_difference(a: Tasks, b: Tasks, pairs: PairSeries, confidence: Fraction) -> float:
     """Return the upper confidence limit of the mean of a less that of b, the worse of both weightings.
 
-    (1 − a + b)/2 is taken as a Beta law by moments. Prior tasks are adverse: one passed of a, one failed of b, so
-    that the divisors of the variances are (k + 1)(k + 2). Tasks that both carry lower the variance by their
+    (1 − a + b)/2 is taken as a Beta law by moments. Prior tasks are adverse: one passed of a, one failed of b,
+    so that the divisors of the variances are (k + 1)(k + 2). Tasks that both carry lower the variance by their
     covariance, over the geometric mean of both divisors.
     """
     alike, by_runs = _shared(pairs, a, b)
@@ -244,8 +236,8 @@ def difference(a: Weighted, b: Weighted, both: Both) -> Law:
 def corrected(confidence: Fraction, attempt: int) -> Fraction:
     """Return the confidence that attempt number `attempt` at one profile must reach.
 
-    The first keeps α = 1 − δ; attempt i ≥ 2 gets 0.2·α/(i(i − 1)), which sums to at most 1.2·α however many there
-    are (alpha spending, Lan & DeMets 1983).
+    The first keeps α = 1 − δ; attempt i ≥ 2 gets 0.2·α/(i(i − 1)), which sums to at most 1.2·α however many
+    there are (alpha spending, Lan & DeMets 1983).
     """
     alpha = 1 - confidence
     if attempt > 1:
@@ -255,5 +247,7 @@ def corrected(confidence: Fraction, attempt: int) -> Fraction:
 
 def tasks(summary: Summary, name: str, domain: str | None = None) -> Tasks | None:
     """Return the tasks that carry a series, in all domains or in one; None where no run does."""
-    series = summary.means.get(name) or summary.shares.get(name)
-    return None if series is None else _tasks(series, name, domain)
+    if name in summary.means:
+        return mean_tasks(summary.means[name], name)
+    series = summary.share(name)
+    return share_tasks(series.rows if domain is None else series.domains.get(domain, ()))
