@@ -2,23 +2,28 @@
 
     assessment = assess(summary, facts, profile, question)
 
-The same function assesses a bundle, signs a passport, verifies it and compares it. It is pure, and plain Python.
+The same function assesses a bundle, signs a passport, verifies it and compares it. It is pure, and plain
+Python.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from certkit.ground.errors import InputError, UsageError
 from certkit.next.assessment import Assessment, Bounded, CoreRow, Question, Row, Status
 from certkit.next.core import core_rows
-from certkit.next.facts import Facts
 from certkit.next.findings import Case, findings
 from certkit.next.metric import Reason
-from certkit.next.profile import Profile
 from certkit.next.row import Evidence, rows
-from certkit.next.summary import Summary
 from certkit.next.verdict import contested, tiers, verdict
+
+if TYPE_CHECKING:
+    from certkit.next.facts import Facts
+    from certkit.next.profile import Profile
+    from certkit.next.summary import Summary
 
 RULES = "certkit.rules/1"
 """The version of the judging rules and of the summary's schema; a passport names it."""
@@ -31,7 +36,8 @@ def assess(summary: Summary, facts: Facts, profile: Profile, question: Question 
         summary: the records, reduced.
         facts: what the manifest states.
         profile: the tier table.
-        question: the tier asked for, whether provisional rows decide, and answered findings; by default Tier 1.
+        question: the tier asked for, whether provisional rows decide, and answered findings; by default Tier
+            1.
 
     Raises:
         UsageError: ``usage.option`` for a tier that the profile does not have.
@@ -39,8 +45,10 @@ def assess(summary: Summary, facts: Facts, profile: Profile, question: Question 
     """
     question = question or Question()
     if question.required_tier not in profile.tier_numbers:
-        message = f"tier {question.required_tier} is not in profile {profile.id}, which has 1 to {len(profile.tiers)}"
-        raise UsageError("usage.option", message)
+        raise UsageError(
+            "usage.option",
+            f"tier {question.required_tier} is not in profile {profile.id}, which has 1 to {len(profile.tiers)}",
+        )
     if sorted(profile.core_conditions) != sorted(summary.core_conditions):
         raise InputError(
             "summary.invalid",

@@ -17,13 +17,15 @@ docs/explanation/simulation-study.md shows how often it errs. Sums are exact, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
 from math import ceil, log, log1p, sqrt
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.next import beta
 from certkit.next.summary import SCALE, MeanSeries, PairSeries, Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 HALF: Final = Fraction(1, 2)
 MOST_VIOLATIONS: Final = 5
@@ -152,7 +154,7 @@ def law(sums: Weighted, failed: int = 1, passed: int = 1) -> Law:
 
 
 def laws(tasks: Tasks, threshold: Fraction) -> tuple[Law, Law]:
-    """Return the posterior of either weighting; `threshold`, on the same scale, decides on the prior tasks."""
+    """Return the posterior of either weighting; `threshold`, on the same scale, decides on priors."""
     passed = int(threshold >= HALF)
     return law(tasks.alike, passed=passed), law(tasks.by_runs, passed=passed)
 
@@ -211,9 +213,9 @@ def _shared(pairs: PairSeries, a: Tasks, b: Tasks) -> tuple[Both, Both]:
 def upper_difference(a: Tasks, b: Tasks, pairs: PairSeries, confidence: Fraction) -> float:
     """Return the upper confidence limit of the mean of a less that of b, the worse of both weightings.
 
-    (1 − a + b)/2 is taken as a Beta law by moments. Prior tasks are adverse: one passed of a, one failed of b,
-    so that the divisors of the variances are (k + 1)(k + 2). Tasks that both carry lower the variance by their
-    covariance, over the geometric mean of both divisors.
+    (1 − a + b)/2 is taken as a Beta law by moments. Prior tasks are adverse: one passed of a, one failed of
+    b, so that the divisors of the variances are (k + 1)(k + 2). Tasks that both carry lower the variance by
+    their covariance, over the geometric mean of both divisors.
     """
     alike, by_runs = _shared(pairs, a, b)
     sides = ((a.alike, b.alike, alike), (a.by_runs, b.by_runs, by_runs))

@@ -1,21 +1,24 @@
 """The consistency stability index exactly as printed, [26] eq. 7-9, over the latest 100 ordered runs.
 
-The printed formula is degenerate: its trend term is 0 or 1 for any slope above 1e-6, and one recovery that differs
-from the others in intentionality pulls the middle factor to .60 or less. It is computed as printed all the same, is
-provisional in its paper, and decides no tier unless asked to.
+The printed formula is degenerate: its trend term is 0 or 1 for any slope above 1e-6, and one recovery that
+    differs
+from the others in intentionality pulls the middle factor to .60 or less. It is computed as printed all the
+same, is provisional in its paper, and decides no tier unless asked to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm, sqrt
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
 from certkit.next.metric import Metric, Reason, State, unmeasured
 from certkit.next.summary import WINDOW, Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TREND: Final = 20
 """M: runs over which the slope of failures is taken, [26] eq. 8."""

@@ -1,4 +1,4 @@
-"""What a bundle's manifest states, without paths, prose and secrets: the part that a judgement reads and a passport signs."""
+"""What a bundle's manifest states, without paths, prose and secrets: what is judged and signed of it."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class PeriodFacts(_Fact, frozen=True, kw_only=True, rename={"start": "from", "en
 
 
 class AttestedFacts(_Fact, frozen=True, kw_only=True):
-    """A measurement that records cannot hold, as the evaluator states it; `n` observations stand behind it."""
+    """A measurement that records cannot hold, as the evaluator states it; `n` is its sample size."""
 
     id: Text
     value: float | bool

@@ -1,8 +1,9 @@
 """Findings: what a careful reader would ask about the evidence.
 
-`FINDINGS` is the table: a code, how grave it is, and a test that returns the numbers it compares, or None. A serious
-finding contests the tiers from `tier` on while it is open; it compares counts that the evidence states, and no honest
-bundle raises it. It closes when the evidence changes, or when an independent reviewer agrees to an answer.
+`FINDINGS` is the table: a code, how grave it is, and a test that returns the numbers it compares, or None. A
+serious finding contests the tiers from `tier` on while it is open; it compares counts that the evidence
+states, and no honest bundle raises it. It closes when the evidence changes, or when an independent reviewer
+agrees to an answer.
 
 To add a finding: one row here, and its sentence in ``templates/findings.toml``.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import UNSET, Struct
 
@@ -30,11 +31,13 @@ from certkit.next.assessment import (
     TierStatus,
 )
 from certkit.next.facts import UNVERSIONED, Facts
-from certkit.next.metrics import Groups
-from certkit.next.profile import Profile
 from certkit.next.row import Evidence
-from certkit.next.summary import Summary
 from certkit.record.record import Condition
+
+if TYPE_CHECKING:
+    from certkit.next.metrics import Groups
+    from certkit.next.profile import Profile
+    from certkit.next.summary import Summary
 
 SERIOUS, WARNING, INFO = Severity.SERIOUS, Severity.WARNING, Severity.INFO
 Counts = Mapping[str, int | float | str | tuple[str, ...]]
@@ -109,7 +112,7 @@ class Test(NamedTuple):
 
 
 def findings(case: Case) -> tuple[Finding, ...]:
-    """Return what is to be said, the gravest first, in the order of the table; serious ones open or answered."""
+    """Return what the table finds, the gravest first; serious findings are open or answered."""
     answered = {answer.code for answer in case.question.answers}
     order = list(Severity)
     found = [
@@ -174,7 +177,7 @@ def _core_tier(case: Case) -> int:
 
 
 def _late(case: Case) -> list[tuple[int, Fraction, Fraction]]:
-    """Return tier, mean and threshold where the last third of fault runs misses a success row that all runs meet."""
+    """Return tier, mean and threshold of success rows that all fault runs meet and the last third misses."""
     rows = [row for domain in case.summary.order.thirds.values() for row in domain]
     tasks = bounds.share_tasks(rows)
     if tasks is None or tasks.squared_error is None:
@@ -456,11 +459,14 @@ def _repeated(case: Case) -> Counts | None:
 
 
 def _cascade_definition(case: Case) -> Counts | None:
-    runs, definition = case.groups.condition(Condition.CASCADE)["runs"], case.facts.protocol.cascade_definition
+    runs, definition = (
+        case.groups.condition(Condition.CASCADE)["runs"],
+        case.facts.protocol.cascade_definition,
+    )
     asked = any(row.metric == "cascade_penalty" for row in case.profile.criteria)
-    if not (runs and asked) or definition in {None, "simultaneous"}:
+    if not (runs and asked) or definition is None or definition == "simultaneous":
         return None
-    return {"runs": runs, "definition": definition or ""}
+    return {"runs": runs, "definition": definition}
 
 
 def _mix_differs(case: Case) -> Counts | None:
@@ -523,7 +529,9 @@ FINDINGS: Final = (
     Test("evaluator-not-independent", WARNING, _evaluator),
     Test("judge-not-independent", WARNING, _judge_not_independent),
     Test("judge-uncalibrated", WARNING, _judge_uncalibrated),
-    Test("independence-undeclared", WARNING, _when(lambda c: c.summary.records and not c.evidence.independent)),
+    Test(
+        "independence-undeclared", WARNING, _when(lambda c: c.summary.records and not c.evidence.independent)
+    ),
     Test("rests-on-attested", WARNING, _rests_on_attested),
     Test("undeclared-runs", WARNING, _when(lambda case: case.facts.protocol.declared_runs is None)),
     Test("declared-runs-differ", WARNING, _declared_runs),
@@ -567,4 +575,3 @@ FINDINGS: Final = (
     Test("fault-mix-differs", INFO, _mix_differs),
 )
 """Every finding that there is, in the order in which findings of one severity are told."""
-

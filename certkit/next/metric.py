@@ -1,8 +1,8 @@
 """One metric's result: value, unit, denominator, the counts it came from, interval, source and state.
 
-Values are exact fractions until they are written, so that a value equal to a threshold is seen to be equal; only
-`csi` and `posterior` are floating point numbers. A metric without evidence has state `unmeasured`, no value and a
-reason, and is never 0.
+Values are exact fractions until they are written, so that a value equal to a threshold is seen to be equal;
+only `csi` and `posterior` are floating point numbers. A metric without evidence has state `unmeasured`, no
+value and a reason, and is never 0.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
 from math import sqrt
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, structs
 
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.next.summary import Tally
+
+if TYPE_CHECKING:
+    from certkit.next.summary import Tally
 
 Value = Fraction | float
 """An exact fraction, or a float where the metric has no exact form."""
@@ -39,7 +41,7 @@ class State(StrEnum):
 
 
 class Reason(Struct, frozen=True, forbid_unknown_fields=True):
-    """Why something is not as it could be: a code of ``templates/reasons.toml`` and the numbers in its sentence."""
+    """Why something is not as it could be: a code of ``templates/reasons.toml`` and its numbers."""
 
     code: str
     counts: Mapping[str, int | float | str] = {}
@@ -104,7 +106,8 @@ def written(value: Value | None, metric: str) -> float | bool | None:
         return None
     if CATALOGUE[metric].unit is Unit.BOOLEAN:
         return bool(value)
-    return float(round(value, 9 if metric in INEXACT else 6))
+    digits = 9 if metric in INEXACT else 6
+    return float(round(value, digits)) if isinstance(value, Fraction) else round(value, digits)
 
 
 def wilson(successes: int, n: int) -> Interval:

@@ -1,8 +1,9 @@
 """A profile: the table of criteria that evidence is judged against.
 
-This module holds the table as frozen structs, which travel in every passport; `profile_file` reads the TOML that
-people write. Thresholds are decimals and are compared as exact fractions: 4/5 is not above 0.80, and it is at least
-0.8. The digest (SHA-256 of the canonical JSON without default values) names one table and no other.
+This module holds the table as frozen structs, which travel in every passport; `profile_file` reads the TOML
+that people write. Thresholds are decimals and are compared as exact fractions: 4/5 is not above 0.80, and it
+is at least 0.8. The digest (SHA-256 of the canonical JSON without default values) names one table and no
+other.
 """
 
 from __future__ import annotations
@@ -32,7 +33,18 @@ TierNumber = Annotated[str, Meta(pattern=r"^[1-9]$(?!\n)")]
 Threshold = float | bool
 CORE_METRICS: Final = frozenset(
     {
-        *("r_op", "c_nom", "gap", "frr", "pei", "irs", "ti", "violations", "domain_min", "domain_min_nominal"),
+        *(
+            "r_op",
+            "c_nom",
+            "gap",
+            "frr",
+            "pei",
+            "irs",
+            "ti",
+            "violations",
+            "domain_min",
+            "domain_min_nominal",
+        ),
         *("adversarial_resistance", "cascade_penalty", "posterior"),
     }
 )

@@ -1,10 +1,10 @@
 """A success rate as a fallible judge saw it, and as it is: what people's labels say of the rest.
 
-A person labels m runs of the bundle, drawn by a hash. With q, the rate that the judge gives, P, the chance that a run
-it passed is a success, and F, the chance that a run it failed is one, the success rate is θ = qP + (1 − q)F
-(Tenenbein 1970, double sampling). P and F are task posteriors, as q is; their tasks are those that bear labels. All
-three rest on the same tasks, so that what a task adds to each is summed before it is squared (linearisation; Binder
-1983, R `survey::svyratio`):
+A person labels m runs of the bundle, drawn by a hash. With q, the rate that the judge gives, P, the chance
+that a run it passed is a success, and F, the chance that a run it failed is one, the success rate is θ = qP +
+(1 − q)F (Tenenbein 1970, double sampling). P and F are task posteriors, as q is; their tasks are those that
+bear labels. All three rest on the same tasks, so that what a task adds to each is summed before it is squared
+(linearisation; Binder 1983, R `survey::svyratio`):
 
     μ = μ_q·μ_P + (1 − μ_q)·μ_F
     V = (μ_P − μ_F)²·V_q + μ_q²·V_P + (1 − μ_q)²·V_F + V_q·(V_P + V_F)
@@ -16,16 +16,19 @@ threshold. Labels are not used on core evidence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fractions import Fraction
 from math import sqrt
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.next import bounds
 from certkit.next.bounds import Law, Tasks, law
-from certkit.next.facts import Facts
 from certkit.next.metric import LEVEL
 from certkit.next.summary import LABELLED_SERIES, SCALE, MeanSeries, Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from certkit.next.facts import Facts
 
 SHARES: Final = frozenset({"r_op", "c_nom", "adversarial_resistance"})
 """Series whose value is the share of successes: labels correct it."""
@@ -60,7 +63,7 @@ class Weighing(NamedTuple):
 
 
 class Correction(NamedTuple):
-    """A success rate freed of the judge's error: its mean and 95 % interval, each the worse of both weightings."""
+    """A success rate freed of the judge's error: its mean and 95 % interval, the worse of both weightings."""
 
     value: float
     low: float
@@ -70,8 +73,8 @@ class Correction(NamedTuple):
 def gives_outcomes(facts: Facts, summary: Summary) -> bool:
     """Tell whether a model gave the outcomes, as the ratings show or the protocol says.
 
-    A judge's ratings of outcomes show it. The protocol says so where a judge is named and the methodology is not
-    ``trajectory``.
+    A judge's ratings of outcomes show it. The protocol says so where a judge is named and the methodology is
+    not ``trajectory``.
     """
     protocol = facts.protocol
     if summary.labels.rated or protocol.methodology == "independent_judge":
@@ -82,9 +85,9 @@ def gives_outcomes(facts: Facts, summary: Summary) -> bool:
 def weigh(summary: Summary, series: str, domain: str | None, tasks: Tasks) -> Weighing:
     """Return a series as labels can vouch for it.
 
-    Where tasks weigh alike, a label of a task with n runs counts n_min/n, n_min being the runs of the smallest labelled
-    task; tasks with fewer runs, whose likes nobody looked at, then count as failed, and as labelled so. Labels count as
-    no more than the tasks that they lie on.
+    Where tasks weigh alike, a label of a task with n runs counts n_min/n, n_min being the runs of the
+    smallest labelled task; tasks with fewer runs, whose likes nobody looked at, then count as failed, and as
+    labelled so. Labels count as no more than the tasks that they lie on.
 
     Args:
         summary: whose labels count.
@@ -126,9 +129,7 @@ def _by_task(summary: Summary, series: str, domain: str | None) -> list[Labelled
             for group in LABELLED_SERIES[series]:
                 for place, count in enumerate(item.labels.get(group, ())):
                     counts[place] += count
-    return [
-        LabelledSums((a, b, c, d), totals[1], totals[0]) for (a, b, c, d), totals in sums.values()
-    ]
+    return [LabelledSums((a, b, c, d), totals[1], totals[0]) for (a, b, c, d), totals in sums.values()]
 
 
 def _smaller(summary: Summary, series: str, domain: str | None, fewest: float) -> Tasks | None:
@@ -149,11 +150,14 @@ def _at_most(labelled: Sequence[LabelledSums]) -> tuple[LabelledSums, ...]:
     return tuple(item._replace(counts=_times(item.counts, factor)) for item in labelled)  # type: ignore[arg-type]
 
 
-def _share(labelled: Sequence[LabelledSums], right: Sequence[int], wrong: Sequence[int]) -> tuple[float, float, list[float]]:
+def _share(
+    labelled: Sequence[LabelledSums], right: Sequence[int], wrong: Sequence[int]
+) -> tuple[float, float, list[float]]:
     """Return mean and variance of the task posterior of `right` labels, and what each task adds to it."""
     rights = [sum(item.counts[place] for place in right) for item in labelled]
     both = [
-        first + sum(item.counts[place] for place in wrong) for first, item in zip(rights, labelled, strict=True)
+        first + sum(item.counts[place] for place in wrong)
+        for first, item in zip(rights, labelled, strict=True)
     ]
     k = sum(n * item.times for n, item in zip(both, labelled, strict=True))
     total = sum(n * item.times for n, item in zip(rights, labelled, strict=True))
@@ -175,7 +179,8 @@ def corrected(rate: Law, labelled: Sequence[LabelledSums], unit: float) -> Law:
     f, var_f, of_f = _share(labelled, (2,), (3,))
     q, var_q = rate
     with_p, with_f = (
-        unit * sum((item.y - q * item.n) * part * item.times for item, part in zip(labelled, parts, strict=True))
+        unit
+        * sum((item.y - q * item.n) * part * item.times for item, part in zip(labelled, parts, strict=True))
         for parts in (of_p, of_f)
     )
     with_each = sum(a * b * item.times for a, b, item in zip(of_p, of_f, labelled, strict=True))
@@ -212,7 +217,9 @@ def lower(summary: Summary, series: str, domain: str | None, tasks: Tasks, confi
         return min(item.quantile(float(1 - confidence)) for item in _laws(weighing))
     half = float((1 + confidence) / 2)
     sides = ((weighing.tasks.alike, weighing.alike), (weighing.tasks.by_runs, weighing.by_runs))
-    return max(0.0, min(law(sums).quantile(1 - half) - _wrongly_passed(labels, half) for sums, labels in sides))
+    return max(
+        0.0, min(law(sums).quantile(1 - half) - _wrongly_passed(labels, half) for sums, labels in sides)
+    )
 
 
 def _wrongly_passed(labelled: Sequence[LabelledSums], confidence: float) -> float:

@@ -10,27 +10,33 @@
 | attested | as stated | Beta on the number that is stated, never printed |
 | consistency | as printed | none is known |
 
-Tasks must be declared independent, by a `cluster_id` on every record or by `protocol.tasks_independent`; with neither,
-rows that rest on tasks are insufficient under limits, since no arithmetic sees families that nobody names.
+Tasks must be declared independent, by a `cluster_id` on every record or by `protocol.tasks_independent`; with
+neither, rows that rest on tasks are insufficient under limits, since no arithmetic sees families that nobody
+names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from msgspec import structs
 
 from certkit.assessment.metrics.catalogue import ATTESTED, CATALOGUE, Unit
 from certkit.next import beta, bounds, raters
 from certkit.next.assessment import Bounded, Row, Status
 from certkit.next.bounds import MOST_VIOLATIONS, Tasks, corrected, least_tasks
-from certkit.next.facts import Facts
 from certkit.next.metric import Metric, Reason, State, Value, withheld, written
 from certkit.next.metrics import Groups, measure
 from certkit.next.profile import Criterion, Operator, Profile, exact
 from certkit.next.summary import MEANS, PAIRS, SHARES, PairSeries, Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from certkit.next.facts import Facts
 
 WITHOUT_LIMIT: Final = frozenset({"posterior", "csi"})
 """Metrics whose rows have no confidence limit of their own."""
@@ -39,7 +45,7 @@ _PRODUCT: Final = ("irs", "frr_2025")
 
 
 class Evidence:
-    """A summary and its facts as rows read them under a profile: every metric, and the tasks that carry it."""
+    """A summary and its facts as rows read them under a profile: metrics, and the tasks that carry them."""
 
     def __init__(self, summary: Summary, facts: Facts, profile: Profile) -> None:
         self.summary, self.facts, self.profile = summary, facts, profile
@@ -78,7 +84,7 @@ class Evidence:
         return corrected(self.profile.confidence(tier), self.facts.protocol.attempt or 1)
 
     def parts(self, metric: str) -> Sequence[tuple[str, str | None]]:
-        """Return the series, and the domain where only one counts, that a metric rests on; none if on no task."""
+        """Return the series that a metric rests on, each with its domain; nothing if it rests on no task."""
         if metric == "domain_min":
             return [("r_op", domain) for domain in self.fault_domains]
         if metric == "domain_min_nominal":
@@ -92,7 +98,7 @@ class Evidence:
         return [(metric, None)] if metric in MEANS or metric in SHARES else []
 
     def fewest(self, metric: str) -> int | None:
-        """Return how many tasks carry a metric, the fewest where it has parts; None where tasks carry none."""
+        """Return how many tasks carry a metric, the fewest where it has parts; None if none can."""
         parts = self.parts(metric)
         if not parts and metric not in {"domain_min", "domain_min_nominal"}:
             return None
@@ -197,14 +203,14 @@ def _bounded(
     if metric.id in WITHOUT_LIMIT:
         return None
     confidence = evidence.confidence(tier)
-    plain = {"confidence": float(round(confidence, 9))}
+    plain = Bounded(status=Status.INSUFFICIENT, confidence=float(round(confidence, 9)))
     if status is Status.NOT_TESTED or (status is Status.INSUFFICIENT and not few):
-        return Bounded(status=status, reason=reason, **plain)
+        return structs.replace(plain, status=status, reason=reason)
     threshold, operator = criterion.threshold(tier) or Fraction(0), criterion.operator_at(tier)
     if metric.unit is Unit.BOOLEAN:
-        return Bounded(status=status, reason=Reason("attested"), **plain)
+        return structs.replace(plain, status=status, reason=Reason("attested"))
     if operator == ">=" and threshold == CATALOGUE[metric.id].high:
-        return Bounded(status=status, reason=Reason("every-run"), **plain)
+        return structs.replace(plain, status=status, reason=Reason("every-run"))
     if metric.id in ATTESTED:
         return _attested(evidence, criterion, tier, status)
     parts = [(part, evidence.tasks(*part)) for part in evidence.parts(metric.id)]
@@ -216,13 +222,12 @@ def _bounded(
     if missing is None:
         missing = _too_few(criterion, tier, confidence, parts)
     if missing is not None:
-        return Bounded(status=Status.INSUFFICIENT, k=k, n=n, reason=missing, **plain)
+        return structs.replace(plain, k=k, n=n, reason=missing)
     more = operator in {">", ">="}
     bound = _limit(evidence, metric.id, threshold, confidence, more=more)
     met = status is Status.MET and passes(bound, operator, threshold)
-    return Bounded(
-        status=Status.MET if met else Status.NOT_MET, bound=round(bound, 9), k=k, n=n, **plain
-    )
+    status = Status.MET if met else Status.NOT_MET
+    return structs.replace(plain, status=status, bound=round(bound, 9), k=k, n=n)
 
 
 def _unbounded(
@@ -242,7 +247,7 @@ def _unbounded(
 
 
 def least_of(criterion: Criterion, tier: int, confidence: Fraction) -> int:
-    """Return the tasks that a row takes in each of its parts: where flawless ones just pass, or the profile's `min_n`."""
+    """Return the tasks that a row takes in each part: where flawless ones just pass, or its `min_n`."""
     threshold, more = criterion.threshold(tier) or Fraction(0), criterion.operator_at(tier) in {">", ">="}
     if criterion.metric in PAIRS:
         limit = threshold / _PP
@@ -271,7 +276,9 @@ def _too_few(
     return None
 
 
-def _limit(evidence: Evidence, metric: str, threshold: Fraction, confidence: Fraction, *, more: bool) -> float:
+def _limit(
+    evidence: Evidence, metric: str, threshold: Fraction, confidence: Fraction, *, more: bool
+) -> float:
     """Return the confidence limit of a row in the metric's unit: the lower one where more is better."""
     parts = evidence.parts(metric)
     if metric in PAIRS:
@@ -310,7 +317,9 @@ def _difference(evidence: Evidence, metric: str, first: str, second: str, confid
     assert b is not None  # noqa: S101 - the same
     pairs = evidence.summary.pairs.get(metric, PairSeries())
     if (first, second) != PAIRS[metric]:
-        pairs = PairSeries(rows=tuple(sorted((b_, a_, t, yb, ya, yy) for a_, b_, t, ya, yb, yy in pairs.rows)))
+        pairs = PairSeries(
+            rows=tuple(sorted((b_, a_, t, yb, ya, yy) for a_, b_, t, ya, yb, yy in pairs.rows))
+        )
     return _PP * bounds.upper_difference(a, b, pairs, confidence)
 
 
@@ -318,17 +327,16 @@ def _attested(evidence: Evidence, criterion: Criterion, tier: int, status: Statu
     """Judge an attested mean by Beta(1 + n·x, 1 + n·(1 − x)), n being the number that is stated with it."""
     metric, confidence = evidence.metrics[criterion.metric], evidence.confidence(tier)
     threshold, operator = criterion.threshold(tier) or Fraction(0), criterion.operator_at(tier)
-    plain = {"confidence": float(round(confidence, 9))}
+    plain = Bounded(status=Status.INSUFFICIENT, confidence=float(round(confidence, 9)))
     if metric.n is None:
-        return Bounded(status=Status.INSUFFICIENT, reason=Reason("unstated-n", {"needed": 1}), **plain)
+        return structs.replace(plain, reason=Reason("unstated-n", {"needed": 1}))
     more = operator in {">", ">="}
     start, slope = scale(metric.id, more=more)
     needed = least_tasks(start + slope * threshold, confidence, both=True)
     if metric.n < needed:
-        return Bounded(
-            status=Status.INSUFFICIENT, reason=Reason("few-items", {"k": metric.n, "needed": needed}), **plain
-        )
+        return structs.replace(plain, reason=Reason("few-items", {"k": metric.n, "needed": needed}))
     x = float(start + slope * Fraction(metric.value or 0))
     limit = beta.quantile(float(1 - confidence), 1 + metric.n * x, 1 + metric.n * (1 - x))
     met = status is Status.MET and passes((limit - float(start)) / float(slope), operator, threshold)
-    return Bounded(status=Status.MET if met else Status.NOT_MET, reason=Reason("attested"), **plain)
+    status = Status.MET if met else Status.NOT_MET
+    return structs.replace(plain, status=status, reason=Reason("attested"))

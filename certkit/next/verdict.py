@@ -1,19 +1,24 @@
 """From judged rows to tiers and a verdict.
 
-A tier is met when every row that it specifies and that decides is met, and so is the tier below; it is not met when a
-measured row of it, or of a tier below, fails; otherwise the evidence is insufficient. Without a record no tier is met,
-whatever is attested. A tier that would be met is contested where a serious finding is open against it or a tier below:
-its rows are met, and it does not stand. Provisional rows decide only under `strict`.
+A tier is met when every row that it specifies and that decides is met, and so is the tier below; it is not
+met when a measured row of it, or of a tier below, fails; otherwise the evidence is insufficient. Without a
+record no tier is met, whatever is attested. A tier that would be met is contested where a serious finding is
+open against it or a tier below: its rows are met, and it does not stand. Provisional rows decide only under
+`strict`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from certkit.next.assessment import Attained, Finding, Question, Row, Status, Tier, TierStatus, Verdict
-from certkit.next.profile import Profile, Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from certkit.next.profile import Profile, Reading
 
 _WORST_FIRST = {Status.NOT_MET: 0, Status.INSUFFICIENT: 1, Status.NOT_TESTED: 2}
 """A failure that was measured, then what could not be judged, then what was never tested."""
@@ -45,11 +50,10 @@ def tiers(
             if status is not Status.NOT_APPLICABLE
         }
         open_rows = (name for name, found, decides in statuses if not decides and found in _WORST_FIRST)
-        status = _status({found for _, found, decides in statuses if decides}, lower)
-        if records == 0 and status is TierStatus.MET:
-            status = TierStatus.INSUFFICIENT
-        result[str(number)] = Tier(status=status, provisional=tuple(open_rows), **by_status)
-        lower = status
+        lower = _status({found for _, found, decides in statuses if decides}, lower)
+        if records == 0 and lower is TierStatus.MET:
+            lower = TierStatus.INSUFFICIENT
+        result[str(number)] = Tier(status=lower, provisional=tuple(open_rows), **by_status)
     return result
 
 
@@ -117,7 +121,7 @@ def verdict(
 
 
 def next_rows(profile: Profile, rows: Iterable[Row], tier: int, *, strict: bool) -> tuple[Row, ...]:
-    """Return the deciding rows of the tier above `tier` that are neither met nor not applicable, worst first."""
+    """Return the deciding rows of the tier above `tier` that are not met, the worst first."""
     open_rows = [
         (_WORST_FIRST[status], _relative(row), row)
         for row in rows
