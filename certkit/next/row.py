@@ -272,7 +272,7 @@ def _too_few(
         k = 0 if tasks is None else tasks.k
         if k < needed:
             numbers = {"k": k, "needed": needed, "tier": tier}
-            return Reason("few-tasks-limit", numbers | ({"domain": domain} if domain else {}))
+            return Reason("few-tasks-domain", {**numbers, "domain": domain}) if domain else Reason("few-tasks-limit", numbers)
     return None
 
 
