@@ -16,7 +16,8 @@ The key ``schema`` comes first and holds the tag; the other keys follow in the o
 bases first. Parts are `Part`s or any other msgspec Struct, StrEnum and Literal where values are listed,
 dictionaries with text, enumerations or integers for keys, and the pydantic models that people write. What
 annotations name is imported at run time. `to_builtins` alone decides how a value is written: a fraction as
-the nearest double, a time in UTC as RFC 3339, a path as text. `tests/generate.py` lists every document.
+the nearest double, an integer beyond ±(2^53 − 1) as text, a time in UTC as RFC 3339, a path as text.
+`tests/generate.py` lists every document.
 
 This module reads no JSON and writes no bytes (`certkit.ground.canonical`), and does not load pydantic.
 """
@@ -33,6 +34,7 @@ from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
 from msgspec import UNSET, Meta, Struct
 
+from certkit.ground.canonical import MAX_INTEGER
 from certkit.ground.errors import CODES
 
 Text = str
@@ -79,9 +81,13 @@ def to_builtins(value: Any) -> Any:
     """
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        return str(value)
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, Struct):
+        if value.__struct_config__.array_like:
+            return [to_builtins(getattr(value, name)) for name in value.__struct_fields__]
         return _object(value)
     if isinstance(value, Mapping):
         return {str(to_builtins(key)): to_builtins(item) for key, item in value.items()}
