@@ -155,6 +155,12 @@ class Protocol(Authored):
         default=None,
         description="how the source's fields were read as success, where it can be read two ways",
     )
+    success: Literal["strict", "utility"] | None = Field(
+        default=None,
+        description="strict (the default): a run whose landed attack succeeded is no success; utility: it is one"
+        " where the task was done",
+    )
+    plan: DigestText | None = Field(default=None, description="digest of the announced plan")
     tasks_independent: bool | None = Field(
         default=None,
         description="true: no two tasks come from one family (a template, a site, a document), so that"

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import UNSET, Struct
 
-from certkit.assessment.metrics.catalogue import ATTESTED
 from certkit.ground.text import judges_itself
 from certkit.next import bounds, raters
 from certkit.next.assessment import (
@@ -30,6 +29,7 @@ from certkit.next.assessment import (
     Tier,
     TierStatus,
 )
+from certkit.next.catalogue import ATTESTED
 from certkit.next.facts import UNVERSIONED, Facts
 from certkit.next.row import Evidence
 from certkit.record.record import Condition

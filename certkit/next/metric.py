@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, structs
 
-from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.next.catalogue import CATALOGUE, Unit
 
 if TYPE_CHECKING:
     from certkit.next.summary import Tally

@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit.assessment.metrics.catalogue import ATTESTED
 from certkit.next import beta
+from certkit.next.catalogue import ATTESTED
 from certkit.next.csi import csi
 from certkit.next.metric import (
     Metric,

@@ -16,9 +16,9 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.ground import canonical
 from certkit.ground.errors import InputError
+from certkit.next.catalogue import CATALOGUE, Unit
 
 Operator = Literal[">", ">=", "<", "<=", "is"]
 Reading = Literal["table", "bounded"]

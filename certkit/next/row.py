@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from certkit.assessment.metrics.catalogue import ATTESTED, CATALOGUE, Unit
 from certkit.next import beta, bounds, raters
 from certkit.next.assessment import Bounded, Row, Status
 from certkit.next.bounds import MOST_VIOLATIONS, Tasks, corrected, least_tasks
+from certkit.next.catalogue import ATTESTED, CATALOGUE, Unit
 from certkit.next.metric import Metric, Reason, State, Value, withheld, written
 from certkit.next.metrics import Groups, measure
 from certkit.next.profile import Criterion, Operator, Profile, exact
@@ -272,7 +272,11 @@ def _too_few(
         k = 0 if tasks is None else tasks.k
         if k < needed:
             numbers = {"k": k, "needed": needed, "tier": tier}
-            return Reason("few-tasks-domain", {**numbers, "domain": domain}) if domain else Reason("few-tasks-limit", numbers)
+            return (
+                Reason("few-tasks-domain", {**numbers, "domain": domain})
+                if domain
+                else Reason("few-tasks-limit", numbers)
+            )
     return None
 
 

@@ -15,9 +15,9 @@ from decimal import Decimal
 from string import Formatter
 from typing import Any, Final
 
-from certkit.assessment.metrics.catalogue import CATALOGUE, Unit, named
 from certkit.ground import toml
 from certkit.next.assessment import Finding, Row, Status
+from certkit.next.catalogue import CATALOGUE, Unit, named
 from certkit.next.metric import Reason, Value
 
 LISTED: Final = 8
@@ -28,7 +28,7 @@ DIGITS: Final = {Unit.FRACTION: 1, Unit.PP: 1, Unit.POINTS: 2, Unit.PROBABILITY:
 """Decimals by unit; 3 where none are named."""
 _SUFFIX: Final = {Unit.FRACTION: " %", Unit.PP: " points"}
 
-FINDING_WORDS: Final[Mapping[str, Mapping[str, str]]] = toml.packaged("templates", "findings.toml")
+FINDING_WORDS: Final[Mapping[str, Mapping[str, str]]] = toml.packaged("templates", "findings.next.toml")
 """By code: `say`, its sentence, and `means`, what raises and what clears it."""
 REASON_WORDS: Final[Mapping[str, str]] = toml.packaged("templates", "reasons.toml")
 """By code of a `Reason`: its sentence."""
