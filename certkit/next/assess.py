@@ -47,7 +47,7 @@ def assess(summary: Summary, facts: Facts, profile: Profile, question: Question 
     if question.required_tier not in profile.tier_numbers:
         raise UsageError(
             "usage.option",
-            f"tier {question.required_tier} is not in profile {profile.id}, which has 1 to {len(profile.tiers)}",
+            f"tier {question.required_tier} is not in {profile.id}, which has 1 to {len(profile.tiers)}",
         )
     if sorted(profile.core_conditions) != sorted(summary.core_conditions):
         raise InputError(

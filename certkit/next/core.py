@@ -135,7 +135,7 @@ def _smaller(squared: Fraction | None, every: Tasks | None) -> Fraction | None:
 
 
 def _least(evidence: Evidence, domain: str | None) -> CoreValue | None:
-    """Return the least of core fault runs, these with held-out runs, and normal runs; `domain` restricts it."""
+    """Return the least of core fault runs, these with held-out runs, and normal runs, maybe of a domain."""
     best: CoreValue | None = None
     for name in _LEAST_OF:
         series = evidence.summary.core.shares.get(name, ShareSeries())

@@ -74,7 +74,7 @@ class Evaluation(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return self.assessment.verdict.exit_code
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document ``urn:certkit:assessment:v1``: the assessment, with sentences and all metrics."""
+        """Return the document ``urn:certkit:assessment:v1``, with sentences and all metrics."""
         facts, groups = self.facts, self.groups
         judged = to_builtins(self.assessment)
         for item, finding in zip(judged["findings"], self.assessment.findings, strict=True):
@@ -146,7 +146,7 @@ def metric_dict(metric: Metric) -> dict[str, Any]:
         value["coverage"] = round(float(metric.coverage), 6)
     if reason := metric.reason or metric.blocked:
         value["reason"] = reason_text(reason)
-    return value | _plain(metric.detail) | {"source": metric.source}
+    return {**value, **_plain(metric.detail), "source": metric.source}
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from certkit.next.summary import COUNTS
 from certkit.next.terms import EFFECTS, Terms, prints
@@ -21,8 +22,6 @@ from certkit.record.record import Split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from certkit.record.columns import Columns
 

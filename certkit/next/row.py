@@ -145,7 +145,7 @@ def judge(evidence: Evidence, criterion: Criterion, tier: int) -> Row:
         threshold=True if operator == "is" else float(threshold),
         status=status,
         value=written(value, metric.id),
-        margin=None if margin is None or operator == "is" else written(margin, metric.id),
+        margin=None if margin is None else float(written(margin, metric.id) or 0),
         k=k,
         reason=reason,
         provisional=criterion.provisional,
@@ -331,7 +331,7 @@ def _attested(evidence: Evidence, criterion: Criterion, tier: int, status: Statu
     """Judge an attested mean by Beta(1 + n·x, 1 + n·(1 − x)), n being the number that is stated with it."""
     metric, confidence = evidence.metrics[criterion.metric], evidence.confidence(tier)
     threshold, operator = criterion.threshold(tier) or Fraction(0), criterion.operator_at(tier)
-    plain = Bounded(status=Status.INSUFFICIENT, confidence=float(round(confidence, 9)))
+    plain = Bounded(status=Status.INSUFFICIENT, confidence=float(round(confidence, 9)), k=metric.n)
     if metric.n is None:
         return structs.replace(plain, reason=Reason("unstated-n", {"needed": 1}))
     more = operator in {">", ">="}

@@ -10,15 +10,18 @@ A reason or a finding is a code with its numbers. Its sentence stands in ``templ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from string import Formatter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from certkit.ground import toml
 from certkit.next.assessment import Finding, Row, Status
 from certkit.next.catalogue import CATALOGUE, Unit, named
-from certkit.next.metric import Reason, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from certkit.next.metric import Reason, Value
 
 LISTED: Final = 8
 """Names in one message."""
@@ -53,7 +56,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.5g} %"
 
 
-def value_text(value: Value | bool | None, unit: Unit, *, apart_from: float | None = None) -> str:
+def value_text(value: Value | None, unit: Unit, *, apart_from: float | None = None) -> str:
     """Return a value with its unit: ``67.8 %``, ``21.6 points``, ``0.912``, ``yes``.
 
     Args:
@@ -92,7 +95,7 @@ def rounded(value: Value, digits: int, *, scale: int = 1) -> str:
     return f"{scale * Decimal(repr(float(value))):.{digits}f}"
 
 
-def threshold_text(operator: str, threshold: Value | bool, unit: Unit) -> str:
+def threshold_text(operator: str, threshold: Value, unit: Unit) -> str:
     """Return what is asked: ``> 80 %``, ``>= 0.7``, ``< 30 points``, ``yes``."""
     if unit is Unit.BOOLEAN:
         return "yes"
