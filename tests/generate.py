@@ -86,7 +86,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     **{name_of(kind): partial(schema_of, kind) for kind in documents()},
     **{
         name_of(kind): partial(line_schema, kind)
-        for kind in (records.Task, records.Answer, records.Annotation)
+        for kind in (records.ProbeTask, records.ProbeAnswer, records.Annotation)
     },
 }
 

@@ -1,18 +1,14 @@
-"""The rooms import downwards only, and what only one door may do is done nowhere else."""
+"""What only one door may do is done nowhere else, and `make house` finds what it is for."""
 
 from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from certkit.ground import canonical
 from tests import house
-from tests.support import watch
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "certkit"
@@ -111,40 +107,62 @@ def test_the_check_sees_what_it_forbids(text: str) -> None:
     assert used & set(BANNED) or imports(tree) & set(MODULES_BANNED)
 
 
-def test_rooms_import_downwards_only() -> None:
-    program = Path(sys.executable).with_name("lint-imports")
-    if not program.exists():
-        pytest.skip("import-linter is not installed beside this interpreter")
-    done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+def house_of(folder: Path, **modules: str) -> list[str]:
+    """Write a package, each module under its path with ``__`` for a slash, and return its violations."""
+    for place, text in modules.items():
+        path = folder / "certkit" / f"{place.replace('__', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return house.broken(house.modules(folder / "certkit"))
 
 
-def test_no_modules_load_each_other_in_a_circle() -> None:
-    assert house.circles() == []
+def test_a_package_that_keeps_the_rules_is_let_pass(tmp_path: Path) -> None:
+    assert not house_of(
+        tmp_path,
+        cli__main="from certkit.ground import errors, files\nfrom certkit import _version\nclass Option: ...",
+        ground__files="import os\nfrom certkit.ground.errors import Problem",
+        ground__errors="class Problem: ...",
+        next__tlog__tree="from certkit.ground import errors",
+        _version="",
+    )
 
 
-def test_imports_inside_functions_count() -> None:
-    assert "certkit.passport.claim" in house.imports()["certkit.passport.issuing"]
+@pytest.mark.parametrize(
+    "importing",
+    [
+        "import certkit.tlog.tree",
+        "from certkit.tlog import tree",
+        "def later():\n    from certkit.tlog.tree import Leaf",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from certkit.tlog.tree import Leaf",
+    ],
+)
+def test_a_circle_is_found(importing: str, tmp_path: Path) -> None:
+    found = house_of(
+        tmp_path,
+        tlog__note=importing,
+        tlog__tile="from certkit.tlog import note",
+        tlog__tree="import certkit.tlog.tile",
+    )
+    assert found == ["circle: certkit.tlog.note ↔ certkit.tlog.tile ↔ certkit.tlog.tree"]
 
 
-def test_every_option_is_declared_by_name() -> None:
-    assert house.options()[""] == 0
-    assert house.option_name(ast.parse('typer.Option(help="--no-name")', mode="eval").body) == ""  # type: ignore[arg-type]
+def test_a_class_name_used_twice_is_found(tmp_path: Path) -> None:
+    found = house_of(tmp_path, tlog__tree="class Row: ...", report__page="def make():\n    class Row: ...")
+    assert found == ["class name used twice: Row: certkit.report.page, certkit.tlog.tree"]
 
 
-def test_parses_are_seen_by_the_watch() -> None:
-    with watch.watching() as seen:
-        canonical.loads(b"[1]")
-    assert seen.counts["parses"] == 1
-
-
-def test_the_kind_of_a_criterion_is_told_by_no_name_of_a_metric() -> None:
-    assert house.kinds_as_text() == 0
-    assert house.kinds_in(ast.parse('a == "gap" or b in ("posterior", "r_op")')) == 2
-
-
-def test_no_function_is_long() -> None:
-    assert house.long_functions() == []
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        ("ground__files", "tlog__tree"),
+        ("next__ground__files", "next__tlog__tree"),
+        ("cli__main", "workflow__run"),
+    ],
+)
+def test_an_upward_import_is_found(low: str, high: str, tmp_path: Path) -> None:
+    low_name, high_name = (f"certkit.{place.replace('__', '.')}" for place in (low, high))
+    found = house_of(tmp_path, **{low: f"import {high_name}", high: ""})
+    assert found == [f"upward import: {low_name} imports {high_name}"]
 
 
 def test_tests_of_the_product_are_no_part_of_it() -> None:

@@ -36,10 +36,10 @@ from certkit.ground import canonical
 from certkit.ground.errors import UsageError
 from certkit.ground.text import visible
 from certkit.probes import records
-from certkit.probes.generate import Draw
+from certkit.probes.generate import SeededDraw
 from certkit.probes.lint import mentioned_last, mentions
 from certkit.probes.matching import MAX_WORDS
-from certkit.probes.records import Asked, Key, Mode, Question
+from certkit.probes.records import Asked, Mode, Question, QuestionKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -85,19 +85,19 @@ class Asking(NamedTuple):
     jobs: int = 1
 
 
-def prompt(key: Key, task: records.Task, question: Question, mode: Mode) -> str:
+def prompt(key: QuestionKey, task: records.ProbeTask, question: Question, mode: Mode) -> str:
     """Return the whole text that an agent gets for one question."""
     side = () if key.probe is None else (f"Do not answer that now. Answer this instead: {question.prompt}",)
     return "\n".join((told(task), *side, _CONTRACT[mode]))
 
 
-def told(task: records.Task) -> str:
+def told(task: records.ProbeTask) -> str:
     """Return a task as it is told: scenario, instruction, numbered turns, and the final question."""
     turns = (f"{number}. {turn}" for number, turn in enumerate(task.turns, 1))
     return "\n".join((task.scenario, task.instruction, *turns, task.final.prompt))
 
 
-class Agent:
+class AgentSession:
     """What is asked one call at a time: started for its first call, and for the first after it was ended."""
 
     def __init__(self, agents: Agents) -> None:
@@ -133,7 +133,7 @@ class Agent:
         self._started.close()
 
 
-def agents_of(asking: Asking, tasks: Sequence[records.Task] = ()) -> Agents:
+def agents_of(asking: Asking, tasks: Sequence[records.ProbeTask] = ()) -> Agents:
     """Return what starts agents of a spec; raise `UsageError` where it names none.
 
     Agents of reference know the `tasks`; any other sees prompts alone.
@@ -221,20 +221,20 @@ def _post(url: str, asking: Asking, text: str) -> Any:
     return sent["choices"][0]["message"]["content"]
 
 
-REFERENCES: Final[dict[str, Callable[[Key, records.Task, Question], records.Value]]] = {
+REFERENCES: Final[dict[str, Callable[[QuestionKey, records.ProbeTask, Question], records.Value]]] = {
     "oracle": lambda _key, _task, question: question.gold,
     "prose": lambda _key, _task, question: question.gold,
     "distractor": lambda _, task, question: question.lure if task.variant == "distractor" else question.gold,
     "recency": lambda _, task, question: mentioned_last(question, mentions(task)),
     "no-memory": lambda *_: "unknown",
     "random": lambda key, task, question: question.options[
-        Draw("reference:random", task.id).below(key.probe or "attempt", len(question.options))
+        SeededDraw("reference:random", task.id).below(key.probe or "attempt", len(question.options))
     ],
 }
 """What each reference agent answers; how well that scores is alike on every seed."""
 
 
-def reply(agent: str, key: Key, task: records.Task, question: Question, mode: Mode) -> str:
+def reply(agent: str, key: QuestionKey, task: records.ProbeTask, question: Question, mode: Mode) -> str:
     """Return what a reference agent says to one question; *prose* breaks the contract."""
     chosen = REFERENCES[agent](key, task, question)
     if agent == "prose":
@@ -244,17 +244,17 @@ def reply(agent: str, key: Key, task: records.Task, question: Question, mode: Mo
     return canonical.line({"answer": msgspec.to_builtins(chosen)}).decode().rstrip("\n")
 
 
-def ask_all(questions: Sequence[Asked], agents: Agents, asking: Asking) -> Iterator[records.Answer]:
+def ask_all(questions: Sequence[Asked], agents: Agents, asking: Asking) -> Iterator[records.ProbeAnswer]:
     """Yield answers as they come, those to attempts first; fewer than questions if calls run out."""
     made = count()  # calls, over all threads
     with ExitStack() as ending:
-        idle = [Agent(agents) for _ in range(asking.jobs)]  # as many as threads
+        idle = [AgentSession(agents) for _ in range(asking.jobs)]  # as many as threads
         for agent in idle:
             ending.callback(agent.close)
         pool = ThreadPoolExecutor(asking.jobs)
         ending.callback(pool.shutdown, wait=False, cancel_futures=True)
 
-        def ask(question: Asked) -> records.Answer | None:
+        def ask(question: Asked) -> records.ProbeAnswer | None:
             agent = idle.pop()
             try:
                 return _ask(agent, question[0], prompt(*question, asking.mode), asking, made)
@@ -268,10 +268,12 @@ def ask_all(questions: Sequence[Asked], agents: Agents, asking: Asking) -> Itera
                     yield answer
 
 
-def _ask(agent: Agent, key: Key, text: str, asking: Asking, made: Iterator[int]) -> records.Answer | None:
+def _ask(
+    agent: AgentSession, key: QuestionKey, text: str, asking: Asking, made: Iterator[int]
+) -> records.ProbeAnswer | None:
     """Return the answer to one question, None where the calls ran out before there was one."""
     probe = UNSET if key.probe is None else key.probe
-    answer = partial(records.Answer, task_id=key.task, probe_id=probe)
+    answer = partial(records.ProbeAnswer, task_id=key.task, probe_id=probe)
     error = ""
     for calls in range(1, asking.retries + 2):
         if asking.max_calls is not None and next(made) >= asking.max_calls:

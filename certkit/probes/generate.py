@@ -39,12 +39,14 @@ _FORMS: Final[dict[records.Kind, Callable[[str], records.Value]]] = {
     "label": str,
     "number": int,
     "set": lambda text: tuple(text.split(_AND)),
-    "pair": lambda text: records.Pair(**dict(zip(("value", "source"), text.split(" from "), strict=True))),
+    "pair": lambda text: records.SourcedValue(
+        **dict(zip(("value", "source"), text.split(" from "), strict=True))
+    ),
 }
 """The answer that a text is the surface form of."""
 
 
-class Draw(NamedTuple):
+class SeededDraw(NamedTuple):
     """Choices under a seed for one place: a pair of twins."""
 
     seed: str
@@ -87,7 +89,7 @@ def stock() -> dict[str, Any]:
 class Story:
     """The story of one pair of twins: its turns, its questions, and what misleads or not at the end."""
 
-    def __init__(self, family: records.Family, draw: Draw, shape: records.Priors) -> None:
+    def __init__(self, family: records.Family, draw: SeededDraw, shape: records.Priors) -> None:
         texts = stock()[family]
         self._draw, self._shape = draw, shape
         self.plan = stock() | texts | draw.some("setting", texts["settings"], 1)[0]
@@ -199,7 +201,7 @@ class Story:
         )
 
 
-def generate(*, seed: str, instances: int = INSTANCES) -> tuple[records.Task, ...]:
+def generate(*, seed: str, instances: int = INSTANCES) -> tuple[records.ProbeTask, ...]:
     """Return the tasks of a seed, `instances` in every cell of family, variant and band."""
     return tuple(
         task
@@ -210,13 +212,15 @@ def generate(*, seed: str, instances: int = INSTANCES) -> tuple[records.Task, ..
     )
 
 
-def _twins(seed: str, family: records.Family, band: records.Band, instance: int) -> Iterator[records.Task]:
+def _twins(
+    seed: str, family: records.Family, band: records.Band, instance: int
+) -> Iterator[records.ProbeTask]:
     pair = f"{family}-{band}-{instance}"
     shape = msgspec.convert({"delay": 0, **stock()["bands"][band]}, records.Priors)  # delay: see below
-    story = Story(family, Draw(seed, f"{family}/{band}/{instance}"), shape)
+    story = Story(family, SeededDraw(seed, f"{family}/{band}/{instance}"), shape)
     for variant in records.Variant:
         last = story.misleading if variant is records.Variant.DISTRACTOR else story.harmless
-        yield records.Task(
+        yield records.ProbeTask(
             id=f"{pair}-{variant}",
             cluster=pair,
             family=family,

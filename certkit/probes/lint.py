@@ -15,7 +15,17 @@ from msgspec import structs
 
 from certkit.probes import records
 from certkit.probes.matching import normal
-from certkit.probes.records import Ask, Fact, Pair, Question, Task, Value, Variant, parts, surface
+from certkit.probes.records import (
+    Ask,
+    Fact,
+    ProbeTask,
+    Question,
+    SourcedValue,
+    Value,
+    Variant,
+    parts,
+    surface,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +35,7 @@ NEAR: Final = 0.2
 _NAMES: Final = [
     normal(name.replace("_", " ")) for name in (*records.Family, *records.Band, Variant.DISTRACTOR)
 ]
-_KINDS: Final = {"label": str, "number": int, "set": tuple, "pair": Pair}
+_KINDS: Final = {"label": str, "number": int, "set": tuple, "pair": SourcedValue}
 
 
 class Flaw(NamedTuple):
@@ -57,22 +67,22 @@ def solve(
     elif ask.aim == "source":
         answers = [(rule.source, rule.turn)]
     else:
-        source = f" from {rule.source}" if isinstance(options[0], Pair) else ""
+        source = f" from {rule.source}" if isinstance(options[0], SourcedValue) else ""
         answers = [(surface(rule.value) + source, rule.turn)]
     fitting = [option for option in options if len(answers) == 1 and surface(option) == answers[0][0]]
     return (fitting[0], answers[0][1]) if len(fitting) == 1 else None
 
 
-def lint(tasks: Sequence[Task]) -> list[tuple[int, Flaw]]:
+def lint(tasks: Sequence[ProbeTask]) -> list[tuple[int, Flaw]]:
     """Return the flaws of all tasks, each with the index of its task."""
-    clusters: dict[str, list[Task]] = defaultdict(list)
+    clusters: dict[str, list[ProbeTask]] = defaultdict(list)
     for task in tasks:
         clusters[task.cluster].append(task)
     twins = [clusters[task.cluster] for task in tasks]
     return [(number, flaw) for number, task in enumerate(tasks) for flaw in _flaws(task, twins[number])]
 
 
-def mentions(task: Task) -> str:
+def mentions(task: ProbeTask) -> str:
     """Return the words of instruction and turns, in which options are mentioned."""
     return normal("\n".join((task.instruction, *task.turns)))
 
@@ -82,7 +92,7 @@ def mentioned_last(question: Question, words: str) -> Value:
     return max(question.options, key=lambda option: words.rfind(normal(surface(option))))
 
 
-def _flaws(task: Task, twins: Sequence[Task]) -> Iterator[Flaw]:
+def _flaws(task: ProbeTask, twins: Sequence[ProbeTask]) -> Iterator[Flaw]:
     yield from _shape(task)
     if task is twins[-1] and (unlike := _unlike(twins)):
         yield Flaw("integrity.twins", "/cluster", unlike)
@@ -111,7 +121,7 @@ def _leaks(place: str, text: str, options: Sequence[Value]) -> Iterator[Flaw]:
             yield Flaw("integrity.leak", place, surface(option))
 
 
-def _shape(task: Task) -> Iterator[Flaw]:
+def _shape(task: ProbeTask) -> Iterator[Flaw]:
     last, positions = task.probes[-1], [probe.position for probe in task.probes]
     turns, ids = [fact.turn for fact in task.facts], {probe.id for probe in task.probes}
     for place, right, actual in (
@@ -126,7 +136,7 @@ def _shape(task: Task) -> Iterator[Flaw]:
             yield Flaw("integrity.shape", place, actual[:200])
 
 
-def _question(task: Task, question: Question, place: str, words: str) -> Iterator[Flaw]:
+def _question(task: ProbeTask, question: Question, place: str, words: str) -> Iterator[Flaw]:
     surfaces = [normal(surface(option)) for option in question.options]
     gold, lure = question.gold, question.lure
     kinds = {type(option) is _KINDS[question.kind] for option in question.options}
@@ -152,7 +162,7 @@ def _question(task: Task, question: Question, place: str, words: str) -> Iterato
         yield Flaw("integrity.recency", f"{place}/options", surface(last))
 
 
-def _unlike(tasks: Sequence[Task]) -> str:
+def _unlike(tasks: Sequence[ProbeTask]) -> str:
     """Return how tasks of one cluster are no twins; empty where they are."""
     if sorted(task.variant for task in tasks) != sorted(Variant):
         return ", ".join(task.variant for task in tasks)
@@ -165,7 +175,7 @@ def _unlike(tasks: Sequence[Task]) -> str:
     return ""
 
 
-def _before_last(task: Task) -> Task:
+def _before_last(task: ProbeTask) -> ProbeTask:
     """Return what a task has in common with its twin."""
     facts = tuple(fact for fact in task.facts if fact.turn < len(task.turns))
     return structs.replace(task, id="", variant=Variant.CLEAN, turns=task.turns[:-1], facts=facts)

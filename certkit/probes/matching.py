@@ -2,7 +2,7 @@
 
     >>> reading = judge(question, '{"answer": "Adaeze", "confidence": 0.9}', mode=Mode.JSON)
     >>> reading.verdict, reading.breach, reading.confidence
-    (<Verdict.MATCH: 'match'>, False, 900)
+    (<ReplyGrade.MATCH: 'match'>, False, 900)
 
 A reply matches if it says the right option once and nothing else. A reply that names the right option with
 other options or words beside it is unclear; a reply that does not name the right option is no.
@@ -55,7 +55,7 @@ _WORD: Final = re.compile(
 )
 
 
-class Verdict(StrEnum):
+class ReplyGrade(StrEnum):
     """Whether a reply gives the right answer."""
 
     MATCH = "match"
@@ -69,7 +69,7 @@ class Reading(Struct, frozen=True, kw_only=True):
     `competing`: it names several options; `lured`: it names the lure alone.
     """
 
-    verdict: Verdict
+    verdict: ReplyGrade
     reason: str
     breach: bool
     competing: bool
@@ -98,19 +98,19 @@ def judge(question: Question, text: str, *, mode: Mode) -> Reading:
     named = _named(question, said)
     right, gold = question.options.index(question.gold), parts(question.gold)
     if right not in named:
-        verdict, reason = Verdict.NO, "names another option" if named else "names no option"
+        verdict, reason = ReplyGrade.NO, "names another option" if named else "names no option"
     elif named != (right,):
-        verdict, reason = Verdict.UNCLEAR, "names the right option and others"
+        verdict, reason = ReplyGrade.UNCLEAR, "names the right option and others"
     elif _named(question, before) or _NOT.search(before):
-        verdict, reason = Verdict.UNCLEAR, "names an option or negates before the answer"
+        verdict, reason = ReplyGrade.UNCLEAR, "names an option or negates before the answer"
     elif {*(Counter(said.split()) - Counter("".join(map(normal, gold)).split()))} - _EXTRA:
-        verdict, reason = Verdict.UNCLEAR, "says more than the right option once"
+        verdict, reason = ReplyGrade.UNCLEAR, "says more than the right option once"
     elif question.kind == "pair" and not all(
         normal(part) in words(text) for part, text in zip(gold, given, strict=False)
     ):
-        verdict, reason = Verdict.UNCLEAR, "gives the value as the source"
+        verdict, reason = ReplyGrade.UNCLEAR, "gives the value as the source"
     else:
-        verdict, reason = Verdict.MATCH, "says the right option alone"
+        verdict, reason = ReplyGrade.MATCH, "says the right option alone"
     return Reading(
         verdict=verdict,
         reason=reason,

@@ -19,7 +19,17 @@ from certkit.probes import records
 from certkit.probes.generate import generate
 from certkit.probes.lint import lint
 from certkit.probes.matching import Reading, judge, thousandths
-from certkit.probes.records import About, Annotation, Answer, Inventory, Key, Mode, Run, Task, asked
+from certkit.probes.records import (
+    Annotation,
+    Inventory,
+    Mode,
+    ProbeAnswer,
+    ProbeRun,
+    ProbeTask,
+    QuestionKey,
+    QuestionLine,
+    asked,
+)
 from certkit.record.faults import Fault, Faults, FaultsError
 from certkit.record.reader import object_on, shown, split_lines
 
@@ -33,7 +43,7 @@ _NAMES: Final = (records.INVENTORY, records.TASKS, records.RUN, records.ANSWERS,
 _STATED: Final = ("confidence", "success_probability", "retrieval_risk", "neural_conflict")
 
 Item = TypeVar("Item", bound=Struct)
-Said = TypeVar("Said", bound=About)
+Said = TypeVar("Said", bound=QuestionLine)
 
 
 class IntegrityFaultsError(FaultsError):
@@ -48,12 +58,12 @@ class Kept(Struct, frozen=True, kw_only=True):
     """What the files hold: tasks with their origin, and what was run and said of them."""
 
     inventory: Inventory
-    tasks: tuple[Task, ...]
-    run: Run | None
-    answers: dict[Key, Answer]
+    tasks: tuple[ProbeTask, ...]
+    run: ProbeRun | None
+    answers: dict[QuestionKey, ProbeAnswer]
     annotations: tuple[Annotation, ...]
 
-    def replies(self) -> dict[Key, Reading]:
+    def replies(self) -> dict[QuestionKey, Reading]:
         """Return the replies reduced to integers, of which every score is made; a failed call is none."""
         replies, mode = {}, Mode.JSON if self.run is None else self.run.mode
         for key, _, question in asked(self.tasks):
@@ -97,10 +107,10 @@ class _Reader:
         questions = {key for key, _, _ in asked(tasks)} if sound else None
         run = None
         if self._data.keys() & {records.RUN, records.ANSWERS}:  # there are no answers without a run
-            run = self._checked(records.RUN, 1, self._data.get(records.RUN, b""), Run)
+            run = self._checked(records.RUN, 1, self._data.get(records.RUN, b""), ProbeRun)
         if run is not None:
             self._same(records.RUN, "inventory", self._data[records.INVENTORY], run)
-        answers = self._said(records.ANSWERS, Answer, questions)
+        answers = self._said(records.ANSWERS, ProbeAnswer, questions)
         annotations = self._said(records.ANNOTATIONS, Annotation, questions)
         if self._faults or inventory is None:
             raise IntegrityFaultsError(self._faults)
@@ -145,7 +155,7 @@ class _Reader:
             self._fault(name, number, *_field_fault(value, str(error)))
         return None
 
-    def _tasks(self, inventory: Inventory) -> tuple[Task, ...]:
+    def _tasks(self, inventory: Inventory) -> tuple[ProbeTask, ...]:
         data = self._data[records.TASKS]
         self._same(records.INVENTORY, "tasks_digest", data, inventory)
         if inventory.seed is None or inventory.instances is None:
@@ -158,9 +168,9 @@ class _Reader:
                 self._fault(records.TASKS, number, "", "integrity.not-generated", *wrong)
         return right
 
-    def _linted(self) -> tuple[Task, ...]:
+    def _linted(self) -> tuple[ProbeTask, ...]:
         """Return tasks that no known seed gives, which must pass the linter."""
-        numbered = list(self._lines(records.TASKS, Task))
+        numbered = list(self._lines(records.TASKS, ProbeTask))
         tasks = tuple(task for _, task in numbered)
         for index, flaw in lint(tasks):
             expected = f"no task where {CODES[flaw.rule]}"
@@ -171,12 +181,14 @@ class _Reader:
             self._fault(records.TASKS, 1, "", "integrity.line", "at least one task", "none")
         return tasks
 
-    def _said(self, name: str, kind: type[Said], questions: set[Key] | None) -> dict[tuple[Any, ...], Said]:
+    def _said(
+        self, name: str, kind: type[Said], questions: set[QuestionKey] | None
+    ) -> dict[tuple[Any, ...], Said]:
         """Return the lines about questions, one for each question, of annotations for each kind and rater."""
         said: dict[tuple[Any, ...], Said] = {}
         for number, item in self._lines(name, kind):
             if questions is not None and item.key not in questions:
-                field = "probe_id" if Key(item.task_id, None) in questions else "task_id"
+                field = "probe_id" if QuestionKey(item.task_id, None) in questions else "task_id"
                 actual = shown(getattr(item, field))
                 self._fault(name, number, f"/{field}", "integrity.unknown", "one of the tasks' ids", actual)
             place = (getattr(item, "kind", ""), *item.key, getattr(item, "rater", ""))

@@ -83,14 +83,14 @@ Aim = Literal["value", "holder", "source", "eligible", "authority"]
 """What a solver has to look up; see `certkit.probes.lint.solve`."""
 
 
-class Pair(Part, frozen=True, kw_only=True):
+class SourcedValue(Part, frozen=True, kw_only=True):
     """A value with the source that stands behind it."""
 
     source: Term
     value: Term
 
 
-Value = Term | Annotated[int, Meta(ge=-(2**53) + 1, le=2**53 - 1)] | Terms | Pair
+Value = Term | Annotated[int, Meta(ge=-(2**53) + 1, le=2**53 - 1)] | Terms | SourcedValue
 
 
 class Ask(Part, frozen=True, kw_only=True):
@@ -155,7 +155,7 @@ class Fact(Part, frozen=True, kw_only=True):
     value: Term | Terms
 
 
-class Task(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-task:v1"):
+class ProbeTask(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-task:v1"):
     """One line of integrity/tasks.jsonl: a task with its probes."""
 
     id: Id
@@ -177,12 +177,14 @@ class Task(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-task:
 
 def surface(value: Value | tuple[str, ...]) -> str:
     """Return how an answer is written in prose."""
-    return " from ".join(parts(value)) if isinstance(value, Pair) else " and ".join(sorted(parts(value)))
+    return (
+        " from ".join(parts(value)) if isinstance(value, SourcedValue) else " and ".join(sorted(parts(value)))
+    )
 
 
 def parts(value: Value) -> tuple[str, ...]:
     """Return the texts that a reply must hold to name an answer."""
-    if isinstance(value, Pair):
+    if isinstance(value, SourcedValue):
         return (value.value, value.source)
     return value if isinstance(value, tuple) else (str(value),)
 
@@ -194,7 +196,7 @@ class Mode(StrEnum):
     TEXT = "text"
 
 
-class Key(NamedTuple):
+class QuestionKey(NamedTuple):
     """A question: its task, and its probe or None for the attempt."""
 
     task: str
@@ -236,7 +238,7 @@ class Inventory(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-
         return "withheld" if self.seed is None else "stated"
 
 
-class Run(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-run:v1"):
+class ProbeRun(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-run:v1"):
     """How an agent was asked; `inventory` is the digest of inventory.json."""
 
     inventory: Digest
@@ -250,19 +252,19 @@ class Run(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-run:v1
     version: Annotated[str, Meta(description="of certkit")]
 
 
-class About(Part, frozen=True, kw_only=True):
+class QuestionLine(Part, frozen=True, kw_only=True):
     """A line about one question: a probe, or without a `probe_id` the attempt or the whole task."""
 
     task_id: Id
     probe_id: Id | UnsetType = UNSET
 
     @property
-    def key(self) -> Key:
+    def key(self) -> QuestionKey:
         """Return the question."""
-        return Key(self.task_id, None if self.probe_id is UNSET else self.probe_id)
+        return QuestionKey(self.task_id, None if self.probe_id is UNSET else self.probe_id)
 
 
-class Answer(About, Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-answer:v1"):
+class ProbeAnswer(QuestionLine, Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-answer:v1"):
     """One line of integrity/answers.jsonl: the reply to one question, or why there is none."""
 
     status: Literal["answered", "error"]
@@ -284,7 +286,9 @@ SAYS: Final = {"difficulty": "rating", "construct": "family", "audit": "verdict"
 """The field that a line of each kind is for."""
 
 
-class Annotation(About, Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-annotation:v1"):
+class Annotation(
+    QuestionLine, Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-annotation:v1"
+):
     """One line of integrity/annotations.jsonl: what one person says of a task, a probe or a reply."""
 
     kind: Literal["difficulty", "construct", "audit"]
@@ -307,13 +311,13 @@ def lines(items: Iterable[Document]) -> bytes:
     return b"".join(canonical.line({k: v for k, v in item.items() if k != "schema"}) for item in made)
 
 
-Asked = tuple[Key, Task, Question]
+Asked = tuple[QuestionKey, ProbeTask, Question]
 
 
-def asked(tasks: Sequence[Task]) -> Iterator[Asked]:
+def asked(tasks: Sequence[ProbeTask]) -> Iterator[Asked]:
     """Yield every question in the order of asking: all attempts, then all probes."""
     for task in tasks:
-        yield Key(task.id, None), task, task.final
+        yield QuestionKey(task.id, None), task, task.final
     for task in tasks:
         for probe in task.probes:
-            yield Key(task.id, probe.id), task, probe
+            yield QuestionKey(task.id, probe.id), task, probe

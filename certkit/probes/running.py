@@ -71,7 +71,7 @@ def run_probes(
     names = (records.INVENTORY, records.TASKS)
     copied = {name: files.read(tasks / records.FOLDER / name, limit=MAX_FILE) for name in names}
     run = fill(
-        records.Run,
+        records.ProbeRun,
         asking,
         inventory=canonical.digest(copied[records.INVENTORY]),
         agent=asking.spec,
@@ -106,7 +106,7 @@ def _text(document: Document) -> bytes:
     return canonical.pretty(document.to_dict()).encode()
 
 
-def _begin(out: Path, contents: dict[str, bytes], run: records.Run | None = None) -> None:
+def _begin(out: Path, contents: dict[str, bytes], run: records.ProbeRun | None = None) -> None:
     """Write the files of tasks or of a run, which is a bundle at once."""
     with files.building(out) as folder:
         if run is not None:
@@ -117,7 +117,7 @@ def _begin(out: Path, contents: dict[str, bytes], run: records.Run | None = None
             files.write(folder / records.FOLDER / name, data)
 
 
-def _held(out: Path, run: records.Run) -> Kept:
+def _held(out: Path, run: records.ProbeRun) -> Kept:
     """Return what the folder of this run holds, without what a kill or a power cut left unfinished."""
     path = out / records.FOLDER / records.ANSWERS
     for leftover in (*out.glob(f".{MANIFEST_NAME}.*"), *path.parent.glob(f".{path.name}.*")):

@@ -18,7 +18,7 @@ from msgspec import UNSET
 from certkit.ground.errors import InputError
 from certkit.probes.agents import told
 from certkit.probes.matching import MAX_WORDS
-from certkit.probes.records import Annotation, Family, Key, asked
+from certkit.probes.records import Annotation, Family, QuestionKey, asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,11 +45,11 @@ _FILLED: Final = {
 _YES: Final[dict[tuple[str, str], Any]] = {("valid", "yes"): True, ("valid", "no"): False}
 
 
-class Row(NamedTuple):
+class SheetRow(NamedTuple):
     """One row to fill in: the question it is about, what it is drawn from, and the texts that are shown."""
 
     name: str
-    key: Key
+    key: QuestionKey
     cell: tuple[str, ...]
     shown: tuple[str, ...]
 
@@ -61,7 +61,7 @@ def allowed(kind: Kind) -> str:
 
 def sheet(kept: Kept, kind: Kind) -> tuple[bytes, int]:
     """Return a sheet, and how many rows it has."""
-    cells: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    cells: dict[tuple[str, ...], list[SheetRow]] = defaultdict(list)
     for row in sorted(_rows(kept, kind)):
         cells[row.cell].append(row)
     drawn = sorted(row for rows in cells.values() for row in rows[: EACH[kind]])
@@ -74,7 +74,7 @@ def sheet(kept: Kept, kind: Kind) -> tuple[bytes, int]:
     return stream.getvalue().encode(), len(drawn)
 
 
-def _rows(kept: Kept, kind: Kind) -> Iterator[Row]:
+def _rows(kept: Kept, kind: Kind) -> Iterator[SheetRow]:
     replies = kept.replies() if kind == "audit" else {}
     for key, task, question in asked(kept.tasks):
         reply = answer.text if kind == "audit" and (answer := kept.answers.get(key)) else UNSET
@@ -84,12 +84,12 @@ def _rows(kept: Kept, kind: Kind) -> Iterator[Row]:
         if key.probe is not None:
             text += f"\n{question.prompt}"
         if kind == "difficulty" and key.probe is None:
-            yield Row(row, key, (task.family, task.variant, task.band), (text,))
+            yield SheetRow(row, key, (task.family, task.variant, task.band), (text,))
         elif kind == "construct" and key.probe is not None:
-            yield Row(row, key, (task.family,), (text,))
+            yield SheetRow(row, key, (task.family,), (text,))
         elif reply is not UNSET:
             style = "verbose" if len(reply.split()) > MAX_WORDS else "concise"
-            yield Row(row, key, (replies[key].verdict, task.family, style), (text, reply))
+            yield SheetRow(row, key, (replies[key].verdict, task.family, style), (text, reply))
 
 
 def take(

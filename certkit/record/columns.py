@@ -18,8 +18,8 @@ import xxhash
 from numpy.typing import NDArray
 
 from certkit.ground.text import skeleton
-from certkit.record import rules
 from certkit.record.record import REQUIRED, Approach, Condition, Outcome, Record, may_be_attacked
+from certkit.record.times import microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -159,7 +159,9 @@ class Columns:
                 texts[name] = coded(filled, Index())
             else:
                 numbers[name] = pack(name, filled)
-        times = [ABSENT if record.started_at is None else rules.of(record.started_at) for record in records]
+        times = [
+            ABSENT if record.started_at is None else microseconds(record.started_at) for record in records
+        ]
         return cls(
             len(records),
             numbers=numbers,

@@ -21,7 +21,6 @@ import numpy as np
 from msgspec import UNSET
 
 from certkit.ground.canonical import MAX_INTEGER
-from certkit.record import rules
 from certkit.record.columns import (
     ABSENT,
     DEFAULTS,
@@ -35,6 +34,7 @@ from certkit.record.columns import (
     pack,
 )
 from certkit.record.record import CONDITION_PATTERN, MAX_LINE, REQUIRED, USER_FIELD
+from certkit.record.times import parse_times
 
 if TYPE_CHECKING:
     from collections import defaultdict
@@ -168,7 +168,7 @@ def times_of(column: Sequence[str]) -> NDArray[np.int64]:
     lengths = {*map(len, column)}
     for length in lengths - {0}:
         where = [i for i, text in enumerate(column) if len(text) == length] if len(lengths) > 1 else ...
-        times = rules.parse_times(column if where is ... else [column[i] for i in where])
+        times = parse_times(column if where is ... else [column[i] for i in where])
         if times is None:
             raise NotUnderstoodError
         result[where] = times

@@ -35,7 +35,7 @@ from certkit.record.columns import (
 from certkit.record.layout import NotUnderstoodError, times_of
 from certkit.record.reader import BLOCK
 from certkit.record.record import REQUIRED, USER_FIELD
-from certkit.record.rules import YEARS
+from certkit.record.times import YEARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

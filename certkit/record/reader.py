@@ -1,8 +1,9 @@
 """Reading record lines strictly: a line is a valid record, or all its faults are reported.
 
-All evidence passes `Reader`. It decodes blocks with the fast `Layout`; where that is not sure, `check_line`
-reads line by line and decides. A line is refused for JSON that is not strict, for fields that the published
-schema does not allow (all are listed), and for a contradiction of the closed list (`records.rules`).
+All evidence passes `RecordReader`. It decodes blocks with the fast `Layout`; where that is not sure,
+`check_line` reads line by line and decides. A line is refused for JSON that is not strict, for fields that
+the published schema does not allow (all are listed), and for a contradiction of the closed list
+(`record.rules`).
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def checked(columns: Columns) -> Columns | Faults:
     return Faults(contradictions(columns, range(1, columns.size + 1))) or columns
 
 
-class Reader:
+class RecordReader:
     """Reads blocks of lines into columns, and learns which fields the producer writes."""
 
     def __init__(self) -> None:

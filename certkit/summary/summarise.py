@@ -23,7 +23,7 @@ from certkit.ground.progress import SILENT, Progress
 from certkit.record import trace as enclosed
 from certkit.record.columns import ABSENT, Index, name_hash
 from certkit.record.faults import Fault, Faults, RecordFaultsError
-from certkit.record.reader import Reader, blocks, checked, split_lines
+from certkit.record.reader import RecordReader, blocks, checked, split_lines
 from certkit.record.record import Measured, Outcome, Split
 from certkit.summary.likeness import (
     COLUMNAR,
@@ -162,7 +162,7 @@ def _read(
     salt: bytes | None = None,
 ) -> Iterator[int]:
     """Hand over the sums of the blocks of a file, and note their faults; yield the size of each."""
-    reader, before = Reader(), 0
+    reader, before = RecordReader(), 0
 
     def move(fault: Fault) -> Fault:
         return replace(fault, file=path, line=fault.line + before)

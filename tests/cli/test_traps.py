@@ -13,7 +13,7 @@ from certkit.cli import context
 from certkit.ground import canonical
 from certkit.record.columns import Index
 from certkit.record.layout import Layout
-from certkit.record.reader import Reader
+from certkit.record.reader import RecordReader
 from tests.support import bundles
 from tests.support.running import Done, certkit
 
@@ -145,7 +145,7 @@ def test_a_number_of_thousands_of_digits_is_refused_in_our_words(tmp_path: Path)
 
 
 def test_refused_lines_are_counted_and_not_kept() -> None:
-    found = Reader().read(b"{}\n" * 1_000)
+    found = RecordReader().read(b"{}\n" * 1_000)
     assert isinstance(found, list)
     assert (len(found), found.total) == (50, 5_000)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from certkit.record.columns import Columns, Index
-from certkit.record.reader import Reader, check_line, split_lines
+from certkit.record.reader import RecordReader, check_line, split_lines
 from certkit.summary.reduce import reduce
 from certkit.summary.summary import TALLY_FIELDS, pei25_sum, pei_sum
 from tests.support import bundles, naive, strategies
@@ -106,7 +106,7 @@ def assert_same(found: Columns | list[Fault], wanted: Columns | list[Fault]) -> 
 @given(st.lists(blocks(), min_size=1, max_size=3))
 def test_the_fast_reader_says_what_the_slow_one_says(drawn: list[list[bytes]]) -> None:
     # One reader for several blocks, because it learns from each what the next may hold.
-    reader = Reader()
+    reader = RecordReader()
     for lines in drawn:
         block = b"\n".join(lines) + b"\n"
         if not lines:
@@ -122,7 +122,7 @@ def test_a_missing_last_newline_changes_nothing(lines: list[bytes]) -> None:
     if not lines or not lines[-1]:
         return
     block = b"\n".join(lines)
-    assert_same(Reader().read(block), Reader().read(block + b"\n"))
+    assert_same(RecordReader().read(block), RecordReader().read(block + b"\n"))
 
 
 def summarised(contents: strategies.Contents) -> Summary:
@@ -277,7 +277,7 @@ def test_the_blocks_reach_both_readers_and_both_answers() -> None:
     @given(blocks())
     def collect(lines: list[bytes]) -> None:
         if lines:
-            reader = Reader()
+            reader = RecordReader()
             seen.add(type(reader.read(b"\n".join(lines) + b"\n")).__name__)
             if reader._layout.decode(b"\n".join(lines) + b"\n", defaultdict(Index)) is not None:
                 seen.add("fast")
@@ -290,7 +290,7 @@ def test_the_blocks_reach_both_readers_and_both_answers() -> None:
     "token", [b"9007199254740993", b"123456789012345678901234567890", b"-9007199254740992"]
 )
 def test_an_integer_beyond_a_double_is_refused_by_both_readers(token: bytes) -> None:
-    reader = Reader()
+    reader = RecordReader()
     row = b'{"run_id":"1","domain":"d","task_id":"t","condition":"nominal","outcome":"success","x_n":%s}\n'
     assert isinstance(reader.read(row % b"1"), Columns)
     found = reader.read(row % b"1" + row % token)

@@ -13,11 +13,11 @@ from certkit.probes.reading import Kept
 from certkit.probes.records import (
     GENERATOR,
     Annotation,
-    Answer,
     Inventory,
-    Key,
     Mode,
-    Run,
+    ProbeAnswer,
+    ProbeRun,
+    QuestionKey,
     asked,
     commitment,
     lines,
@@ -26,21 +26,21 @@ from certkit.probes.records import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from certkit.probes.records import Question, Task
+    from certkit.probes.records import ProbeTask, Question
 
 
-def answer(key: Key, text: str, **more: Any) -> Answer:
+def answer(key: QuestionKey, text: str, **more: Any) -> ProbeAnswer:
     """An answer as a line of the file would give it."""
     probe = {} if key.probe is None else {"probe_id": key.probe}
     document = {"task_id": key.task, "status": "answered", "calls": 1, "text": text, **probe, **more}
-    return msgspec.convert(document, Answer, strict=True)
+    return msgspec.convert(document, ProbeAnswer, strict=True)
 
 
 def kept(
-    tasks: Sequence[Task] = (),
+    tasks: Sequence[ProbeTask] = (),
     *,
     seed: str = "public-1",
-    say: Callable[[Key, Task, Question], Answer | None],
+    say: Callable[[QuestionKey, ProbeTask, Question], ProbeAnswer | None],
     notes: Iterable[dict[str, Any]] = (),
     mode: Mode = Mode.JSON,
 ) -> Kept:
@@ -60,7 +60,7 @@ def kept(
     return Kept(
         inventory=inventory,
         tasks=tasks,
-        run=Run(
+        run=ProbeRun(
             inventory=digest,
             agent="test",
             mode=mode,

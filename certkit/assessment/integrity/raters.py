@@ -15,7 +15,7 @@ from msgspec import UNSET, structs
 
 from certkit.assessment.integrity.document import Assigner, Audit, Construct, Difficulty, RaterPair
 from certkit.assessment.rater_error.labels import contingency, icc, kappa
-from certkit.probes.matching import Verdict
+from certkit.probes.matching import ReplyGrade
 from certkit.probes.records import SAYS, Band, Family
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from certkit.probes.matching import Reading
     from certkit.probes.reading import Kept
-    from certkit.probes.records import Annotation, Key, Probe, Task
+    from certkit.probes.records import Annotation, Probe, ProbeTask, QuestionKey
 
     Said = Sequence[Annotation]  # what people said of one task
 
@@ -53,13 +53,13 @@ def counting(said: Said, kind: str) -> list[Any]:
     return [value for value, decides in stated if decides] or [value for value, _ in stated]
 
 
-def difficulty(task: Task, said: Said) -> Fraction:
+def difficulty(task: ProbeTask, said: Said) -> Fraction:
     """Return h: the mean rating over 5 ([NS] eq. 13), or what the design says."""
     rated = counting(said, "difficulty")
     return Fraction(sum(rated), 5 * len(rated)) if rated else exact(task.priors.difficulty)
 
 
-def validity(task: Task, probe: Probe, said: Said) -> str:
+def validity(task: ProbeTask, probe: Probe, said: Said) -> str:
     """Return the name of ν ([NS] after eq. 11), from annotations of a probe or of its whole task."""
     about = [item for item in said if item.key.probe in {None, probe.id} and item.kind != "audit"]
     if any(item.valid is False for item in about):
@@ -73,9 +73,9 @@ def validity(task: Task, probe: Probe, said: Said) -> str:
     return "sampled" if any(isinstance(item.rating, int) for item in about) else "design"
 
 
-def _by_rater(kept: Kept, kind: str) -> dict[str, dict[Key, Any]]:
+def _by_rater(kept: Kept, kind: str) -> dict[str, dict[QuestionKey, Any]]:
     """Return what each rater said by question, adjudicated lines aside."""
-    said: dict[str, dict[Key, Any]] = defaultdict(dict)
+    said: dict[str, dict[QuestionKey, Any]] = defaultdict(dict)
     for item in kept.annotations:
         value = getattr(item, SAYS[kind])
         if item.kind == kind and value is not UNSET and item.adjudicated is not True:
@@ -83,7 +83,7 @@ def _by_rater(kept: Kept, kind: str) -> dict[str, dict[Key, Any]]:
     return dict(sorted(said.items()))
 
 
-def _pairs(said: Mapping[str, Mapping[Key, Any]], *, rated: bool = False) -> tuple[RaterPair, ...]:
+def _pairs(said: Mapping[str, Mapping[QuestionKey, Any]], *, rated: bool = False) -> tuple[RaterPair, ...]:
     """Return the agreement of every two raters who have questions in common; weighted κ where they rated."""
     pairs = []
     for a, b in combinations(said, 2):
@@ -143,7 +143,9 @@ def construct_of(kept: Kept) -> Construct:
 
 
 def audit_of(
-    kept: Kept, replies: Mapping[Key, Reading], core_of: Callable[[Mapping[Key, Reading]], Fraction | None]
+    kept: Kept,
+    replies: Mapping[QuestionKey, Reading],
+    core_of: Callable[[Mapping[QuestionKey, Reading]], Fraction | None],
 ) -> Audit | None:
     """Return what people say of the matcher's verdicts; None where nobody audited any.
 
@@ -151,24 +153,28 @@ def audit_of(
     A reply on which the raters differ counts as unclear, unless somebody adjudicated it; so does a reply on
     which those who adjudicated differ.
     """
-    audited: dict[Key, list[Annotation]] = defaultdict(list)
+    audited: dict[QuestionKey, list[Annotation]] = defaultdict(list)
     for item in kept.annotations:
         if item.kind == "audit" and item.key in replies:
             audited[item.key].append(item)
     if not audited:
         return None
     judged = {key: set(counting(said, "audit")) for key, said in audited.items()}
-    verdicts = {key: Verdict(*said) if len(said) == 1 else Verdict.UNCLEAR for key, said in judged.items()}
-    tally = Counter((replies[key].verdict is Verdict.MATCH, verdict) for key, verdict in verdicts.items())
-    negatives, positives = (sum(tally[matched, verdict] for verdict in Verdict) for matched in (False, True))
-    wrongly_no, wrongly_yes = tally[False, Verdict.MATCH], tally[True, Verdict.NO]
+    verdicts = {
+        key: ReplyGrade(*said) if len(said) == 1 else ReplyGrade.UNCLEAR for key, said in judged.items()
+    }
+    tally = Counter((replies[key].verdict is ReplyGrade.MATCH, verdict) for key, verdict in verdicts.items())
+    negatives, positives = (
+        sum(tally[matched, verdict] for verdict in ReplyGrade) for matched in (False, True)
+    )
+    wrongly_no, wrongly_yes = tally[False, ReplyGrade.MATCH], tally[True, ReplyGrade.NO]
     mended = {key: structs.replace(replies[key], verdict=verdict) for key, verdict in verdicts.items()}
     return Audit(
         replies=len(judged),
         pairs=_pairs(_by_rater(kept, "audit")),
-        confirmed=tally[True, Verdict.MATCH] + tally[False, Verdict.NO],
+        confirmed=tally[True, ReplyGrade.MATCH] + tally[False, ReplyGrade.NO],
         overturned=wrongly_no + wrongly_yes,
-        unclear=tally[True, Verdict.UNCLEAR] + tally[False, Verdict.UNCLEAR],
+        unclear=tally[True, ReplyGrade.UNCLEAR] + tally[False, ReplyGrade.UNCLEAR],
         false_negative=Fraction(wrongly_no, negatives) if negatives else None,
         false_positive=Fraction(wrongly_yes, positives) if positives else None,
         core=core_of({**replies, **mended}),

@@ -24,9 +24,9 @@ from certkit.assessment.integrity import raters
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.statistics.estimators import LEVEL
 from certkit.ground.document import fill
-from certkit.probes.matching import THOUSAND, Verdict
+from certkit.probes.matching import THOUSAND, ReplyGrade
 from certkit.probes.reading import read
-from certkit.probes.records import Family, Key, Variant
+from certkit.probes.records import Family, QuestionKey, Variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from certkit.probes.matching import Reading
     from certkit.probes.reading import Kept
-    from certkit.probes.records import Annotation, Phase, Task
+    from certkit.probes.records import Annotation, Phase, ProbeTask
 
     Scores = Mapping[str, Fraction | None]
 
@@ -50,7 +50,7 @@ class Scored(NamedTuple):
     and held, and `success` is 1 or 0.
     """
 
-    task: Task
+    task: ProbeTask
     attempt: Reading | None
     replies: tuple[Reading | None, ...]
     weight: Fraction
@@ -97,9 +97,9 @@ def held(reply: Reading | None, x: Fraction, h: Fraction) -> Scores:
     made |= {"floor": core(1, 2), "ceiling": core(0, 0), "low": core(1, 2), "high": core(0, 0)}
     if reply is None:
         return made
-    d, halves = int(reply.verdict is not Verdict.MATCH), reply.breach + reply.competing
+    d, halves = int(reply.verdict is not ReplyGrade.MATCH), reply.breach + reply.competing
     made["core"] = made["low"] = core(d, halves)
-    made["high"] = core(reply.verdict is Verdict.NO, halves)
+    made["high"] = core(reply.verdict is ReplyGrade.NO, halves)
     if reply.confidence is None:
         return made
     q, u = 1 - Fraction(reply.confidence, THOUSAND), entropy(reply.confidence)
@@ -124,19 +124,21 @@ def mean(weights: tuple[Fraction, ...], values: tuple[Fraction | None, ...]) -> 
     return sum(map(mul, weights, present), Fraction(0)) / sum(weights)
 
 
-def scored(task: Task, replies: Mapping[Key, Reading], said: Sequence[Annotation] = ()) -> Scored:
+def scored(
+    task: ProbeTask, replies: Mapping[QuestionKey, Reading], said: Sequence[Annotation] = ()
+) -> Scored:
     """Return a task with its scores."""
     h, last = raters.difficulty(task, said), max(probe.position for probe in task.probes)
     omega = task_weight(raters.exact(task.priors.weight), h)
     weights = tuple(probe_weight(p.weight, omega, raters.validity(task, p, said)) for p in task.probes)
-    answers = tuple(replies.get(Key(task.id, probe.id)) for probe in task.probes)
+    answers = tuple(replies.get(QuestionKey(task.id, probe.id)) for probe in task.probes)
     probes = [
         held(reply, context_risk(probe.position, last, probe.phase, task.variant), h)
         for reply, probe in zip(answers, task.probes, strict=True)
     ]
     scores = {name: mean(weights, tuple(probe[name] for probe in probes)) for name in probes[0]}
-    attempt = replies.get(Key(task.id, None))
-    scores["success"] = None if attempt is None else Fraction(attempt.verdict is Verdict.MATCH)
+    attempt = replies.get(QuestionKey(task.id, None))
+    scores["success"] = None if attempt is None else Fraction(attempt.verdict is ReplyGrade.MATCH)
     return Scored(task, attempt, answers, omega, scores)
 
 
@@ -181,7 +183,7 @@ def score(kept: Kept) -> doc.IntegrityDocument:
     for item in kept.annotations:
         said[item.task_id].append(item)
 
-    def scored_of(replies: Mapping[Key, Reading]) -> list[Scored]:
+    def scored_of(replies: Mapping[QuestionKey, Reading]) -> list[Scored]:
         return [scored(task, replies, said[task.id]) for task in kept.tasks]
 
     def of_families(*families: Family) -> list[Scored]:
@@ -205,7 +207,7 @@ def score(kept: Kept) -> doc.IntegrityDocument:
             matched=_matched(probes),
             n=len(probes),
             unanswered=probes.count(None),
-            unclear=sum(reply is not None and reply.verdict is Verdict.UNCLEAR for reply in probes),
+            unclear=sum(reply is not None and reply.verdict is ReplyGrade.UNCLEAR for reply in probes),
         ),
         core=_core(items),
         full=doc.Valued(value=overall(items, "full")),
@@ -226,7 +228,7 @@ def score(kept: Kept) -> doc.IntegrityDocument:
 
 
 def _matched(replies: Iterable[Reading | None]) -> int:
-    return sum(reply is not None and reply.verdict is Verdict.MATCH for reply in replies)
+    return sum(reply is not None and reply.verdict is ReplyGrade.MATCH for reply in replies)
 
 
 def _gap(items: Sequence[Scored]) -> Fraction | None:

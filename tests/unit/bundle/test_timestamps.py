@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certkit.record import rules
 from certkit.record.faults import Faults
-from certkit.record.reader import Reader, check_line
+from certkit.record.reader import RecordReader, check_line
+from certkit.record.times import microseconds as from_datetime
+from certkit.record.times import parse_times
 from tests.support import bundles
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,10 +36,10 @@ def test_times_are_those_of_the_standard_library(
         for time, zone in moments
     ]
     texts = [_written(time, places) for time in times]
-    found = rules.parse_times(texts)
+    found = parse_times(texts)
     assert found is not None
     assert found.tolist() == [microseconds(time) for time in times]
-    assert [rules.of(datetime.fromisoformat(text)) for text in texts] == found.tolist()
+    assert [from_datetime(datetime.fromisoformat(text)) for text in texts] == found.tolist()
 
 
 def _written(time: datetime, places: int) -> str:
@@ -60,7 +61,7 @@ def _written(time: datetime, places: int) -> str:
     ],
 )
 def test_times_by_the_calendar(text: str, expected: int) -> None:
-    found = rules.parse_times([text])
+    found = parse_times([text])
     assert found is not None
     assert found.tolist() == [expected]
 
@@ -96,7 +97,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_is_no_time_is_left_to_the_careful_reader_which_refuses_it(text: str) -> None:
-    assert rules.parse_times([text]) is None
+    assert parse_times([text]) is None
     result = check_line(bundles.line(bundles.run(1, started_at=text)))
     assert isinstance(result, list)
     assert [fault.pointer for fault in result] == ["/started_at"]
@@ -104,15 +105,17 @@ def test_what_is_no_time_is_left_to_the_careful_reader_which_refuses_it(text: st
 
 def test_one_odd_time_among_many_is_noticed() -> None:
     good = "2026-01-01T00:00:00Z"
-    assert rules.parse_times([good] * 3) is not None
-    assert rules.parse_times([good, "2026-01-32T00:00:00Z", good]) is None
+    assert parse_times([good] * 3) is not None
+    assert parse_times([good, "2026-01-32T00:00:00Z", good]) is None
     # The same length, but an offset of another form.
-    assert rules.parse_times(["2026-01-01T00:00:00+01:00", "2026-01-01T00:00:00.1234Z"]) is None
+    assert parse_times(["2026-01-01T00:00:00+01:00", "2026-01-01T00:00:00.1234Z"]) is None
 
 
 def test_lengths_may_differ_from_line_to_line() -> None:
     texts = ["2026-01-01T00:00:00Z", "2026-01-01T01:00:00.25+01:00", "2026-01-01T00:00:00.500000Z"]
-    found = Reader().read(bundles.lines(bundles.run(i, started_at=text) for i, text in enumerate(texts)))
+    found = RecordReader().read(
+        bundles.lines(bundles.run(i, started_at=text) for i, text in enumerate(texts))
+    )
     assert not isinstance(found, list)
     start = microseconds(datetime(2026, 1, 1, tzinfo=UTC))
     np.testing.assert_array_equal(found.microseconds(), [start, start + 250_000, start + 500_000])
@@ -122,7 +125,7 @@ def test_lengths_may_differ_from_line_to_line() -> None:
 def test_a_time_that_no_calendar_has_in_utc_is_refused(text: str) -> None:
     rows = bundles.lines(bundles.run(i, started_at=text) for i in range(3))
     alone = check_line(rows.splitlines()[0])
-    told = Reader().read(rows)
+    told = RecordReader().read(rows)
     assert isinstance(told, Faults)
     assert isinstance(alone, list)
     assert {(fault.pointer, fault.code) for fault in (*told, *alone)} == {("/started_at", "record.value")}

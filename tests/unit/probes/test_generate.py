@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from certkit.probes.generate import Draw, generate
+from certkit.probes.generate import SeededDraw, generate
 from certkit.probes.lint import lint
 from certkit.probes.records import Band, Family, Variant, asked, commitment, lines, surface
 
@@ -71,11 +71,13 @@ def test_the_commitment_is_a_digest_of_generator_nul_and_seed() -> None:
 
 
 def test_draws_are_even_and_depend_on_all_that_names_them() -> None:
-    draw = Draw("seed", "here")
+    draw = SeededDraw("seed", "here")
     drawn = Counter(draw.below(f"n{number}", 7) for number in range(7000))
     assert sum((count - 1000) ** 2 / 1000 for count in drawn.values()) < 22.5  # χ², 6 degrees, p = .001
     values = {
-        Draw(*where).below(name, 2**60) for where in (("a", "b"), ("a", "c"), ("b", "b")) for name in "xy"
+        SeededDraw(*where).below(name, 2**60)
+        for where in (("a", "b"), ("a", "c"), ("b", "b"))
+        for name in "xy"
     }
     assert len(values) == 6
     assert sorted(draw.some("all", "abcdef", 6)) == list("abcdef")

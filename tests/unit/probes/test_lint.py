@@ -9,7 +9,7 @@ import pytest
 
 from certkit.probes.generate import generate
 from certkit.probes.lint import lint
-from certkit.probes.records import Task
+from certkit.probes.records import ProbeTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,7 +136,7 @@ def twins() -> tuple[Document, Document]:
 
 
 def rules(*documents: Document) -> set[str]:
-    return {flaw.rule for _, flaw in lint([msgspec.convert(item, Task) for item in documents])}
+    return {flaw.rule for _, flaw in lint([msgspec.convert(item, ProbeTask) for item in documents])}
 
 
 def test_the_example_of_the_design_has_no_flaw() -> None:

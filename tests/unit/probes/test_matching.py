@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from certkit.probes.matching import Verdict, judge, words
-from certkit.probes.records import Ask, Kind, Mode, Pair, Question
+from certkit.probes.matching import ReplyGrade, judge, words
+from certkit.probes.records import Ask, Kind, Mode, Question, SourcedValue
 
-MATCH, UNCLEAR, NO = Verdict.MATCH, Verdict.UNCLEAR, Verdict.NO
+MATCH, UNCLEAR, NO = ReplyGrade.MATCH, ReplyGrade.UNCLEAR, ReplyGrade.NO
 
 
 def question(kind: Kind, *options: Any) -> Question:
@@ -31,9 +31,9 @@ SET = question(
 )
 PAIR = question(
     "pair",
-    Pair(source="river atlas", value="420"),
-    Pair(source="field diary", value="420"),
-    Pair(source="travel guide", value="77"),
+    SourcedValue(source="river atlas", value="420"),
+    SourcedValue(source="field diary", value="420"),
+    SourcedValue(source="travel guide", value="77"),
 )
 LETTER = question("label", "A", "B")
 ACCENTED = question("label", "Łucja", "Zsófia", "Søren")

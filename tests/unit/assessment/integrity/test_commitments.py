@@ -33,7 +33,7 @@ from tests.support.running import certkit as run_certkit
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.probes.records import Answer, Key, Question, Task
+    from certkit.probes.records import ProbeAnswer, ProbeTask, Question, QuestionKey
 
 
 def said(value: object) -> str:
@@ -44,7 +44,7 @@ def _lucky(many: int) -> list[str]:
     """The codes found where so many of 144 successes hold no probe but the last."""
     left = {"many": many}
 
-    def say(key: Key, task: Task, question: Question) -> Answer:
+    def say(key: QuestionKey, task: ProbeTask, question: Question) -> ProbeAnswer:
         label = isinstance(question.gold, str | int)
         lured = task.family is Family.TOOL and key.probe is not None and task.instance * 6 <= left["many"]
         if lured:
@@ -75,7 +75,7 @@ def test_missing_replies_are_a_finding() -> None:
 
 
 def test_ratings_on_which_the_core_rests_are_a_finding() -> None:
-    def say(key: Key, task: Task, question: Question) -> Answer:
+    def say(key: QuestionKey, task: ProbeTask, question: Question) -> ProbeAnswer:
         return answer(key, said(question.gold if task.family is Family.TOOL else "unknown"))
 
     bare = score(kept(seed="stated", say=say))

@@ -15,8 +15,18 @@ from certkit.assessment.integrity.scores import context_risk, probe_weight, scor
 from certkit.ground import canonical
 from certkit.probes.agents import reply
 from certkit.probes.generate import generate
-from certkit.probes.matching import Verdict
-from certkit.probes.records import Answer, Band, Family, Key, Mode, Question, Task, Variant, surface
+from certkit.probes.matching import ReplyGrade
+from certkit.probes.records import (
+    Band,
+    Family,
+    Mode,
+    ProbeAnswer,
+    ProbeTask,
+    Question,
+    QuestionKey,
+    Variant,
+    surface,
+)
 from tests.support import integrity_oracle as oracle
 from tests.support.integrity import answer, kept
 
@@ -26,7 +36,7 @@ if TYPE_CHECKING:
 TASKS = generate(seed="public-1")
 
 
-def one(family: Family, variant: Variant, band: Band) -> Task:
+def one(family: Family, variant: Variant, band: Band) -> ProbeTask:
     return next(t for t in TASKS if (t.family, t.variant, t.band) == (family, variant, band))
 
 
@@ -45,16 +55,16 @@ NOTES = [
 ]  # fmt: skip
 
 
-def example(key: Key, _: Task, question: Question) -> Answer:
+def example(key: QuestionKey, _: ProbeTask, question: Question) -> ProbeAnswer:
     texts = {
-        Key(CARRIED.id, "p1"): said(question.gold, confidence=0.9),
-        Key(CARRIED.id, "p2"): said(
+        QuestionKey(CARRIED.id, "p1"): said(question.gold, confidence=0.9),
+        QuestionKey(CARRIED.id, "p2"): said(
             question.options[-1 if question.options[-1] != question.gold else 0], confidence=0.7
         ),
-        Key(REPAIRED.id, "p1"): said(question.gold, confidence=1),
-        Key(REPAIRED.id, "p2"): said(question.gold, confidence=0.5),
+        QuestionKey(REPAIRED.id, "p1"): said(question.gold, confidence=1),
+        QuestionKey(REPAIRED.id, "p2"): said(question.gold, confidence=0.5),
     }
-    if key == Key(CARRIED.id, "p3"):
+    if key == QuestionKey(CARRIED.id, "p3"):
         return answer(key, f"It is {surface(question.gold)}.", confidence=0.8)
     return answer(key, texts.get(key, said(question.gold)))
 
@@ -92,7 +102,7 @@ def test_the_worked_example_of_the_design_as_fractions() -> None:
     assert float(both.full.value or 0) == pytest.approx(0.765918, abs=5e-7)
 
 
-def agent(name: str) -> Callable[[Key, Task, Question], Answer]:
+def agent(name: str) -> Callable[[QuestionKey, ProbeTask, Question], ProbeAnswer]:
     return lambda key, task, question: answer(key, reply(name, key, task, question, Mode.JSON))
 
 
@@ -151,10 +161,10 @@ class Dice:
         return [items[place] for place in self.rng.permutation(len(items))]
 
 
-def noise(rng: Dice, *, supplied: bool) -> Callable[[Key, Task, Question], Answer]:
+def noise(rng: Dice, *, supplied: bool) -> Callable[[QuestionKey, ProbeTask, Question], ProbeAnswer]:
     """An agent that says anything, with shares in thousandths."""
 
-    def say(key: Key, _: Task, question: Question) -> Answer:
+    def say(key: QuestionKey, _: ProbeTask, question: Question) -> ProbeAnswer:
         chosen = rng.choice(question.options)
 
         def share() -> float:
@@ -204,7 +214,7 @@ def test_scores_equal_an_independent_computation(number: int) -> None:
     for (name, probe), read in replies.items():
         if probe is not None:
             seen[name][probe] = {
-                "match": read.verdict is Verdict.MATCH,
+                "match": read.verdict is ReplyGrade.MATCH,
                 "breach": read.breach,
                 "several": read.competing,
                 **{
@@ -240,7 +250,7 @@ def test_another_order_of_lines_changes_nothing() -> None:
 
 
 def test_a_missing_reply_leaves_no_value_but_both_ends() -> None:
-    full, gone = agent("oracle"), Key(TASKS[0].id, "p1")
+    full, gone = agent("oracle"), QuestionKey(TASKS[0].id, "p1")
     scored = score(kept(say=lambda key, task, question: None if key == gone else full(key, task, question)))
     assert scored.state == "partial"
     assert scored.core.value is None
@@ -256,7 +266,7 @@ def test_no_reply_at_all_is_unmeasured() -> None:
 
 
 def test_an_unclear_reply_is_wrong_and_at_best_right() -> None:
-    def say(key: Key, _: Task, question: Question) -> Answer:
+    def say(key: QuestionKey, _: ProbeTask, question: Question) -> ProbeAnswer:
         return answer(key, said(f"{surface(question.gold)}, {surface(question.lure)}"))
 
     scored = score(kept(say=say))
@@ -266,7 +276,7 @@ def test_an_unclear_reply_is_wrong_and_at_best_right() -> None:
 
 
 def test_a_success_without_half_of_its_probes_is_hollow() -> None:
-    def say(key: Key, task: Task, question: Question) -> Answer:
+    def say(key: QuestionKey, task: ProbeTask, question: Question) -> ProbeAnswer:
         lucky = task.family is Family.CONSTRAINT and key.probe not in {None, "p3"}
         return answer(key, said(question.lure if lucky else question.gold))
 
@@ -299,7 +309,7 @@ def test_raters_agree_as_the_agreement_module_says() -> None:
 def test_an_audit_mends_the_core() -> None:
     wrong = next(task for task in TASKS if task.family is Family.BINDING)
 
-    def say(key: Key, _: Task, question: Question) -> Answer:
+    def say(key: QuestionKey, _: ProbeTask, question: Question) -> ProbeAnswer:
         missed = key == (wrong.id, "p1")
         return answer(key, said("the place of the other one" if missed else question.gold))
 
