@@ -92,7 +92,7 @@ def summarise_part(bundle: Bundle, *, salt: bytes | None = None, progress: Progr
     Raises:
         RecordFaultsError: records are refused.
     """
-    parts, faults = [reduce(Columns.of_records(()), salt)], Faults()
+    parts, faults = list[Partial](), Faults()
 
     def add(part: Partial) -> None:
         parts.append(part)
@@ -108,7 +108,7 @@ def summarise_part(bundle: Bundle, *, salt: bytes | None = None, progress: Progr
     progress.finish()
     if faults:
         raise RecordFaultsError(faults)
-    partial = merge(*parts)
+    partial = merge(*parts) if parts else reduce(Columns.of_records(()), salt)
     refuse_repetitions(record_lines(bundle), partial, partial.column("sequence"))
     return partial
 

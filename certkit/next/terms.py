@@ -12,7 +12,7 @@ import numpy as np
 
 from certkit.next.summary import PEI_UNIT, Effect
 from certkit.record.columns import ABSENT, DEFAULTS, KINDS, name_hash
-from certkit.record.record import ATTACK_FIELDS, Condition, Measured, Outcome
+from certkit.record.record import ATTACK_FIELDS, Condition, Measured, Outcome, Split
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -265,14 +265,14 @@ def _round(numerator: Integers, denominator: Integers) -> Integers:
 
 _NOT_MEASURED: Final = {
     *("run_id", "task_id", "cluster_id", "sequence", "started_at", "trial"),
-    *("trace", "measured", "human_checked"),
+    *("trace", "measured", "human_checked", "split"),
 }
 _TEXTS: Final = tuple(name for name, kind in KINDS.items() if kind == "string" and name not in _NOT_MEASURED)
 _NUMBERS: Final = tuple(
     name for name, kind in KINDS.items() if kind not in {"string", "time"} and name not in _NOT_MEASURED
 )
 _BILLION: Final = 10**9
-_FACTORS: Final = {name: np.uint64(name_hash(name) | 1) for name in (*_NUMBERS, "task_id")}
+_FACTORS: Final = {name: np.uint64(name_hash(name) | 1) for name in (*_NUMBERS, "task_id", "split")}
 """Odd numbers by which the fields are multiplied, so that their sum is a hash of the whole run."""
 
 
@@ -281,7 +281,7 @@ def prints(columns: Columns, task: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
     It is a sum over the fields, to which an absent one adds 0; scores are taken to nine digits.
     """
-    total = task * _FACTORS["task_id"]
+    total = task * _FACTORS["task_id"] + columns.equals("split", Split.NOVEL_FAULT) * _FACTORS["split"]
     for name in _TEXTS:
         if name in columns.texts:
             index, numbers = columns.coded(name)
