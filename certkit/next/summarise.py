@@ -31,7 +31,7 @@ from certkit.next.summary import COUNTS, MOST_TASKS, Summary, Traces
 from certkit.record import trace as enclosed
 from certkit.record.columns import Columns, Index
 from certkit.record.faults import Fault, Faults, RecordFaultsError
-from certkit.record.reader import Reader, blocks, split_lines
+from certkit.record.reader import RecordReader, blocks, split_lines
 from certkit.record.record import Measured, Outcome
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _read(
     salt: bytes | None = None,
 ) -> Iterator[int]:
     """Hand over the sums of the blocks of a file, and note their faults; yield the size of each."""
-    reader, before = Reader(), 0
+    reader, before = RecordReader(), 0
 
     def move(fault: Fault) -> Fault:
         return replace(fault, file=path, line=fault.line + before)
