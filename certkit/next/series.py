@@ -64,6 +64,7 @@ class Sources:
         self._says = self.standard & (self._landed | where("not_landed" in cell.counts for cell in cells))
         self._recoveries = ("irs_yes", "irs_no", *(("irs_silent",) if memory_observable else ()))
         self.is_core = where(cell.is_core(core_conditions) for cell in cells)
+        self._held_out = where(cell.is_core(core_conditions, Split.NOVEL_FAULT) for cell in cells)
         self.standard_series = self._of_standard()
         self.core_series = self._of_core()
 
@@ -96,7 +97,7 @@ class Sources:
 
     def _of_core(self) -> dict[str, Source]:
         fault, normal = self.is_core & self.fault, self.is_core & ~self.fault
-        held_out = fault | (~self.standard & self.fault)
+        held_out = fault | (self._held_out & self.fault)
         return self._shared(self.is_core) | {
             "normal": Source(normal, ("success",), ("runs",)),
             "fault": Source(fault, ("success",), ("runs",)),

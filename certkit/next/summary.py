@@ -283,10 +283,15 @@ class Cell(Part, frozen=True, kw_only=True):
         """Whether these are fault runs: every condition but nominal."""
         return self.condition != Condition.NOMINAL
 
-    def is_core(self, core_conditions: Iterable[str]) -> bool:
-        """Tell whether these runs are core evidence; `core_conditions` are `x_` conditions that count."""
+    def is_core(self, core_conditions: Iterable[str], split: Split = Split.STANDARD) -> bool:
+        """Tell whether these runs of a split are core evidence, or would be in the standard one.
+
+        Args:
+            core_conditions: `x_` conditions that count.
+            split: of held-out runs, where these are asked for.
+        """
         standard = not self.condition.startswith("x_") or self.condition in core_conditions
-        return self.split == Split.STANDARD and standard and self.effect is not Effect.NO
+        return self.split == split and standard and self.effect is not Effect.NO
 
 
 class Tally(dict[str, int]):
@@ -831,7 +836,12 @@ def _within(name: str, series: MeanSeries) -> Iterator[str]:
 
 def _core_against_cells(summary: Summary, standard: tuple[Cell, ...]) -> Iterator[str]:
     core = [cell for cell in standard if cell.is_core(summary.core_conditions)]
-    novel = [cell for cell in summary.select(Split.NOVEL_FAULT) if cell.is_fault]
+    held_out = Split.NOVEL_FAULT
+    novel = [
+        cell
+        for cell in summary.select(held_out)
+        if cell.is_fault and cell.is_core(summary.core_conditions, held_out)
+    ]
     groups = {
         "normal": [cell for cell in core if not cell.is_fault],
         "fault": [cell for cell in core if cell.is_fault],
