@@ -152,9 +152,7 @@ def accumulate(
 
 
 def _all_traces(traces: Sequence[Traces]) -> Traces:
-    return Traces(
-        **{name: sum(getattr(item, name) for item in traces) for name in Traces.__struct_fields__}
-    )
+    return Traces(**{name: sum(getattr(item, name) for item in traces) for name in Traces.__struct_fields__})
 
 
 def _lines(read: Sequence[_Read]) -> Iterator[tuple[str, int, bytes]]:

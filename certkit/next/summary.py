@@ -884,7 +884,10 @@ def _core_against_cells(summary: Summary, standard: tuple[Cell, ...]) -> Iterato
 
 def _terms_against_cells(summary: Summary, standard: tuple[Cell, ...]) -> Iterator[str]:
     runs = Tally.total(standard)
-    every, fault = tuple(summary.pei_terms.values()), [summary.pei_terms.get(name) for name in ("core", "other")]
+    every, fault = (
+        tuple(summary.pei_terms.values()),
+        [summary.pei_terms.get(name) for name in ("core", "other")],
+    )
     for name, terms, n in (
         ("pei", every, runs["pei_n"]),
         ("pei_2025", every, runs["pei25_n"]),
