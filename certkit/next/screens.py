@@ -128,7 +128,7 @@ def _answer(evaluation: Evaluation, place: str | None, options: Mapping[str, str
     yield from [*lines, *todo, ""]
 
 
-def _gap(evaluation: Evaluation, room: int) -> list[Line]:
+def _gap(evaluation: Evaluation, room: int) -> Sequence[Line]:
     """Return the row that is farthest from the wanted tier, in at most so many lines."""
     for row in open_rows(evaluation)[:1]:
         text = row_advice(evaluation, row)
