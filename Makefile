@@ -16,7 +16,7 @@ test: setup
 	$(MAKE) --no-print-directory --jobs=2 checks pytest
 
 .PHONY: checks pytest
-checks: lint types
+checks: lint types house
 
 pytest: setup
 	$(BIN)/python -m pytest -n auto --dist worksteal
@@ -45,6 +45,7 @@ format: setup
 # Rewrites schemas/ and the generated pages of docs/reference/ from the code.
 schemas: setup
 	$(BIN)/python -m tests.generate --write
+	$(BIN)/python -m tests.published --write
 
 # Lines by room, classes, modules that commands load; fails on circles, class names used twice, upward imports.
 house: setup
@@ -63,7 +64,6 @@ study: setup
 
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --seconds 180 --seed 1
-	$(BIN)/python -m tests.fuzz --forms 10000
 
 # Wycheproof's signatures, which are no part of the project; tests/unit/passport/test_signatures.py finds them here.
 WYCHEPROOF_FROM := https://raw.githubusercontent.com/C2SP/wycheproof/dac1dd4729fd1f8dd9e1e9f3dce51d783da6c166/testvectors_v1
@@ -81,7 +81,7 @@ coverage-passport: setup
 
 # What tests/interop compares with beyond the development packages; from PyPI, npm and Debian's packages.
 interop: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'a2a-sdk[signing]>=1.3' \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'a2a-sdk>=1.3' \
 	  'pydantic-sarif>=0.1.1' 'junitparser>=4'
 	$(BIN)/python -m tests.interop.install
 

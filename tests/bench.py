@@ -7,8 +7,7 @@ Prints the machine, the CPU time of reading and reducing a bundle as a multiple 
 `orjson` takes to parse the same lines one by one, the wall time, and the largest memory. Start-up is the
 wall time of ``certkit --help`` and of ``certkit verify`` against that of their imports. Judging is the CPU
 time of an assessment after its evidence was read, and the wall time of ``certkit assess`` from start to end,
-both of `ASSESSED` records. The same records as Parquet and as Arrow are measured beside DuckDB's scan of
-every column. Signing and verifying are `bench_signing`'s. Nothing here is asserted by a test.
+both of `ASSESSED` records. Signing and verifying are `bench_signing`'s. Nothing here is asserted by a test.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
 
-import duckdb
 import numpy as np
 import orjson
 
-from certkit import workflow
-from certkit.assessment.assessing import assess
+from certkit.assessment.bundles import assess_bundles, bundle_facts
+from certkit.assessment.evaluation import evaluate
+from certkit.assessment.profile_file import load_profile
 from certkit.bundle.folder import open_bundle
+from certkit.bundle.writer import seal
 from certkit.ground import canonical
 from certkit.summary.summarise import summarise
 from tests import bench_signing
@@ -107,7 +106,7 @@ def records(count: int, seed: int = 1) -> Iterator[bytes]:
 
 
 def make(root: Path, count: int) -> int:
-    """Write a bundle of `count` records; return the bytes of its record file."""
+    """Write a sealed bundle of `count` records; return the bytes of its record file."""
     (root / "records").mkdir(parents=True)
     manifest = {
         "schema": "urn:certkit:bundle:v1",
@@ -118,6 +117,7 @@ def make(root: Path, count: int) -> int:
     path = root / "records" / "runs.jsonl"
     with path.open("wb") as stream:
         stream.writelines(records(count))
+    seal(root)
     return path.stat().st_size
 
 
@@ -141,49 +141,11 @@ def measure_orjson(root: Path) -> None:
     print(total)
 
 
-def as_parquet(root: Path, target: Path) -> None:
-    """Write the records of a bundle as Parquet into a new bundle."""
-    (target / "records").mkdir(parents=True)
-    shutil.copy(root / "bundle.json", target)
-    with duckdb.connect(":memory:") as connection:
-        connection.execute("SET threads = 1; SET TimeZone = 'UTC'; SET preserve_insertion_order = true")
-        source = f"read_json('{root}/records/runs.jsonl', format = 'newline_delimited', sample_size = -1)"
-        connection.execute(f"COPY (SELECT * FROM {source}) TO '{target}/records/runs.parquet'")  # noqa: S608
-
-
-def as_arrow(root: Path, target: Path) -> None:
-    """Write the Parquet records of a bundle as Arrow into a new bundle, a row group in a batch."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - 30 MB, which are none of what is measured
-    from pyarrow import ipc  # noqa: PLC0415 - as above
-
-    (target / "records").mkdir(parents=True)
-    shutil.copy(root / "bundle.json", target)
-    target /= "records/runs.arrow"
-    with (
-        pq.ParquetFile(root / "records" / "runs.parquet") as file,
-        ipc.new_file(target, file.schema_arrow) as to,
-    ):
-        for number in range(file.num_row_groups):
-            to.write_table(file.read_row_group(number))
-
-
-def measure_duckdb(root: Path) -> None:
-    """Print the CPU seconds of DuckDB's scan that touches every value of every column."""
-    with duckdb.connect(":memory:") as connection:
-        connection.execute("SET threads = 1; SET TimeZone = 'UTC'")
-        source = f"read_parquet('{root}/records/runs.parquet')"
-        names = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608
-        most = ", ".join(f'max("{name}")::VARCHAR' for name in names)
-        start = time.process_time()
-        connection.execute(f"SELECT {most} FROM {source}").fetchall()  # noqa: S608 - names of our own columns
-        print(time.process_time() - start)
-
-
 def measure_certkit(root: Path) -> None:
     """Print CPU seconds, wall seconds and peak memory (bytes) of opening and summarising a bundle."""
     before = cpu()
     start = time.perf_counter()
-    bundle = open_bundle(root)
+    bundle = open_bundle(root, defer_records=True)
     summary = summarise(bundle)
     wall = time.perf_counter() - start
     used = cpu() - before
@@ -194,19 +156,18 @@ def measure_certkit(root: Path) -> None:
 
 def measure_assess(root: Path) -> None:
     """Print the CPU seconds of judging a summary, imports included, and the records that it rests on."""
-    bundle = open_bundle(root)
-    summary = summarise(bundle)
-    judged = workflow.load_profile("hb-eval-2026")
+    bundle = open_bundle(root, defer_records=True)
+    summary, facts = summarise(bundle), bundle_facts(bundle)
+    profile = load_profile("hb-eval-2026")
     start = time.process_time()
-    document = assess(summary, bundle.facts, judged).to_dict()
-    print(time.process_time() - start, document["bundle"]["records"])
+    evaluate(summary, facts, profile).to_dict()
+    print(time.process_time() - start, summary.records)
 
 
 ONLY_FOR_FINDINGS: Final = (
-    *(f"certkit.summary.reduce.{name}" for name in ("prints", "scaled", "spellings", "stems")),
-    "certkit.record.columns.spellings",
-    "certkit.summary.summarise.likeness",
-    *(f"certkit.assessment.assessing.{name}" for name in ("contradictions", "plausibility", "provenance")),
+    "certkit.summary.reduce.run_hashes",
+    "certkit.summary.finish._equal_runs",
+    "certkit.assessment.assess.findings",
 )
 """Functions that nothing else needs, where they are called."""
 
@@ -220,8 +181,6 @@ def measure_findings(root: Path) -> None:
             nonlocal spent
             start = time.process_time()
             result = function(*values, **named)
-            if isinstance(result, Generator):  # findings are yielded, and made when they are asked for
-                result = list(result)
             spent += time.process_time() - start
             return result
 
@@ -231,7 +190,7 @@ def measure_findings(root: Path) -> None:
         for place in ONLY_FOR_FINDINGS:
             patched.enter_context(mock.patch(place, timed(pkgutil.resolve_name(place))))
         start = time.process_time()
-        workflow.assess(root, "hb-eval-2026")
+        assess_bundles(root, "hb-eval-2026").to_dict()
         print(time.process_time() - start, spent)
 
 
@@ -323,7 +282,6 @@ def start_up(repeat: int) -> None:
 
 MEASURES: Final[dict[str, Callable[[Path], None]]] = {
     "orjson": measure_orjson,
-    "duckdb": measure_duckdb,
     "certkit": measure_certkit,
     "assess": measure_assess,
     "findings": measure_findings,
@@ -362,19 +320,6 @@ def report(count: int, repeat: int) -> None:
             print(
                 f"run {number}: certkit {used:.2f} CPU s, orjson {peer:.2f} CPU s, ratio {used / peer:.2f}; "
                 f"wall {wall:.2f} s, memory at most {memory / 1e6:.0f} MB"
-            )
-        columns = Path(folder) / "parquet"
-        as_parquet(root, columns)
-        as_arrow(columns, Path(folder) / "arrow")
-        (scan,) = run("duckdb", columns)
-        for name in ("Parquet", "Arrow"):
-            spent, wall, memory, read = run("certkit", Path(folder) / name.lower())
-            if read != count:
-                raise SystemExit(f"read {read:.0f} of {count} records")
-            print(
-                f"the same as {name}: certkit {spent:.2f} CPU s, DuckDB's scan of Parquet {scan:.2f} CPU s,"
-                f" ratio {spent / scan:.1f}; {spent / used:.2f} of JSON lines; wall {wall:.2f} s, memory at"
-                f" most {memory / 1e6:.0f} MB"
             )
         print(
             f"reading, checking and reducing: {statistics.median(ratios):.2f} × orjson (median of {repeat})"

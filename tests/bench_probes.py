@@ -12,11 +12,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from certkit.assessment.integrity.scores import score_integrity
 from certkit.probes.agents import Asking
 from certkit.probes.generate import generate
 from certkit.probes.lint import lint
 from certkit.probes.running import generate_probes, run_probes
+from certkit.probes.score import score_integrity
 
 BROKEN: list[str] = []
 """What took longer than its limit."""

@@ -4,19 +4,21 @@ Every command runs alone, three times: its processor time is that of the fastest
 the machine does only adds to it, and its memory the largest that the system counts. Beyond five examples
 (LOG is a log of AgentDojo, left out where none is given) the demonstration's pages are laid out four and
 seven times over in one document, some 50 and 100 pages: a report prints at most forty rows of a table, so
-that none has so many. Prints the least filled page of each too. Nothing here is asserted.
+that none has so many. Prints the least filled page of each too, with pdftotext, without which nothing is
+measured. Nothing here is asserted.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certkit.bundle.folder import seal
+from certkit.bundle.writer import seal
 from tests.support import bundles
 from tests.support.drawing import filled
 from tests.support.running import PROGRAM
@@ -25,9 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DRAWN = (
-    "import sys, pathlib, datetime; from certkit import report, workflow\n"
-    "view = workflow.draw([pathlib.Path(sys.argv[1])], workflow.DEFAULT_PROFILE, required_tier=2,"
-    " today=datetime.date(2026, 2, 3))\n"
+    "import sys, pathlib, datetime; from certkit import report\n"
+    "from certkit.assessment.assessment import Question\n"
+    "from certkit.assessment.bundles import assess_bundles\n"
+    "judged = assess_bundles(sys.argv[1], question=Question(required_tier=2))\n"
+    "view = report.view(judged, today=datetime.date(2026, 2, 3))\n"
     "head, rest = report.html(view).split('<main>'); body, foot = rest.split('</main>')\n"
     "page = head + '<main>' + body * int(sys.argv[2]) + '</main>' + foot\n"
     "pathlib.Path(sys.argv[3]).write_bytes(report.pdf(view, page))"
@@ -70,6 +74,9 @@ def told(what: str, file: Path, seconds: float, beyond: float, memory: float) ->
 
 
 def main() -> None:
+    if shutil.which("pdftotext") is None:
+        print("reports: not measured, since pdftotext is not installed")
+        return
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
         made = root / "demo"

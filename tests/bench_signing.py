@@ -26,8 +26,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit.passport import dsse, keys
-from certkit.passport.verification import verify
+from certkit.passport import envelope as dsse
+from certkit.passport import keys
+from certkit.passport.verify import verify
 from tests.support.signers import ALGORITHMS, signed_payload
 
 if TYPE_CHECKING:

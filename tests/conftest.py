@@ -44,10 +44,11 @@ def pytest_configure() -> None:
     for name in ("connect", "connect_ex"):
         _OUTSIDE.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))
     _OUTSIDE.setattr(socket, "getaddrinfo", _looked_up(socket.getaddrinfo))
-    # A PDF takes seconds; tests of the drawing itself call `report.render.pdf`.
+    # A PDF takes seconds; tests of the drawing itself call `report.page.pdf`.
     _OUTSIDE.setattr(report, "pdf", undrawn.pdf)
     # What this user's own programs remember of logs is neither read nor changed.
     _OUTSIDE.setenv("XDG_STATE_HOME", _STATE.name)
+    _OUTSIDE.setenv("XDG_CONFIG_HOME", _STATE.name)
 
 
 def pytest_collection_finish() -> None:

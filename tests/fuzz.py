@@ -1,14 +1,12 @@
 """A seeded fuzzer of the two doors that evidence comes through: record lines and bundles.
 
     python -m tests.fuzz --seconds 60 --seed 1
-    python -m tests.fuzz --forms 10000
 
 Each round takes something valid, damages it, and demands that opening and summarising either succeed or
 raise a `CertkitError` with a documented code. For lines it also demands that both readers agree: what the
 line-by-line reader finds wrong is what the summary of the bundle refuses, fault for fault (faults between
 records only where no record is wrong by itself). The first
-round that breaks a demand ends the run with a `FindingError`, which holds the input. `--forms` draws files
-with Hypothesis and demands that Parquet, read as columns, says what the same lines of JSON say.
+round that breaks a demand ends the run with a `FindingError`, which holds the input.
 """
 
 from __future__ import annotations
@@ -26,14 +24,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from hypothesis import given, settings
 
-from certkit.bundle.folder import open_bundle, seal
+from certkit.bundle.folder import open_bundle
+from certkit.bundle.writer import seal
 from certkit.ground import canonical
 from certkit.ground.errors import CODES, CertkitError
 from certkit.record.faults import LIMIT, Fault, RecordFaultsError
 from certkit.summary.summarise import summarise
-from tests.support import forms
 from tests.support.line_by_line import check_lines
 
 if TYPE_CHECKING:
@@ -253,7 +250,7 @@ class Fuzzer:
         names = (
             "records/a.jsonl",
             "records/A.jsonl",
-            "records/c.parquet",
+            "records/c.csv",
             "records",
             "bundle.json",
             "x\u0301",
@@ -307,14 +304,7 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--forms", type=int, help="draw so many files in two forms, and nothing else")
     options = parser.parse_args()
-    if options.forms:
-        given(forms.files())(
-            settings(max_examples=options.forms, deadline=None, database=None)(forms.differs)
-        )()
-        sys.stdout.write(f"{options.forms:8,}  files, the same as lines and as columns\n")
-        return 0
     try:
         counts = run(seed=options.seed, seconds=options.seconds)
     except FindingError as finding:

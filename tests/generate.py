@@ -13,27 +13,35 @@ import re
 import sys
 from fnmatch import fnmatch
 from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
-from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any, Final
 
-import certkit
-from certkit import workflow
-from certkit.assessment.findings.findings import MEANING, SEVERITY
-from certkit.assessment.metrics.catalogue import CATALOGUE
-from certkit.assessment.metrics.metric import asked
+from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.findings import FINDINGS
+from certkit.assessment.plan import Plan
+from certkit.assessment.profile_file import load_profile, packaged_profiles
+from certkit.assessment.words import finding_words, threshold_text
+from certkit.cli.documents import Error
 from certkit.cli.main import tree
+from certkit.comparison.compare import Comparison
+from certkit.comparison.drift import Drift
 from certkit.ground import canonical, toml
-from certkit.ground.document import Document
 from certkit.ground.errors import CODES, Exit
+from certkit.passport.verify import VerificationDocument
 from certkit.probes import records
 from certkit.record.record import Condition
+from certkit.registry.audit import RegistryAudit
+from certkit.registry.reader import RegistryView
+from certkit.registry.status import StatusDocument
+from certkit.report.argument.build import Argument
+from certkit.summary.summary import Summary
 from tests.support.schemas import (
+    assessment_schema,
     calibration_schema,
-    claims_schema,
     context_schema,
+    entry_schema,
     manifest_schema,
+    mapping_schema,
     name_of,
     passport_schema,
     profile_schema,
@@ -46,25 +54,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from certkit.assessment.profile import Profile
+    from certkit.ground.document import Document
 
 ROOT: Final = Path(__file__).parents[1]
 _REGION: Final = re.compile(
     r"(<!-- generated: ([a-z0-9-]+) -->\n).*?(<!-- end of generated -->\n)", re.DOTALL
 )
 _LIMIT: Final = 2**53 - 1
-
-
-def documents() -> Iterator[type[Document]]:
-    """Yield every document of the package."""
-    for module in walk_packages(certkit.__path__, "certkit."):
-        if not module.name.endswith("__main__"):
-            import_module(module.name)
-    waiting = Document.__subclasses__()
-    while waiting:
-        kind = waiting.pop()
-        waiting += kind.__subclasses__()
-        if kind.__module__.startswith("certkit."):
-            yield kind
 
 
 def line_schema(kind: type[Document]) -> dict[str, Any]:
@@ -75,20 +71,39 @@ def line_schema(kind: type[Document]) -> dict[str, Any]:
 
 
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
+    "assessment.v1": assessment_schema,
     "bundle.v1": manifest_schema,
     "calibration.v1": calibration_schema,
-    "claims.v1": claims_schema,
     "context.v1": context_schema,
+    "entry.v1": entry_schema,
+    "mapping.v1": mapping_schema,
     "passport.v1": passport_schema,
     "profile.v1": profile_schema,
     "record.v1": record_schema,
     "trust.v1": trust_schema,
-    **{name_of(kind): partial(schema_of, kind) for kind in documents()},
+    **{
+        name_of(kind): partial(schema_of, kind)
+        for kind in (
+            Argument,
+            Comparison,
+            Drift,
+            Error,
+            Plan,
+            RegistryAudit,
+            RegistryView,
+            StatusDocument,
+            Summary,
+            VerificationDocument,
+            records.Inventory,
+            records.ProbeRun,
+        )
+    },
     **{
         name_of(kind): partial(line_schema, kind)
         for kind in (records.ProbeTask, records.ProbeAnswer, records.Annotation)
     },
 }
+"""What people write, and what other programs read. What other commands print with ``--json`` has none."""
 
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
@@ -187,6 +202,8 @@ def _kind(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     if "anyOf" in schema:
         options = [option for option in schema["anyOf"] if option.get("type") != "null"]
         return " or ".join(_kind(option, definitions) for option in options)
+    if "prefixItems" in schema:
+        return f"[{', '.join(_kind(item, definitions) for item in schema['prefixItems'])}]"
     if schema.get("type") == "array":
         return f"list of {_kind(schema['items'], definitions)}"
     if schema.get("type") == "object":
@@ -196,7 +213,8 @@ def _kind(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
 
 
 def _plain(schema: dict[str, Any]) -> str:
-    words = {"string": "text", "boolean": "true or false"}.get(schema["type"], str(schema["type"]))
+    kind = schema.get("type", "any value")
+    words = {"string": "text", "boolean": "true or false"}.get(kind, str(kind))
     low, high = schema.get("minimum"), schema.get("maximum")
     if high == _LIMIT:
         high = None
@@ -222,7 +240,7 @@ def _fields(body: dict[str, Any], definitions: dict[str, Any]) -> str:
         texts = [field.get("description"), *(option.get("description") for option in field.get("anyOf", ()))]
         meaning = next((text for text in texts if text), "")
         rows.append((f"`{name}`", _kind(field, definitions), "yes" if name in required else "", meaning))
-    return table(("field", "holds", "required", "meaning"), rows)
+    return table(("field", "holds", "required", "meaning"), rows).replace("``", "`")
 
 
 def record_fields() -> str:
@@ -267,7 +285,8 @@ def _nested(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
 
 def findings() -> str:
     """Return the table of findings."""
-    rows = [(f"`{code}`", str(severity), MEANING[code]) for code, severity in SEVERITY.items()]
+    words = finding_words()
+    rows = [(f"`{row.code}`", str(row.severity), words[row.code]["means"]) for row in FINDINGS]
     return table(("code", "severity", "when"), rows)
 
 
@@ -284,7 +303,7 @@ def metrics() -> str:
 
 def profiles() -> str:
     """Return the table of every packaged profile."""
-    return "\n".join(_profile(workflow.load_profile(name)) for name in workflow.packaged_profiles())
+    return "\n".join(_profile(load_profile(name)) for name in packaged_profiles())
 
 
 def _profile(profile: Profile) -> str:
@@ -295,14 +314,16 @@ def _profile(profile: Profile) -> str:
         for tier, _ in tiers:
             threshold = row.threshold(tier)
             unit = CATALOGUE[row.metric].unit
-            cells.append("–" if threshold is None else asked(row.operator_at(tier), threshold, unit))
+            cells.append("–" if threshold is None else threshold_text(row.operator_at(tier), threshold, unit))
         rows.append((*cells, f"{row.margin:g}" if row.margin else "", row.source or ""))
     names = (f"Tier {tier}: {info.name}" for tier, info in tiers)
     text = f"## `{profile.id}`\n\n{profile.title}. Source: {'; '.join(profile.sources)}.\n\n"
-    text += f"Digest `{profile.digest}`; {profile.reading} reading.\n\n"
+    decides = "averages decide" if profile.reading == "table" else "confidence limits decide"
+    core = "; a tier must also stand on [core evidence](findings.md#core-evidence)" if profile.core else ""
+    text += f"Digest `{profile.digest}`; {decides}{core}.\n\n"
     text += table(("criterion", *names, "drift margin", "source"), rows)
     if any(row.provisional for row in profile.criteria):
-        text += "\n† provisional in the source.\n"
+        text += "\n† provisional in the paper: the row decides only with `--strict`.\n"
     if any(info.sil for _, info in tiers):
         guides = [(str(tier), info.sil or "", info.asil or "") for tier, info in tiers]
         text += "\nThe source's guidance, which is not certification:\n\n"

@@ -26,31 +26,29 @@ from typing import TYPE_CHECKING, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit import workflow
-from certkit.bundle.folder import open_bundle, seal
+from certkit.assessment.bundles import assess_bundles
+from certkit.bundle.writer import seal
 from certkit.ground import canonical, files
 from certkit.ground.progress import SILENT
 from certkit.imports import ImportOptions, run
 from certkit.passport import keys
-from certkit.passport.issuing import Issuer, issue
+from certkit.passport.issue import issue
 from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
-from certkit.registry import store
-from certkit.registry.admission import admit, inspect
+from certkit.registry import log as store
+from certkit.registry.audit import inspect
 from certkit.registry.entry import moment
-from certkit.registry.export import export
-from certkit.registry.heads import read
-from certkit.registry.registry import Registry
-from certkit.registry.source import CHECKPOINT, Published
-from certkit.registry.writing import Hand, note, revoke
+from certkit.registry.heads import head_of
+from certkit.registry.publish import export
+from certkit.registry.reader import CHECKPOINT, Published
+from certkit.registry.writer import Hand, Registry, admit, revoke
 from certkit.simulation.simulate import simulate
-from certkit.summary.summarise import summarise
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.note import Signer
 from tests.support.registries import held
 
 if TYPE_CHECKING:
-    from certkit.passport.opening import Passport
-    from certkit.registry.auditing import Audit
+    from certkit.passport.passport import Passport
+    from certkit.registry.audit import RegistryAudit
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
 
@@ -62,7 +60,7 @@ START: Final = datetime(2026, 1, 15, 12, tzinfo=UTC)
 GENERATION: Final = timedelta(days=120)
 """From the first entry of the examples to the first of those that another program issues."""
 VALID: timedelta = timedelta(days=90)
-_ISSUER: Final = Issuer(name="SPECIMEN issuer", relation_to_evaluator="same")
+NAME: Final = "SPECIMEN issuer"
 _MAX_NOTE: Final = 1 << 18
 
 
@@ -72,7 +70,7 @@ def _key(words: str) -> Ed25519PrivateKey:
 
 
 ISSUER: Final = _key("issuer")
-EDITION: Final = 5
+EDITION: Final = 6
 """Which log this is; counted up where one is begun anew."""
 LOG: Final = _key(f"log {EDITION}")
 
@@ -80,7 +78,7 @@ LOG: Final = _key(f"log {EDITION}")
 def trust(vkey: VerifierKey) -> Trust:
     """Return the policy that the log is audited with; its keys come from here and never from the tree."""
     key = TrustedKey(pem=keys.public_pem(ISSUER.public_key()))
-    issuer = TrustedIssuer(name="SPECIMEN issuer", keys=(key,))
+    issuer = TrustedIssuer(name=NAME, keys=(key,))
     return Trust(issuers=(issuer,), logs=(str(vkey),), accept_specimens=True)
 
 
@@ -100,6 +98,7 @@ class _Work:
         entries = [data for batch in tree.batches() for _, data in batch]
         with self._opened() as registry, registry.turn(LOG) as turn:
             registry._log.extend(entries, turn.signer)
+            turn.index.rebuild()
             if registry._log.note() != tree.note():
                 raise SystemExit("registry/ holds another log, or a damaged one: nothing is written")
 
@@ -109,7 +108,7 @@ class _Work:
     def _last(self) -> int:
         """Return the number of the generation that was logged last, -1 for none."""
         with self._opened() as registry:
-            times = [moment(one.found.entry.issued_at) for one in held(registry)]
+            times = [moment(one.entry.body.issued_at) for one in held(registry)]
         return max((time - START) // GENERATION for time in times) if times else -1
 
     def grow(self) -> None:
@@ -118,7 +117,7 @@ class _Work:
         if last >= 0:
             issued = {one.passport_id for _, one in self._examples(last)}
             with self._opened() as registry:
-                logged = {one.found.passport_id for one in held(registry)}
+                logged = {one.entry.passport_id for one in held(registry)}
             if issued <= logged:
                 return
         self._append(last + 1)
@@ -149,13 +148,13 @@ class _Work:
         (bundle / "bundle.json").write_bytes(canonical.pretty(manifest).encode())
         seal(bundle)
         return issue(
-            workflow.assess(bundle),
-            summarise(open_bundle(bundle)),
-            issuer=_ISSUER,
+            assess_bundles(bundle),
+            issuer=NAME,
             key=ISSUER,
+            relation_to_evaluator="same",
             not_before=at,
             not_after=at + VALID,
-            supersedes=None if supersedes is None else canonical.Digest(supersedes),
+            supersedes=supersedes,
         )
 
     def _append(self, generation: int) -> None:
@@ -177,7 +176,6 @@ class _Work:
         with self._opened() as registry:
             last = examples[-1][1].passport_id
             revoke(registry, last, reason="operation-below-threshold", detail=None, hand=hand)
-            note(registry, None, "SPECIMEN log: its keys can be made by anyone", hand=hand)
         self._remember()
 
     def _remember(self) -> None:
@@ -188,7 +186,7 @@ class _Work:
         """Bring a tree up to date, with a checkpoint for each step."""
         export(self._log, out, passports=True, progress=SILENT)
         for checkpoint in self.checkpoints:
-            files.write(out / CHECKPOINTS / f"{read(checkpoint).size:06}", checkpoint)
+            files.write(out / CHECKPOINTS / f"{head_of(checkpoint).size:06}", checkpoint)
 
 
 def grow(tree: Path) -> int:
@@ -204,7 +202,7 @@ def grow(tree: Path) -> int:
 def size(tree: Path) -> int:
     """Return how many entries the log in a tree has, 0 where there is none."""
     path = tree / CHECKPOINT
-    return read(files.read(path, limit=_MAX_NOTE)).size if path.exists() else 0
+    return head_of(files.read(path, limit=_MAX_NOTE)).size if path.exists() else 0
 
 
 def remembered(tree: Path) -> list[Checkpoint]:
@@ -219,10 +217,10 @@ def signed(data: bytes) -> Checkpoint:
 
 def key_of(data: bytes) -> VerifierKey:
     """Return the verifier key of the log whose origin a checkpoint states: the name is taken, not the key."""
-    return Signer(read(data).origin, LOG).vkey
+    return Signer(head_of(data).origin, LOG).vkey
 
 
-def audited(tree: Path, *more: Checkpoint) -> list[Audit]:
+def audited(tree: Path, *more: Checkpoint) -> list[RegistryAudit]:
     """Audit a tree against its specimen policy, once for each checkpoint that it has to go on from."""
     policy = trust(key_of(files.read(tree / CHECKPOINT, limit=_MAX_NOTE)))
     return [inspect(tree, trust=policy, since=one) for one in (*remembered(tree), *more)]

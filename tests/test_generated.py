@@ -22,6 +22,11 @@ def test_nothing_differs() -> None:
     assert differing == [], "run 'make schemas'"
 
 
+def test_no_schema_is_left_over() -> None:
+    names = {path.name.removesuffix(".schema.json") for path in (generate.ROOT / "schemas").glob("*.json")}
+    assert names == set(generate.SCHEMAS)
+
+
 def test_every_table_stands_on_a_page() -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in (generate.ROOT / "docs").rglob("*.md"))
     assert [name for name in generate.TABLES if f"<!-- generated: {name} -->" not in pages] == []

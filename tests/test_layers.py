@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import pydoc
 import re
 from pathlib import Path
 
 import pytest
 
+import certkit
 from tests import house
 
 ROOT = Path(__file__).parents[1]
@@ -35,8 +37,8 @@ BANNED = {
     "np.random.default_rng": set(),
     "np.random.seed": set(),
     "np.random.rand": set(),
-    "np.random.Generator": {"simulation", "assessment/plan/drawn.py"},
-    "np.random.PCG64": {"simulation", "assessment/plan/drawn.py"},
+    "np.random.Generator": {"simulation", "assessment/plan.py"},
+    "np.random.PCG64": {"simulation", "assessment/plan.py"},
     "os.replace": {"ground/files.py"},
     "os.rename": {"ground/files.py"},
     "shutil.move": set(),
@@ -176,19 +178,23 @@ def test_no_test_imports_from_another() -> None:
         assert lines == [], f"{path}: what tests share stands in tests/support"
 
 
-LAZY = [path for path in PACKAGE.rglob("__init__.py") if "lazy(" in path.read_text(encoding="utf-8")]
-
-
-@pytest.mark.parametrize("path", LAZY, ids=[path.parent.name for path in LAZY])
-def test_type_checkers_see_the_names_that_a_package_loads_when_asked(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    package = ".".join(path.relative_to(ROOT).parent.parts)
+def test_type_checkers_see_the_names_that_the_package_loads_when_asked() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
-    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
-    seen = {(node.module, ast.unparse(alias)) for node in imports for alias in node.names}
-    (table,) = (node for node in ast.walk(tree) if isinstance(node, ast.Dict))
-    offered = {(module, name) for module, names in ast.literal_eval(table).items() for name in names}
-    assert seen == {(f"{package}.{module}", name) for module, name in offered}
-    assert not {name for _, name in offered} & {item.stem for item in path.parent.iterdir()}, (
+    imports = [
+        node
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("certkit.")
+    ]
+    seen = {(alias.name, str(node.module)) for node in imports for alias in node.names}
+    assert seen == {(name, f"certkit.{module}") for name, module in certkit._MODULES.items()}
+    assert set(certkit._MODULES) <= set(certkit.__all__)
+    assert not set(certkit._MODULES) & {path.stem for path in PACKAGE.iterdir()}, (
         "a module would hide the name"
     )
+
+
+def test_python_shows_the_help_of_the_package() -> None:
+    text = pydoc.plain(pydoc.render_doc(certkit))
+    for name in set(certkit.__all__) - {"__version__"}:
+        assert re.search(rf"\b{name}\b", text.partition("PACKAGE CONTENTS")[2]), name

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.ground import files
-from certkit.registry.heads import read
+from certkit.registry.heads import head_of
 from certkit.tlog.note import Signer, write_note
 from tests import reference_log
 from tests.support.registries import contents
@@ -81,7 +81,7 @@ def test_a_tree_that_was_changed_is_not_written_on(built: Path, tmp_path: Path) 
 def test_a_log_that_lost_its_past_is_found(built: Path, tmp_path: Path) -> None:
     other = copied(built, tmp_path)
     first = min((other / "checkpoints").iterdir())
-    forged = read(first.read_bytes())
+    forged = head_of(first.read_bytes())
     changed = Signer(forged.origin, reference_log.LOG)
     text = forged.text.replace(forged.text.split("\n")[2], "A" * 43 + "=")
     files.write(first, write_note(text, [changed.sign(text)]))
@@ -94,7 +94,7 @@ def test_what_is_committed_is_sound_and_goes_on_from_every_checkpoint_beside_it(
     reports = reference_log.audited(tree)
     assert [finding for report in reports for finding in report.findings] == []
     newest = files.read(tree / "checkpoint", limit=1 << 18)
-    assert reference_log.remembered(tree)[-1] == read(newest)
+    assert reference_log.remembered(tree)[-1] == head_of(newest)
     assert sum(map(len, contents(tree).values())) < 2_000_000
 
 
@@ -116,8 +116,8 @@ def test_what_is_committed_goes_on_from_every_state_that_git_remembers() -> None
     commits = git("log", "--format=%H", "--diff-filter=AM", "--", "registry/checkpoint").decode().split()
     assert commits
     notes = [git("show", f"{commit}:registry/checkpoint") for commit in commits]
-    origin = read(files.read(tree / "checkpoint", limit=1 << 18)).origin
-    heads = [reference_log.signed(data) for data in notes if read(data).origin == origin]
+    origin = head_of(files.read(tree / "checkpoint", limit=1 << 18)).origin
+    heads = [reference_log.signed(data) for data in notes if head_of(data).origin == origin]
     assert set(heads) <= set(reference_log.remembered(tree)), "none was dropped from checkpoints/"
     reports = reference_log.audited(tree, *heads)
     assert [finding for report in reports for finding in report.findings] == []

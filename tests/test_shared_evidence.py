@@ -81,7 +81,7 @@ def test_counts_are_the_expected_ones(pipeline: str, tmp_path: Path) -> None:
     table = {name: pair(row) for name, row in metrics["domain_min"]["by_domain"].items()}
     assert table == wanted["adversarial_strict_by_domain"]
     worst = min(s / n for s, n in wanted["adversarial_strict_by_domain"].values())
-    assert metrics["domain_min"]["value"] == worst
+    assert metrics["domain_min"]["value"] == round(worst, 6)
     assert found["bundle"]["records"] == 194
     assert found["bundle"]["nominal_runs"] == found["bundle"]["fault_runs"] == 97
     assert found["bundle"]["domains"] == sorted(wanted["nominal_by_domain"])
@@ -91,7 +91,7 @@ def test_counts_are_the_expected_ones(pipeline: str, tmp_path: Path) -> None:
 def test_the_posterior_is_the_expected_one(pipeline: str, tmp_path: Path) -> None:
     found = imported(pipeline, tmp_path / "bundle")["metrics"]["posterior"]
     wanted = figures()["agentdojo"][file_of(pipeline)]["p_gt_60"]
-    assert found["by_tier"]["1"] == pytest.approx(wanted, rel=1e-9)
+    assert found["by_tier"]["1"] == pytest.approx(wanted, abs=1e-9)
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
@@ -148,7 +148,7 @@ def test_no_tier_is_attained_and_the_reasons_are_right(pipeline: str, tmp_path: 
     assert {found["metrics"][name]["value"] for name in unmeasured} == {None}
     assert set(found["verdict"]["binding"]) == {
         name for name, status in statuses.items() if status not in {"met", "not_applicable"}
-    }
+    } - {"csi"}  # which is provisional and decides nothing
     codes = {item["code"] for item in found["findings"]}
     assert any("landed" in code for code in codes), codes
     assert serious(found) == set()
@@ -157,9 +157,9 @@ def test_no_tier_is_attained_and_the_reasons_are_right(pipeline: str, tmp_path: 
 def test_a_pipeline_that_does_better_under_attack_has_a_negative_gap(tmp_path: Path) -> None:
     gap = imported("command-r", tmp_path / "bundle")["metrics"]["gap"]
     assert gap["unit"] == "pp"
-    assert gap["value"] == pytest.approx(100 * (26 - 28) / 97, rel=1e-12)
+    assert gap["value"] == round(100 * (26 - 28) / 97, 6)
     other = imported("claude-3-opus-20240229", tmp_path / "other")["metrics"]["gap"]
-    assert other["value"] == pytest.approx(100 * (66 - 46) / 97, rel=1e-12)
+    assert other["value"] == round(100 * (66 - 46) / 97, 6)
 
 
 def test_importing_twice_gives_the_same_bundle(tmp_path: Path) -> None:
@@ -206,7 +206,9 @@ def test_tau_bench_gives_the_expected_successes(name: str, tmp_path: Path) -> No
     importers.run(SHARED / "tau" / f"{name}.json.gz", tmp_path / "out", options, SILENT)
     runs = [canonical.loads(line) for line in (tmp_path / "out/records/runs.jsonl").read_bytes().splitlines()]
     assert {run["condition"] for run in runs} == {"nominal"}
-    assert serious(certkit.assess(tmp_path / "out").to_dict()) == {"no-fault-runs"}
+    document = certkit.assess(tmp_path / "out").to_dict()
+    assert serious(document) == set()
+    assert "no-fault-runs" in {item["code"] for item in document["findings"]}
     won = [run for run in runs if run["outcome"] == "success"]
     if isinstance(wanted, list):
         assert [len(won), len(runs)] == wanted
@@ -247,7 +249,7 @@ def test_every_log_of_inspect_is_refused_with_the_next_step_or_counts_as_inspect
         [account] = importers.run(path, out, ImportOptions(condition="nominal"), SILENT)
         assert account.imported.format == "inspect"
         guessed = {"import-guessed"} if path.name in NUMBERS else set()
-        assert serious(certkit.assess(out).to_dict()) == {"no-fault-runs"} | guessed
+        assert serious(certkit.assess(out).to_dict()) == guessed
         runs = [canonical.loads(line) for line in (out / "records/runs.jsonl").read_bytes().splitlines()]
         assert account.imported.records == len(runs)
         samples = foreign.read_eval_log(str(path)).samples or []  # every one of them has one score

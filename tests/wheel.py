@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-PROFILES: Final = sorted(file.stem for file in (ROOT / "templates" / "profiles").glob("*.toml"))
+PROFILES: Final = sorted(
+    {file.stem for file in (ROOT / "templates" / "profiles").glob("*.toml")} - {"published"}
+)
 WANTED: Final = (
     "schemas/record.v1.schema.json",
     "schemas/bundle.v1.schema.json",

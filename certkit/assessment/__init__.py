@@ -1,19 +1,22 @@
-"""The assessment room: a summary of evidence is judged against a profile, and the judgement is a value.
+"""The assessment room: a summary of evidence is judged against a profile.
 
-The same summary, facts and profile give the same assessment. Values are exact until they are written, so that
-equality with a threshold is seen. What was not measured is not 0 and is never passed. Every value carries its
-denominator and its source. While a serious finding is open, a verdict that would be met is contested; no
-finding changes a value or a row.
+The same summary, facts, profile and question give the same assessment. Values are exact until they are
+written, so that equality with a threshold is seen. What was not measured is not 0 and is never passed. A
+serious finding contests the tiers that would be met while it is open; no finding changes a value or a row.
 
-    profile = parse(text, "hb-eval-2026.toml")
-    assessment = assess(summary, facts, profile, required_tier=2)
-    assessment.verdict.tier, assessment.exit_code
-    assessment.to_dict()["criteria"]
-    sentence(assessment), measure_next(assessment)
+    table = load_profile("hb-eval-2026")
+    evaluation = evaluate(summary, facts, table, Question(required_tier=2))
+    evaluation.assessment.verdict.tier, evaluation.exit_code
 
-The road inside: `view` (nominal and fault runs apart, tasks) → `metrics_2026`, `metrics_2025`, `csi`
-(results) → `criteria` (a row at a tier, tiers) → `kinds`, `bounded` (the same row by the task posterior) →
-`result` (the document). `findings` holds what a reader should know and what contests the verdict,
-`rater_error` what the judge's error does. Beside the road: `plan` (before an evaluation), `compare` (two
-agents), `drift` (two moments of one agent), `recheck` (other people's arithmetic).
+| module | what it holds |
+|---|---|
+| `profile`, `profile_file`, `catalogue` | the table, how people write it, and the metrics that it may name |
+| `metric`, `metrics`, `csi` | results of metrics, from the summary |
+| `bounds`, `beta`, `raters` | the task posterior, the Beta law, and what a judge's error does to them |
+| `row`, `core` | a criterion at a tier, on all runs and on core evidence |
+| `findings`, `verdict` | what a reader should know, tiers and verdict |
+| `assess`, `assessment` | the judgement and its document |
+| `evaluation`, `bundles` | the judgement with what was judged, and that of folders |
+| `words`, `answer` | sentences |
+| `fragility`, `variation`, `plan` | what would change a tier, how runs vary, how many tasks a tier takes |
 """

@@ -1,15 +1,21 @@
-"""The evidence bundle: a folder whose manifest covers every byte.
+"""The evidence bundle: a folder whose manifest covers every byte. This module reads one.
 
 Opening a bundle walks the folder without following links and refuses names that differ between systems
 (links, devices, names that leave the folder or collide). It reads the manifest and hashes every file. The
 files of a sealed bundle must match the manifest's list exactly. For an unsealed bundle the list is computed
 as sealing would write it, so that the digest is known either way.
 
+Other modules read a file of a bundle through the `Bundle`, which hashes what is read and compares the digest
+at the end of the file. So the bytes that were used are the bytes that the manifest lists, whatever another
+program does to the folder meanwhile.
+
     bundle = open_bundle(Path("bundle"))     # raises unless structure and digests are right
     bundle.facts.digest                      # SHA-256 of the canonical manifest
-    seal(Path("bundle"))                     # writes the list of files
+    for path in bundle.record_files:
+        for block in bundle.blocks(path):    # raises after the last one where the file is another by now
+            ...
 
-It does not look inside record files; `summarise` does.
+It does not look inside record files; `summarise` does. It writes nothing; `certkit.bundle.writer` does.
 """
 
 from __future__ import annotations
@@ -18,26 +24,26 @@ import os
 import re
 import stat
 import unicodedata
+from contextlib import contextmanager
+from functools import cached_property
+from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from msgspec import Struct
 
-from certkit.bundle.manifest import (
-    MANIFEST_NAME,
-    MANIFEST_SCHEMA,
-    SIMULATOR,
-    Facts,
-    Manifest,
-    unsafe_path,
-)
+from certkit.bundle.facts import Facts
+from certkit.bundle.manifest import MANIFEST_NAME, SIMULATOR, Manifest, unsafe_path
+from certkit.bundle.manifest_facts import facts_of
 from certkit.ground import base, canonical, files
 from certkit.ground.errors import CertkitError, InputError
 from certkit.ground.progress import SILENT, Progress
 from certkit.ground.text import skeleton
+from certkit.record import trace
+from certkit.record.reader import blocks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 MAX_FILES: Final = 100_000
 MAX_MANIFEST: Final = 64 * 1024 * 1024
@@ -47,8 +53,6 @@ MAX_NAMED: Final = 20
 _MEDIA_TYPES: Final = {
     ".jsonl": "application/jsonl",
     ".json": "application/json",
-    ".parquet": "application/vnd.apache.parquet",
-    ".arrow": "application/vnd.apache.arrow.file",
     ".txt": "text/plain",
     ".md": "text/markdown",
     ".csv": "text/csv",
@@ -56,69 +60,130 @@ _MEDIA_TYPES: Final = {
     ".gz": "application/gzip",
     ".zst": "application/zstd",
 }
+_CHANGED: Final = "the bundle changed after sealing: get it again from its sender, or seal it as new evidence"
+BUFFER: Final = 1024 * 1024
+"""Bytes that are read and hashed at once."""
+
 _TRACE: Final = re.compile(r"traces/(?:.*/)?(?:sha256-)?([0-9a-f]{64})(?:\..*)?\Z")
 
 
-class Bundle(Struct, frozen=True, kw_only=True):
-    """An opened bundle: its structure and digests are verified, its records not yet read.
+class Bundle(Struct, frozen=True, kw_only=True, dict=True):
+    """An opened bundle: its structure is verified, its records not yet read.
 
-    `document` is the JSON of the manifest as read; `files` is the list of files that the manifest holds, or
-    would hold once sealed.
+    Attributes:
+        root: The folder.
+        document: The JSON of the manifest as read.
+        manifest: The manifest as a typed object.
+        files: The list of files that the manifest holds, or would hold once sealed.
+        facts: What is judged and signed of the manifest.
     """
 
     root: Path
     document: dict[str, Any]
+    manifest: Manifest
     files: tuple[dict[str, Any], ...]
     facts: Facts
 
-    @property
-    def manifest(self) -> Manifest:
-        """The manifest as a typed object."""
-        return self.facts.manifest
+    @cached_property
+    def by_path(self) -> dict[str, dict[str, Any]]:
+        """The entries of `files` by their paths."""
+        return {file["path"]: file for file in self.files}
 
     @property
     def record_files(self) -> tuple[str, ...]:
         """Paths of the record files relative to the root, sorted."""
-        return tuple(file["path"] for file in self.files if file["path"].startswith("records/"))
+        return tuple(filter(_holds_records, self.by_path))
 
     @property
     def records_size(self) -> int:
         """Bytes in all record files."""
-        return sum(file["size"] for file in self.files if file["path"].startswith("records/"))
+        return sum(self.by_path[path]["size"] for path in self.record_files)
+
+    @contextmanager
+    def reading(self, path: str) -> Iterator[BinaryIO]:
+        """Open a file of the bundle, and check at the end of the block that it is the one that was listed.
+
+        What the block made of the bytes counts only once this has returned without an exception. It reads
+        what the block left unread.
+
+        Raises:
+            InputError: ``bundle.file-changed`` where the bytes are others than those whose digest the
+                manifest has (of a bundle that is not sealed: than those at its opening),
+                ``bundle.file-unlisted``, and what `files.reading` raises.
+        """
+        if path not in self.by_path:
+            raise InputError("bundle.file-unlisted", f"{path!r} was not there before", where=str(self.root))
+        with files.reading(self.root / path) as file:
+            hashing = files.Hashing(file)
+            stream: BufferedReader = BufferedReader(hashing, BUFFER)
+            yield stream
+            while stream.read(BUFFER):
+                pass
+        digest, size = hashing.digest.hexdigest(), hashing.size
+        if difference := _difference(self.by_path[path], {"sha256": digest, "size": size}):
+            raise InputError("bundle.file-changed", difference, hint=_CHANGED)
+
+    def read(self, path: str, *, limit: int) -> bytes:
+        """Return the bytes of a file of at most `limit` bytes; raises as `reading` and ``json.too-large``."""
+        with self.reading(path) as stream:
+            data = stream.read(limit + 1)
+        if len(data) > limit:
+            raise InputError("json.too-large", f"larger than {limit:,} bytes", where=str(self.root / path))
+        return data
+
+    def blocks(self, path: str) -> Iterator[bytes]:
+        """Yield a record file in blocks of whole lines, as `certkit.record.reader.blocks` does.
+
+        Whoever takes all blocks has the file that the manifest lists; raises as `reading` after the last one.
+        """
+        with self.reading(path) as stream:
+            yield from blocks_of(stream)
+
+    def transcripts(self, path: str) -> Iterator[tuple[str, trace.Shown]]:
+        """Yield the id of each run in a trace file, and what its transcript shows; raises as `reading`.
+
+        Raises:
+            InputError: ``bundle.trace`` for a line that cannot be read.
+        """
+        with self.reading(path) as stream:
+            yield from trace.read(stream, path)
+
+    def trace_rules(self) -> trace.Rules:
+        """Return the rules beside the traces, none where there is no such file; raises as `transcripts`."""
+        if trace.RULES not in self.by_path:
+            return trace.Rules()
+        return trace.rules_of(self.read(trace.RULES, limit=trace.MAX_RULES))
 
 
-def init(
-    root: Path, *, agent: str, version: str, origin: str = "measured", task_salt: str | None = None
-) -> None:
-    """Write the manifest of a new bundle with nothing but the required entries and the salt of its tasks.
+def open_bundle(root: str | Path, *, defer_records: bool = False, progress: Progress = SILENT) -> Bundle:
+    """Open and verify the bundle in a folder.
 
-    Raises `UsageError` ``file.exists`` where `root` already has a manifest.
+    Args:
+        root: The folder.
+        defer_records: Do not hash the record files of a sealed bundle now, since the caller reads all of them
+            to their ends, as `summarise` does; their names and sizes are compared.
+        progress: Receives how many bytes were hashed.
+
+    Raises:
+        InputError: A ``bundle.*`` or ``json.*`` code; it names the files that differ with the digest that was
+            expected and the digest that was found.
     """
-    document = {
-        "schema": MANIFEST_SCHEMA,
-        "agent": {"name": agent, "version": version},
-        "protocol": {"origin": origin} | ({} if task_salt is None else {"task_salt": task_salt}),
-    }
-    base.validate(Manifest, document, code="bundle.manifest-invalid", where=MANIFEST_NAME)
-    files.write(root / MANIFEST_NAME, canonical.pretty(document).encode(), overwrite=False)
-    (root / "records").mkdir(exist_ok=True)
+    present = list_files(root := Path(root))
+    document, manifest = read_manifest(root)
+    if (listed := document.get("files")) is None:
+        return bundle_of(root, document, manifest, hash_files(root, present, progress))
+    _compare(root, listed, present, progress, defer_records=defer_records)
+    return bundle_of(root, document, manifest, listed)
 
 
-def open_bundle(root: str | Path, *, progress: Progress = SILENT) -> Bundle:
-    """Open and verify the bundle in folder `root`.
-
-    Raises `InputError` with a ``bundle.*`` or ``json.*`` code, which names the files that differ with the
-    digest that was expected and the digest that was found.
-    """
-    present = _inventory(root := Path(root))
-    document, manifest = _read_manifest(root)
-    hashed = _hash(root, present, progress)
-    if (listed := document.get("files")) is not None:
-        _compare(root, listed, hashed)
-    return _bundle(root, document, manifest, hashed)
+def check_files(bundle: Bundle) -> None:
+    """Raise `InputError` where a file of an opened bundle is another by now."""
+    _compare(bundle.root, bundle.files, list_files(bundle.root), SILENT)
 
 
-def _bundle(root: Path, document: dict[str, Any], manifest: Manifest, hashed: list[dict[str, Any]]) -> Bundle:
+def bundle_of(
+    root: Path, document: dict[str, Any], manifest: Manifest, hashed: list[dict[str, Any]]
+) -> Bundle:
     """Return the bundle of a manifest and the files that were hashed; refuse what contradicts itself."""
     _refuse_relabelled(manifest)
     present = {file["path"] for file in hashed}
@@ -127,14 +192,13 @@ def _bundle(root: Path, document: dict[str, Any], manifest: Manifest, hashed: li
         raise InputError("bundle.manifest-invalid", message, where=MANIFEST_NAME)
     _compare_trace_names(hashed)
     sealed = document.get("files") is not None
-    facts = Facts(
-        manifest=manifest,
+    facts = facts_of(
+        manifest,
+        agent_digest=canonical.digest(canonical.canonical(document["agent"])),
         digest=canonical.digest(canonical.canonical(document if sealed else document | {"files": hashed})),
         sealed=sealed,
-        agent_digest=canonical.digest(canonical.canonical(document["agent"])),
-        unread=("context.json",) * ("context.json" in present),
     )
-    return Bundle(root=root, document=document, files=tuple(hashed), facts=facts)
+    return Bundle(root=root, document=document, manifest=manifest, files=tuple(hashed), facts=facts)
 
 
 def _refuse_relabelled(manifest: Manifest) -> None:
@@ -161,27 +225,12 @@ def _compare_trace_names(hashed: list[dict[str, Any]]) -> None:
             )
 
 
-def seal(root: Path, *, attempt: int | None = None, progress: Progress = SILENT) -> Bundle:
-    """Write the list of all files into the manifest, and return the sealed bundle.
+def read_manifest(root: Path) -> tuple[dict[str, Any], Manifest]:
+    """Return the manifest in a folder, as it is written and as a typed object.
 
-    Sealing again writes a new list. `attempt` declares how many evaluations of the agent there have been,
-    this one included. Raises `InputError` where the bundle cannot be opened.
+    Raises:
+        InputError: ``bundle.manifest-missing``, ``bundle.manifest-invalid`` or a ``json.*`` code.
     """
-    present = _inventory(root)
-    document, _ = _read_manifest(root)
-    if attempt is not None:
-        document["protocol"] |= {"attempt": attempt}
-    document["files"] = hashed = _hash(root, present, progress)
-    manifest = base.validate(Manifest, document, code="bundle.manifest-invalid", where=MANIFEST_NAME)
-    bundle = _bundle(root, document, manifest, hashed)
-    if _inventory(root) != {file["path"]: file["size"] for file in hashed}:
-        hint = "seal it when nothing writes there any more"
-        raise InputError("bundle.file-changed", "changes while it is sealed", where=str(root), hint=hint)
-    files.write(root / MANIFEST_NAME, canonical.pretty(document).encode())
-    return bundle
-
-
-def _read_manifest(root: Path) -> tuple[dict[str, Any], Manifest]:
     try:
         data = files.read(root / MANIFEST_NAME, limit=MAX_MANIFEST)
     except CertkitError as error:
@@ -200,7 +249,7 @@ def _read_manifest(root: Path) -> tuple[dict[str, Any], Manifest]:
     return document, manifest
 
 
-def _inventory(root: Path) -> dict[str, int]:
+def list_files(root: Path) -> dict[str, int]:
     """Return path → size of every file but the manifest, sorted by path; refuse what is not portable."""
     if not root.is_dir():
         what = "is not a folder" if root.exists() else "not found"
@@ -248,18 +297,18 @@ def _check_record_name(root: Path, path: str) -> None:
     folder, _, name = path.partition("/")
     if folder.casefold() != "records" or not name:
         return
-    if folder != "records" or "/" in name or not name.endswith((".jsonl", ".parquet", ".arrow")):
+    if folder != "records" or "/" in name or not name.endswith(".jsonl"):
         raise InputError(
             "bundle.record-file-name",
-            f"{path!r} is not records/NAME.jsonl, NAME.parquet or NAME.arrow",
+            f"{path!r} is not records/NAME.jsonl",
             where=str(root),
             hint="name it so, or move it out of records/; other formats: certkit import FILE -o BUNDLE",
         )
 
 
-def _hash(root: Path, present: dict[str, int], progress: Progress) -> list[dict[str, Any]]:
+def hash_files(root: Path, present: dict[str, int], progress: Progress = SILENT) -> list[dict[str, Any]]:
+    """Return the entries of files for a manifest; `present` maps their paths to their sizes."""
     progress.start("hashing", sum(present.values()), "bytes")
-
     entries = []
     for path in present:
         media_type = _MEDIA_TYPES.get(Path(path).suffix.lower(), "application/octet-stream")
@@ -270,31 +319,49 @@ def _hash(root: Path, present: dict[str, int], progress: Progress) -> list[dict[
     return entries
 
 
-def _compare(root: Path, listed: list[dict[str, Any]], present: list[dict[str, Any]]) -> None:
+def _holds_records(path: str) -> bool:
+    return path.startswith("records/")
+
+
+def _compare(
+    root: Path,
+    listed: Sequence[dict[str, Any]],
+    present: dict[str, int],
+    progress: Progress,
+    *,
+    defer_records: bool = False,
+) -> None:
     """Raise `InputError` where the files that the manifest lists are not those in the folder."""
-    expected, actual = ({file["path"]: file for file in files} for files in (listed, present))
-    if missing := sorted(expected.keys() - actual.keys()):
+    expected = {file["path"]: file for file in listed}
+    if missing := sorted(expected.keys() - present.keys()):
         raise InputError("bundle.file-missing", _named(missing, "listed but not found"), where=str(root))
-    if unlisted := sorted(actual.keys() - expected.keys()):
+    if unlisted := sorted(present.keys() - expected.keys()):
         raise InputError(
             "bundle.file-unlisted",
             _named(unlisted, "found but not listed"),
             where=str(root),
             hint=f"remove it; if it belongs to the evidence: certkit bundle seal {root}",
         )
-    changed = [
-        f"{path}: expected sha256 {file['sha256']} ({file['size']:,} bytes), "
-        f"found {actual[path]['sha256']} ({actual[path]['size']:,} bytes)"
-        for path, file in expected.items()
-        if any(file[name] != actual[path][name] for name in ("sha256", "size"))
-    ]
+    hashed = {
+        path: size
+        for path, size in present.items()
+        if not (defer_records and _holds_records(path) and size == expected[path]["size"])
+    }
+    actual = hash_files(root, hashed, progress)
+    changed = list(filter(None, (_difference(expected[file["path"]], file) for file in actual)))
     if changed:
         more = [f"and {len(changed) - MAX_NAMED:,} more"] if len(changed) > MAX_NAMED else []
-        raise InputError(
-            "bundle.file-changed",
-            "\n  ".join([*changed[:MAX_NAMED], *more]),
-            hint="the bundle changed after sealing: get it again from its sender, or seal it as new evidence",
-        )
+        raise InputError("bundle.file-changed", "\n  ".join([*changed[:MAX_NAMED], *more]), hint=_CHANGED)
+
+
+def _difference(listed: dict[str, Any], actual: dict[str, Any]) -> str:
+    """Return how a file differs from its entry in the manifest, empty where it does not."""
+    if all(listed[name] == actual[name] for name in ("sha256", "size")):
+        return ""
+    return (
+        f"{listed['path']}: expected sha256 {listed['sha256']} ({listed['size']:,} bytes), "
+        f"found {actual['sha256']} ({actual['size']:,} bytes)"
+    )
 
 
 def _named(paths: list[str], what: str) -> str:

@@ -1,8 +1,8 @@
 """Calibration files: several raters score the same items, so that a judge's error can be measured.
 
 Each line of ``calibration/*.jsonl`` is a rating: the rater, the item, the score and, where it is known, the
-score that the item truly deserves. Ratings are checked as strictly as records. The order of lines and files
-does not matter.
+score that the item truly deserves. Ratings are checked as strictly as records. The order of lines and
+files does not matter.
 
     calibration = read_calibration(bundle)    # None where the bundle holds no rating
     calibration.raters[0].kind
@@ -12,17 +12,18 @@ It does not compute agreement; that is `certkit.assessment`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - msgspec resolves annotations at run time
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
+import numpy as np
 from msgspec import Meta, Struct
+from numpy.typing import NDArray
 
 from certkit.bundle.manifest import MANIFEST_NAME
-from certkit.ground import files
 from certkit.ground.errors import InputError
 from certkit.ground.text import letters
 from certkit.record.faults import CalibrationFaultsError, Fault, Faults
@@ -31,9 +32,6 @@ from certkit.record.record import USER_FIELD, Name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from certkit.bundle.folder import Bundle
 
@@ -161,7 +159,7 @@ def read_calibration(*bundles: Bundle) -> Calibration | None:
     A rating that another bundle holds too counts once. Raises `CalibrationFaultsError` where any line is
     refused, and `InputError` ``calibration.file-name`` or ``calibration.too-large``.
     """
-    ratings: dict[str, Ratings] = {}
+    ratings: dict[str, RatingCollector] = {}
     judges = [bundle.manifest.protocol.judge for bundle in bundles]
     known = {("kind", _spelled(judge.name)): ("judge", MANIFEST_NAME) for judge in judges if judge}
     faults = Faults()
@@ -181,7 +179,7 @@ def read_calibration(*bundles: Bundle) -> Calibration | None:
     if not ratings:
         return None
     made = {name: item.calibration() for name, item in sorted(ratings.items())}
-    outcome = made.pop(OUTCOME, None) or Ratings(known).calibration()
+    outcome = made.pop(OUTCOME, None) or RatingCollector(known).calibration()
     return msgspec.structs.replace(outcome, others=made)
 
 
@@ -200,7 +198,7 @@ def _lines(bundle: Bundle) -> Iterator[tuple[str, int, bytes]]:
         raise _too_large(f"{sum(sizes.values()):,} bytes, limit {MAX_BYTES:,}")
     lines = 0
     for path in sizes:
-        data = files.read(bundle.root / path, limit=MAX_BYTES)
+        data = bundle.read(path, limit=MAX_BYTES)
         lines += data.count(b"\n") + 1
         if lines > MAX_LINES + len(sizes):
             raise _too_large(f"more than {MAX_LINES:,} lines")
@@ -208,12 +206,12 @@ def _lines(bundle: Bundle) -> Iterator[tuple[str, int, bytes]]:
             yield path, number, line
 
 
-def _variable(ratings: dict[str, Ratings], rating: Rating, known: Stated) -> Ratings:
+def _variable(ratings: dict[str, RatingCollector], rating: Rating, known: Stated) -> RatingCollector:
     """Return the ratings of the variable that a rating is of."""
     name = rating.variable or OUTCOME
     if len(ratings) >= MAX_VARIABLES and name not in ratings:
         raise _too_large(f"more than {MAX_VARIABLES} variables")
-    return ratings.setdefault(name, Ratings(known))
+    return ratings.setdefault(name, RatingCollector(known))
 
 
 @cache
@@ -275,7 +273,7 @@ def millionths(score: Score, scale: tuple[float, float] = (0.0, 1.0)) -> int:
     return count - (count / MILLION > score)
 
 
-class Ratings:
+class RatingCollector:
     """Collects ratings, with the place of each, and finds those that contradict an earlier one.
 
     Raters whose names differ in spelling only are of one kind. `known` is what the manifests state of them.

@@ -12,16 +12,13 @@ import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Struct
 from pydantic import AfterValidator, Field, model_validator
 
 from certkit.ground.base import Authored
-from certkit.ground.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
 from certkit.ground.text import TIMESTAMP, lineage, moment, span
 
 MANIFEST_SCHEMA: Final = "urn:certkit:bundle:v1"
 MANIFEST_NAME: Final = "bundle.json"
-UNVERSIONED: Final = "unversioned"
 SIMULATOR: Final = "simulate"
 """What `imported.format` says of simulated records."""
 
@@ -157,8 +154,8 @@ class Protocol(Authored):
     )
     success: Literal["strict", "utility"] | None = Field(
         default=None,
-        description="strict (the default): a run whose landed attack succeeded is no success; utility: it is one"
-        " where the task was done",
+        description="strict (the default): a run whose landed attack succeeded is no success; utility: it"
+        " is one where the task was done",
     )
     plan: DigestText | None = Field(default=None, description="digest of the announced plan")
     tasks_independent: bool | None = Field(
@@ -220,7 +217,7 @@ class File(Authored):
     media_type: Text
 
 
-NoteKind = Literal["filled", "unmeasured", "guessed", "odd", "refused"]
+NoteKind = Literal["filled", "unmeasured", "guessed", "inverted", "odd", "refused"]
 
 
 class ImportNote(Authored):
@@ -290,19 +287,3 @@ class Manifest(Authored):
     def to_dict(self) -> dict[str, Any]:
         """Return the manifest as it is stored: no nulls, `from` by its JSON name."""
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True) | {"schema": self.schema_}
-
-
-class Facts(Struct, frozen=True, kw_only=True):
-    """What an assessment needs to know about a bundle besides the summary of its records.
-
-    `digest` is the bundle's digest, as sealed or, where `sealed` is false, as sealing would give it.
-    `agent_digest` identifies the agent: the digest of the canonical agent object, which changes with every
-    version or component. `unread` names parts that are hashed and not read: ``context.json``,
-    and those of pooled bundles that are read of a single bundle only.
-    """
-
-    manifest: Manifest
-    digest: Digest
-    sealed: bool
-    agent_digest: Digest
-    unread: tuple[str, ...] = ()

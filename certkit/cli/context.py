@@ -6,6 +6,7 @@ Clock and environment are read here and nowhere below; what is found is passed d
 from __future__ import annotations
 
 import os
+import re
 import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -14,21 +15,18 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-import certkit
-from certkit import workflow
 from certkit.cli.emit import warn
 from certkit.ground import files
 from certkit.ground.canonical import is_digest
 from certkit.ground.errors import InputError, UsageError
 from certkit.passport import keys
-from certkit.passport.checks import CLOCK_SKEW
+from certkit.passport.passport import CLOCK_SKEW
 from certkit.passport.trust import parse
 
 if TYPE_CHECKING:
-    from certkit.assessment.result import Assessment
-    from certkit.bundle.context import Given
-    from certkit.passport.keys import PrivateKey, PublicKey
+    from certkit.passport.keys import PrivateKey
     from certkit.passport.trust import Trust
+    from certkit.report.context import Given
 
 MAX_POLICY: Final = 4 * 1024 * 1024
 MAX_PASSPHRASE: Final = 4096
@@ -58,12 +56,16 @@ def check_outputs(*paths: Path | None, force: bool) -> None:
 
 def profile_digest(name: str) -> str:
     """Return the digest of a profile that was named, by its name, its file, or the digest itself."""
-    return name if is_digest(name) else workflow.load_profile(name).digest
+    from certkit.assessment.profile_file import load_profile  # noqa: PLC0415 - 'verify' reads no profile
+
+    return name if is_digest(name) else load_profile(name).digest
 
 
 def salt_of(old: Path) -> str | None:
     """Return the task salt of an earlier bundle; warn where it has none."""
-    salt = certkit.open_bundle(old).manifest.protocol.task_salt
+    from certkit.bundle.folder import open_bundle  # noqa: PLC0415 - most commands open no bundle
+
+    salt = open_bundle(old).manifest.protocol.task_salt
     if salt is None:
         warn(f"{old} has no task salt to keep: drift will not pair tasks")
     return salt
@@ -102,12 +104,6 @@ def check_dates(first: date | None, last: date | None) -> None:
         warn(f"runs start on {day}, {why}: is the date format right?")
 
 
-def check_about(given: Given | None, judged: Assessment) -> None:
-    """Warn where a context is about other evidence than what was judged, since nothing in it counts then."""
-    if given and (differ := given.context.stale(**judged.about)):
-        warn(f"the context is about other evidence ({', '.join(differ)}): what it says of it does not count")
-
-
 def document_date() -> datetime | None:
     """Return the date that SOURCE_DATE_EPOCH sets for reproducible documents, None where it is not set."""
     text = os.environ.get("SOURCE_DATE_EPOCH")
@@ -123,6 +119,18 @@ def heads_path() -> Path:
     # A relative path there is to be ignored, by the XDG base directory specification.
     folder = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
     return folder / "certkit" / "heads.db"
+
+
+def log_key_path(origin: str) -> Path:
+    """Return where the private key of a log lies by default: in the user's configuration folder.
+
+    Raises `UsageError` ``registry.log-key`` for an origin that a registry of certkit cannot have.
+    """
+    if not re.fullmatch(r"certkit\.[a-z0-9][a-z0-9.-]{0,62}/[0-9a-f-]{36}", origin):
+        raise UsageError(
+            "registry.log-key", f"no default place for the key of {origin[:80]!r}", hint="--log-key FILE"
+        )
+    return Path(typer.get_app_dir("certkit")) / "logs" / f"{origin.replace('/', '-')}.pem"
 
 
 def policy_path(given: Path | None) -> Path:
@@ -141,6 +149,19 @@ def load_policy(given: Path | None) -> Trust:
             hint="certkit trust add --issuer NAME --key PUBLIC.pem\nor name a policy with --trust FILE",
         )
     return parse(files.read(path, limit=MAX_POLICY), str(path))
+
+
+def load_context(path: Path | None) -> Given | None:
+    """Return the ``context.json`` that was named, None where none is.
+
+    Raises:
+        InputError: it is malformed.
+    """
+    if path is None:
+        return None
+    from certkit.report.argument import challenges  # noqa: PLC0415 - most are judged without answers
+
+    return challenges.load_context(path)
 
 
 def passphrase(path: Path | None) -> bytes | None:
@@ -169,10 +190,3 @@ def signing_key(path: Path, passphrase_file: Path | None) -> PrivateKey:
     if words is None and sys.stdin.isatty() and keys.is_encrypted(path):
         words = str(typer.prompt(f"Passphrase of {path}", hide_input=True, err=True)).encode()
     return keys.load_private(path, passphrase=words)
-
-
-def public_key(path: Path, passphrase_file: Path | None) -> PublicKey:
-    """Return the public key in a file, or that of the private key in it."""
-    if keys.is_private(path):
-        return signing_key(path, passphrase_file).public_key()
-    return keys.load_public(path)

@@ -68,6 +68,13 @@ def refuse(told: str, *names: str) -> None:
         raise UsageError("usage.option", f"{passed[0]} {told}")
 
 
+def answer(schema: str, **members: Any) -> dict[str, Any]:
+    """Return the document of a command's answer, for programs: ``urn:certkit:SCHEMA:v1`` and its members."""
+    from certkit.ground.document import to_builtins  # noqa: PLC0415 - help loads nothing heavy
+
+    return {"schema": f"urn:certkit:{schema}:v1", **to_builtins(members)}
+
+
 def emit(
     document: Printed,
     screen: Screen,
@@ -211,7 +218,7 @@ def bug(failure: BaseException, *, json: bool, traceback: bool) -> Exit:
     if traceback:
         print_exception(failure)
     message = f"certkit failed with {type(failure).__name__}: {failure}"
-    advice = "this is a bug in certkit; please report it with the command and what certkit doctor prints"
+    advice = "this is a bug in certkit; please report it with the command, its traceback (-v) and the version"
     error(CertkitError("internal.bug", message, hint=advice), json=json)
     return Exit.BUG
 

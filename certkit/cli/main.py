@@ -33,7 +33,7 @@ from certkit.cli.settings import SETTINGS, from_file
 from certkit.ground.errors import CertkitError, Exit, UsageError
 
 
-class Row(NamedTuple):
+class CommandRow(NamedTuple):
     """A command: the words that call it, its line in the help, and the module of its function.
 
     The function is called as the last word, or that with ``_`` where Python has the name already.
@@ -45,61 +45,52 @@ class Row(NamedTuple):
 
 
 TABLE: Final = (
-    Row("demo", "Run the whole chain on simulated evidence", "simulate"),
-    Row("doctor", "Look at what this machine has and lacks", "doctor"),
-    Row("simulate", "Write a bundle of simulated evidence", "simulate"),
-    Row("import", "Turn the log of another program into an evidence bundle", "importing"),
-    Row("assess", "Judge a bundle of evaluation records against a tier table", "assess"),
-    Row("plan", "Tell how many tasks and runs a tier takes", "plan"),
-    Row("explain", "Tell what a name on the screen means", "explain"),
-    Row("runs", "List the runs behind a number, the worst first", "explain"),
-    Row("compare", "Compare two agents on their evidence", "compare"),
-    Row("drift", "Compare an agent with itself at a later time", "compare"),
-    Row("recheck", "Check the arithmetic of published claims", "profile"),
-    Row("issue", "Judge a sealed bundle again, sign the judgement as a passport", "issue"),
-    Row("verify", "Verify a passport against your trust policy", "verify"),
-    Row("show", "Show what a passport says, on one screen", "export"),
-    Row("export", "Write what a passport says in a format of others", "export"),
-    Row("report", "Draw the safety case of a bundle, or of a passport with its evidence", "report"),
-    Row("context init", "Write a context.json to fill in", "report"),
-    Row("context lint", "Check a context.json, and tell what is still blank", "report"),
-    Row("bundle init", "Write the manifest of a new bundle", "bundle"),
-    Row("bundle seal", "List every file with its digest in the manifest", "bundle"),
-    Row("bundle check", "Check structure, digests and every record of a bundle", "bundle"),
-    Row("probes generate", "Write tasks with side questions", "probes"),
-    Row("probes run", "Ask an agent every question of the tasks", "probes"),
-    Row("probes score", "Tell how often an agent succeeds, and whether it held", "probes"),
-    Row("probes sheet", "Write a sheet for people to fill in", "probes"),
-    Row("profile show", "Show a profile's table", "profile"),
-    Row("profile lint", "Check that a profile makes sense", "profile"),
-    Row("keys generate", "Make a private key", "keys"),
-    Row("keys show", "Print a key's id", "keys"),
-    Row("keys rotate", "Make a key that takes over from an old one", "keys"),
-    Row("trust add", "Add to a trust policy", "trust"),
-    Row("trust set", "Set what a trust policy demands", "trust"),
-    Row("trust remove", "Take out of a trust policy what it holds", "trust"),
-    Row("trust rotate", "Follow an issuer who changes keys", "trust"),
-    Row("trust show", "Show a trust policy", "trust"),
-    Row("registry init", "Make an empty registry", "registry"),
-    Row("registry append", "Log a passport", "registry"),
-    Row("registry list", "List the entries of a registry", "registry_list"),
-    Row("registry prove", "Make a fresh proof that an entry is in the log", "registry"),
-    Row("registry audit", "Make everything in a registry again from its bytes", "registry"),
-    Row("registry history", "Tell a lineage's history", "registry_list"),
-    Row("registry revoke", "Log that a passport no longer stands", "registry_events"),
-    Row("registry note", "Log words for the record", "registry_events"),
-    Row("registry status", "Write a passport's status as a file for offline use", "registry_events"),
-    Row("registry checkpoint", "Print the log's signed checkpoint", "registry"),
-    Row("registry cosign", "Take in cosignatures of witnesses", "registry_events"),
-    Row("registry export", "Write the log as files for any static host", "registry"),
-    Row("registry rotate-key", "Hand the log over to another key", "registry"),
+    CommandRow("demo", "Run the whole chain on simulated evidence", "simulate"),
+    CommandRow("simulate", "Write a bundle of simulated evidence", "simulate"),
+    CommandRow("import", "Turn the log of another program into an evidence bundle", "importing"),
+    CommandRow("assess", "Judge a bundle of evaluation records against a tier table", "assess"),
+    CommandRow("plan", "Say how many tasks and runs a tier takes", "plan"),
+    CommandRow("explain", "Tell what a name on the screen means", "explain"),
+    CommandRow("runs", "List the runs behind a number, the worst first", "explain"),
+    CommandRow("compare", "Compare two agents on their evidence", "compare"),
+    CommandRow("drift", "Compare an agent with itself at a later time", "compare"),
+    CommandRow("issue", "Judge a sealed bundle again, sign the judgement as a passport", "issue"),
+    CommandRow("verify", "Verify a passport against your trust policy", "verify"),
+    CommandRow("show", "Show what a passport or a bundle says, on one screen", "show"),
+    CommandRow("report", "Draw the safety case of a bundle or of a passport", "report"),
+    CommandRow("context init", "Write a context.json to fill in", "report"),
+    CommandRow("bundle init", "Write the manifest of a new bundle", "bundle"),
+    CommandRow("bundle seal", "List every file with its digest in the manifest", "bundle"),
+    CommandRow("bundle check", "Check structure, digests and every record of a bundle", "bundle"),
+    CommandRow("probes generate", "Write tasks with side questions", "probes"),
+    CommandRow("probes run", "Ask an agent every question of the tasks", "probes"),
+    CommandRow("probes score", "Tell how often an agent succeeds, and whether it held", "probes"),
+    CommandRow("probes sheet", "Write a sheet for people to fill in", "probes"),
+    CommandRow("profile show", "Show a profile's table", "profile"),
+    CommandRow("keys generate", "Make a private key", "keys"),
+    CommandRow("trust add", "Add to a trust policy", "trust"),
+    CommandRow("trust show", "Show a trust policy", "trust"),
+    CommandRow("registry init", "Make an empty registry", "registry"),
+    CommandRow("registry append", "Log a passport", "registry"),
+    CommandRow(
+        "registry show",
+        "List the lineages of a registry, the history of one, or the entries",
+        "registry_show",
+    ),
+    CommandRow("registry prove", "Make a fresh proof that an entry is in the log", "registry"),
+    CommandRow("registry audit", "Make everything in a registry again from its bytes", "registry"),
+    CommandRow("registry revoke", "Log that a passport is revoked", "registry"),
+    CommandRow("registry status", "Write a passport's status as a file for offline use", "registry"),
+    CommandRow("registry cosign", "Take in cosignatures of witnesses", "registry"),
+    CommandRow("registry export", "Write the log as files for any static host", "registry"),
+    CommandRow("registry rotate-key", "Hand the log over to another key", "registry"),
 )
 GROUPS: Final = {
     "context": "Say what an agent is to be used for, and answer what speaks against it",
     "bundle": "Make, seal and check evidence bundles",
     "probes": "Ask whether an agent holds what its answers rest on",
     "profile": "The tier tables that evidence is judged against",
-    "keys": "Make, look at and replace signing keys",
+    "keys": "Make signing keys",
     "trust": "Say whose passports are accepted, and what must be checked",
     "registry": "Keep an append-only log of passports, and check it",
 }
@@ -144,9 +135,9 @@ class Command(TyperCommand):
 class Lazy(TyperGroup):
     """A group of commands, each loaded only when it is called."""
 
-    def __init__(self, *, rows: Iterable[Row], **kwargs: Any) -> None:
+    def __init__(self, *, rows: Iterable[CommandRow], **kwargs: Any) -> None:
         super().__init__(rich_markup_mode=None, no_args_is_help=True, context_settings=HELP, **kwargs)
-        self.rows: Final[dict[str, list[Row]]] = {}
+        self.rows: Final[dict[str, list[CommandRow]]] = {}
         for row in rows:
             first, _, rest = row.words.partition(" ")
             self.rows.setdefault(first, []).append(row._replace(words=rest))
@@ -167,7 +158,7 @@ class Lazy(TyperGroup):
             formatter.write_dl([(name, GROUPS.get(name, rows[0].help)) for name, rows in self.rows.items()])
 
 
-def _loaded(name: str, rows: list[Row]) -> Any:
+def _loaded(name: str, rows: list[CommandRow]) -> Any:
     if rows[0].words:
         return Lazy(name=name, help=f"{GROUPS[name]}.", rows=rows)
     module = import_module(f"certkit.cli.commands.{rows[0].module}")
@@ -218,8 +209,7 @@ def run(arguments: list[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="letters")
     code = main(sys.argv[1:] if arguments is None else arguments)
-    if "duckdb" not in sys.modules:  # which tells the user of what it finds uncollected
-        gc.freeze()  # else Python looks for garbage once more at exit: a fifth of a short command's time
+    gc.freeze()  # else Python looks for garbage once more at exit: a fifth of a short command's time
     sys.exit(code)
 
 
@@ -248,14 +238,19 @@ def main(arguments: list[str]) -> int:
 
 
 def _check_words(arguments: list[str]) -> None:
-    """Refuse bytes that are no text, and a SOURCE_DATE_EPOCH that is no time before a library trips on it."""
+    """Refuse bytes that are no text, and a SOURCE_DATE_EPOCH that is no time before a library trips on it.
+
+    An empty SOURCE_DATE_EPOCH counts as absent, for libraries too.
+    """
     try:
         for word in arguments:
             os.fsencode(word).decode()
     except UnicodeDecodeError:
         raise UsageError("usage.option", f"an argument is not text in UTF-8: {word}") from None
     text = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if text and not re.fullmatch("[0-9]{1,11}", text):
+    if not text:
+        os.environ.pop("SOURCE_DATE_EPOCH", None)
+    elif not re.fullmatch("[0-9]{1,11}", text):
         raise UsageError("usage.option", f"SOURCE_DATE_EPOCH is {text[:40]!r}, not seconds since 1970")
 
 

@@ -12,13 +12,14 @@ from typing import Annotated, Final
 
 import typer
 
-from certkit import workflow
 from certkit.cli.context import moment
 
 
 def packaged(incomplete: str) -> list[str]:
     """Return the packaged profiles whose names begin so, for the shell's completion."""
-    return [name for name in workflow.packaged_profiles() if name.startswith(incomplete)]
+    from certkit.assessment.profile_file import packaged_profiles  # noqa: PLC0415 - no command needs it
+
+    return [name for name in packaged_profiles() if name.startswith(incomplete)]
 
 
 def mix(text: str) -> dict[str, float]:
@@ -65,7 +66,10 @@ LIKE: Final = partial(
     help="An earlier bundle of the agent: keep its task salt, so that drift can pair the tasks.",
 )
 LOG_KEY: Final = partial(
-    typer.Option, "--log-key", metavar="FILE", help="The log's private key. Default: in the registry."
+    typer.Option,
+    "--log-key",
+    metavar="FILE",
+    help="The log's private key. Default: in your configuration folder, under the log's name.",
 )
 CONDITION: Final = partial(typer.Option, "--condition", help="The condition of runs.")
 NAME: Final = partial(typer.Option, "--name", help="The name.")
@@ -125,6 +129,9 @@ EntryId = Annotated[
     ),
 ]
 Registry = Annotated[Path | None, REGISTRY()]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Count rows that their paper calls provisional (CSI).")
+]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every detail.")]
 ProfileName = Annotated[str, PROFILE(envvar="CERTKIT_PROFILE")]
 Evidence = Annotated[list[Path] | None, BUNDLE()]
@@ -132,7 +139,6 @@ Replay = Annotated[bool, typer.Option("--replay", help="Compute the claim again 
 ReplayProfile = Annotated[str | None, PROFILE(help="Where the replay finds a profile of your own.")]
 AsOf = Annotated[datetime | None, AT()]
 EntryTime = Annotated[datetime | None, AT(help="The time of the entry. Default: now.")]
-ChangeTime = Annotated[datetime | None, AT(help="When the new key takes over. Default: now.")]
 Icc = Annotated[
     float, typer.Option("--icc", min=0.0, max=0.99, help="Intraclass correlation of outcomes in a cluster.")
 ]

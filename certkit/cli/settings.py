@@ -1,4 +1,4 @@
-"""The settings of a team, and where the value of each comes from.
+"""The settings of a team.
 
 A flag counts before a ``CERTKIT_…`` variable, that before ``certkit.toml`` (or ``[tool.certkit]`` in
 ``pyproject.toml``) of the folder in which certkit runs, that before the default. Such a file may choose among
@@ -16,18 +16,16 @@ from certkit.ground.errors import InputError, UsageError
 
 
 class Setting(NamedTuple):
-    """A setting: its type, default and variable, and the commands whose option of its name it sets."""
+    """A setting: its type, and the commands whose option of its name it sets."""
 
     kind: type
-    default: Any
-    variable: str
     sets: tuple[str, ...]
 
 
 SETTINGS: Final = {
-    "profile": Setting(str, "hb-eval-2026", "CERTKIT_PROFILE", ("assess", "plan")),
-    "require_tier": Setting(int, 1, "CERTKIT_REQUIRE_TIER", ("assess",)),
-    "seed": Setting(int, 1, "CERTKIT_SEED", ("simulate", "demo")),
+    "profile": Setting(str, ("assess", "plan")),
+    "require_tier": Setting(int, ("assess",)),
+    "seed": Setting(int, ("simulate", "demo")),
 }
 
 

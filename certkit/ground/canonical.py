@@ -104,6 +104,11 @@ _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_integer, parse_float=_floating
 )
 """Made once, since making one takes as long as reading a line with it."""
+_SMALL_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_floating
+)
+"""For documents in which no number can be an integer beyond 2^53 − 1, so that none needs to be checked."""
+_LONG: Final = re.compile(rb"(?:^|[:,\[\s-])(?:9[0-9]{15}|[0-9]{17})")
 
 
 def _shorten(text: str) -> str:
@@ -158,7 +163,7 @@ def loads(data: bytes, *, where: str | None = None, max_bytes: int = MAX_BYTES) 
     check_memory(data, where)
     _check_depth(data, where)
     try:
-        value = _DECODER.decode(text)
+        value = (_DECODER if _LONG.search(data) else _SMALL_DECODER).decode(text)
     except _RefusedError as error:
         raise InputError(error.code, str(error), where=where) from None
     except json.JSONDecodeError as error:

@@ -26,13 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from enum import Enum
+from enum import Enum, StrEnum
 from fractions import Fraction
 from functools import cache
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
-from msgspec import UNSET, Meta, Struct
+from msgspec import NODEFAULT, UNSET, Meta, Struct
+from msgspec.structs import fields
 
 from certkit.ground.canonical import MAX_INTEGER
 from certkit.ground.errors import CODES
@@ -58,6 +59,14 @@ AnyPart = TypeVar("AnyPart", bound=Struct)
 
 class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An object inside a document."""
+
+
+class State(StrEnum):
+    """How much of the evidence that a metric needs was there."""
+
+    MEASURED = "measured"
+    PARTIAL = "partial"
+    UNMEASURED = "unmeasured"
 
 
 class Document(Part, frozen=True, kw_only=True, tag_field="schema"):
@@ -101,15 +110,25 @@ def _object(struct: Struct) -> dict[str, Any]:
     if kind.__struct_config__.tag_field is not None:
         made[kind.__struct_config__.tag_field] = kind.__struct_config__.tag
     beside = _beside(kind) if isinstance(struct, Part) else frozenset[str]()
+    left_out = _defaults(kind) if kind.__struct_config__.omit_defaults else {}
     for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         value = getattr(struct, name)
-        if value is UNSET:
+        if value is UNSET or (name in left_out and value == left_out[name]):
             continue
         if name in beside:
             made |= {inner: item for inner, item in to_builtins(value).items() if inner not in made}
         else:
             made[key] = to_builtins(value)
     return made
+
+
+@cache
+def _defaults(kind: type[Struct]) -> dict[str, Any]:
+    return {
+        field.name: field.default if field.default_factory is NODEFAULT else field.default_factory()
+        for field in fields(kind)
+        if not field.required
+    }
 
 
 def _scalar(value: Any) -> Any:

@@ -58,13 +58,12 @@ CODES: Final[dict[str, str]] = {
     "bundle.file-missing": "a file listed in the manifest is not in the bundle",
     "bundle.file-unlisted": "a file in a sealed bundle is not listed in its manifest",
     "bundle.file-changed": "a file's size or digest differs from the manifest",
-    "bundle.record-file-name": "a file under records/ is no .jsonl, .parquet or .arrow, or in a subfolder",
+    "bundle.record-file-name": "a file under records/ is no .jsonl, or in a subfolder",
     "bundle.too-many-files": "the bundle holds more files than the limit",
     "bundle.trace": "an enclosed trace, or the rules beside the traces, cannot be read",
     "bundle.relabelled-simulation": "the simulator made the records, and the manifest calls them measured",
     "bundle.unsealed": "the operation needs a sealed bundle",
     "bundle.records-invalid": "at least one record is refused, and with it the bundle",
-    "bundle.parquet-unreadable": "a .parquet or .arrow file cannot be read as one",
     # one record (faults inside bundle.records-invalid)
     "record.json": "the line is not one strict JSON object, is empty, or is longer than the limit",
     "record.missing-field": "a required field is absent or null",
@@ -124,6 +123,8 @@ CODES: Final[dict[str, str]] = {
     # what people say about a use
     "context.invalid": "context.json does not have the published form, or contradicts itself",
     # the summary of a bundle
+    "facts.invalid": "facts lack a member, or hold an unknown or impossible one",
+    "assessment.invalid": "an assessment lacks a member, or holds an unknown or impossible one",
     "summary.invalid": "a summary lacks a member, holds an unknown one, or its parts disagree",
     # profiles
     "profile.unknown": "no profile has this name and no file has this path",
@@ -132,10 +133,9 @@ CODES: Final[dict[str, str]] = {
     "plan.impossible": "no number of tasks shows the tier at what is expected",
     "plan.unmeasured": "the bundle does not show how runs of one task correlate",
     # published claims
-    "recheck.unknown": "no packaged claims have this name",
-    "recheck.invalid": "the file of claims does not have the published form",
     # what importers say
     "import.source": "the source does not have the form that the importer reads",
+    "import.unpacks": "the source unpacks to more than 250 times its size",
     "import.row": "a row of the source cannot be read",
     "import.mapping": "the mapping file is wrong or does not fit the source",
     "import.choice-needed": "the source holds several agents or readings; one must be chosen",
@@ -156,6 +156,8 @@ CODES: Final[dict[str, str]] = {
     "passport.untrusted-issuer": "no trusted issuer's key signed the passport",
     "passport.statement": "the signed statement does not have the published form, or contradicts itself",
     "passport.period-in-future": "a run, or the period of runs without times, is after the signing",
+    "passport.other-rules": "the passport was judged by the rules of another version of certkit",
+    "passport.judgement-differs": "the signed assessment is not what the signed summary gives",
     "passport.types": "the signed statement is not an agent passport",
     "passport.other-agent": "the passport is about another agent",
     "passport.other-evidence": "the passport rests on another evidence bundle",
@@ -179,10 +181,8 @@ CODES: Final[dict[str, str]] = {
     "trust.invalid": "the trust policy does not have the published form",
     "trust.root": "a trusted root or client trust configuration does not have the form of Sigstore's",
     "trust.rollback": "a trusted root is older than the one that it would replace",
-    "trust.unknown-key": "no issuer in the trust policy holds this key",
     # exports
     "export.unverified": "only a passport that verifies is exported",
-    "export.card": "the file is not an agent card, or is another agent's",
     # services on the network
     "keyless.token": "there is no identity token, or it cannot be used",
     "keyless.failed": "a Sigstore instance did not sign",
@@ -230,6 +230,7 @@ CODES: Final[dict[str, str]] = {
     "registry.entry-signature": "an entry is not what its submitter signed",
     "registry.chain": "an entry does not name the one before it in its lineage",
     "registry.time": "an entry is dated before one above it, to come, or when what it says cannot hold",
+    "registry.index": "the index of the database is not what the entries give",
     "registry.tile-differs": "a stored tile is not what the entries give",
     "registry.checkpoint": "the checkpoint is missing, not by the trusted log, or not about these entries",
     "registry.witnesses": "too few of the witnesses that the policy asks for cosigned the checkpoint",
@@ -237,7 +238,6 @@ CODES: Final[dict[str, str]] = {
     "registry.blob-missing": "the bytes of a logged passport are not in the registry",
     "registry.blob-changed": "a stored passport is not the bytes that were logged",
     "registry.passport": "a logged passport does not verify",
-    "registry.drift": "the drift entries are not what comparing the passports gives",
     "registry.claims": "an entry claims something else than the passport that it is about",
     # reports
     "report.passport-differs": "the passport is about another assessment than the evidence gives",

@@ -13,13 +13,14 @@ that the shell has opened are read, such as /dev/stdin, or /dev/fd/63 of ``<(com
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import shutil
 import stat
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from certkit.ground.errors import InputError, UsageError
 
@@ -31,6 +32,7 @@ RENAME: Final = "choose another name"
 """The hint about a name that is taken."""
 
 _OPENED: Final = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
+_TAIL: Final = 1 << 16
 _KINDS: Final = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
 
 
@@ -81,10 +83,15 @@ def check_target(path: Path, *, overwrite: bool, hint: str = RENAME) -> None:
         raise UsageError("file.not-regular", f"is {_kind(path)}, not a file", where=str(path))
 
 
+def _temporary(path: Path) -> str:
+    """Return how the name of a file begins that becomes `path`."""
+    return f".{path.name[:40]}."
+
+
 @contextmanager
 def _placing(path: Path, mode: int) -> Iterator[IO[bytes]]:
     """Replace a file by new bytes that are on the disk; the caller must flush the folder."""
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+    descriptor, temporary = tempfile.mkstemp(prefix=_temporary(path), dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             yield stream
@@ -115,7 +122,7 @@ def building(path: Path) -> Iterator[Path]:
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise UsageError("file.exists", "exists and is not an empty folder", where=str(path), hint=RENAME)
         _make_folder(path.parent)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", dir=path.parent))
+        temporary = Path(tempfile.mkdtemp(prefix=_temporary(path), dir=path.parent))
         try:
             yield temporary
             temporary.chmod(0o755)
@@ -147,6 +154,29 @@ def appending(path: Path) -> Iterator[Callable[[bytes], None]]:
         try:
             yield append
         finally:
+            os.fsync(stream.fileno())
+
+
+def remove_temporary(path: Path) -> None:
+    """Remove the files that a writer of `path` left beside it when it was killed."""
+    with _unwritable(path):
+        for leftover in path.parent.glob(f"{_temporary(path)}*"):
+            leftover.unlink()
+
+
+def cut_last_line(path: Path) -> None:
+    """Cut off what follows the last newline of a file, durably; do nothing where there is no such file."""
+    with _unwritable(path):
+        if not path.is_file():
+            return
+        with path.open("r+b") as stream:
+            at = size = stream.seek(0, os.SEEK_END)
+            newline = -1
+            while newline < 0 < at:
+                stream.seek(start := max(0, at - _TAIL))
+                newline = stream.read(at - start).rfind(b"\n")
+                at = start
+            stream.truncate(min(size, at + newline + 1))
             os.fsync(stream.fileno())
 
 
@@ -274,6 +304,27 @@ def hashed(path: Path) -> tuple[str, int]:
     """Return the SHA-256 of a file as `sha256` does, and how many bytes it is of."""
     with reading(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest(), stream.tell()
+
+
+class Hashing(io.RawIOBase):
+    """An open file of which everything that is read is hashed, in `digest`, and counted, in `size`."""
+
+    def __init__(self, stream: BufferedReader) -> None:
+        super().__init__()
+        self._stream = stream
+        self.digest = hashlib.sha256()
+        self.size = 0
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, and return how many bytes."""
+        count = self._stream.readinto(buffer)
+        self.digest.update(memoryview(buffer)[:count])
+        self.size += count
+        return count
 
 
 @contextmanager

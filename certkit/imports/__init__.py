@@ -13,7 +13,6 @@ The format is found by the content. Whether a rate is good enough is decided by 
 from __future__ import annotations
 
 import re
-import shutil
 import tempfile
 from collections import Counter
 from itertools import islice
@@ -24,17 +23,10 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from certkit.bundle import folder as bundle
-from certkit.bundle.manifest import (
-    MANIFEST_NAME,
-    MANIFEST_SCHEMA,
-    MAX_TEXT,
-    UNVERSIONED,
-    Imported,
-    Manifest,
-)
+from certkit.bundle.facts import UNVERSIONED
+from certkit.bundle.manifest import MAX_TEXT, Imported
 from certkit.ground import canonical, files
-from certkit.ground.base import validate
+from certkit.ground.canonical import Digest
 from certkit.ground.errors import InputError, UsageError
 from certkit.ground.progress import SILENT
 from certkit.ground.text import visible
@@ -48,7 +40,7 @@ from certkit.imports.mapper import Mapper, check_mapping, check_options
 from certkit.imports.mapping import Mapping, parse_mapping, read_mapping
 from certkit.imports.names import is_model
 from certkit.imports.otel import OTel
-from certkit.imports.records import COLUMNAR, Records
+from certkit.imports.records import ARROW, PARQUET, Records
 from certkit.imports.source import FREE, opening
 from certkit.imports.suggest import Suggestion
 from certkit.imports.tau import Tau
@@ -86,7 +78,7 @@ class Format(Struct, frozen=True, kw_only=True):
         """Tell whether the beginning of a file is of this format."""
         if head.startswith(ZIP):
             return self.importer is InspectLog
-        return not head.startswith(tuple(COLUMNAR)) and any(
+        return not head.startswith((PARQUET, *ARROW)) and any(
             all(re.search(rb'"%s"\s*:' % re.escape(key.encode()), head) for key in keys)
             for keys in self.marks
         )
@@ -130,7 +122,7 @@ FORMATS: Final[dict[str, Format]] = {
         ),
     ),
     "records": Format(
-        description="rows of any kind: CSV, TSV, JSON lines, a JSON array, Parquet or Arrow", importer=Records
+        description="rows of any kind: CSV, TSV, JSON lines, a JSON array or Parquet", importer=Records
     ),
 }
 
@@ -193,7 +185,7 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping, hints: dict[str, s
     empty = [draft for draft in drafts if not draft.records]
     if options.split_by is not None and len(empty) < len(drafts):
         for draft in empty:
-            shutil.rmtree(draft.folder)
+            draft.writer.discard()
             drafts.remove(draft)
             for item in drafts:
                 if item.agent == draft.agent:
@@ -210,7 +202,7 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping, hints: dict[str, s
         mapper.account(draft, details)
         accounts.append(replace(_finish(draft, job, format_, out, mapping.trace), without=without))
     if options.split_by is None:
-        files.lift(drafts[0].folder)
+        files.lift(drafts[0].writer.folder)
     return accounts
 
 
@@ -297,9 +289,9 @@ def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str,
         log = (run.shown.form, run.data) if wanted and run.data is not None else None
         if log is not None:
             fields |= {"measured": str(Measured.DERIVED) if mapper.derived else None, "trace": None}
-        before = draft.size
+        before = draft.writer.size
         job.refuse(*(faults or draft.write(fields, run.place, log)))
-        written += draft.size - before
+        written += draft.writer.size - before
         if written > max(FREE, MAX_GROWTH * size):
             message = f"its records have more than {MAX_GROWTH:,} times its size"
             raise InputError("import.source", message, where=job.name, hint="leave long texts out")
@@ -331,7 +323,7 @@ def _checked_drafts(job: Job, format_: str, mapper: Mapper) -> list[Draft]:
     drafts = list(job.drafts.values()) if job.faults else _chosen(job, FORMATS[format_].description)
     for draft in job.drafts.values():
         if draft not in drafts:
-            shutil.rmtree(draft.folder)
+            draft.writer.discard()
     for draft in drafts:
         job.note_faults(draft)
     job.refuse_faults(mapper.advice(job))
@@ -399,16 +391,14 @@ def _finish(draft: Draft, job: Job, name: str, out: Path, rules: Rules) -> Impor
     )
     declared = {name: getattr(options, name) for name in ("tasks_independent", "attempt", "task_salt")}
     document = {
-        "schema": MANIFEST_SCHEMA,
         "agent": agent,
         "protocol": draft.protocol | {name: value for name, value in declared.items() if value is not None},
         "imported": imported.model_dump(mode="json", by_alias=True, exclude_none=True),
     }
-    manifest = validate(Manifest, document, code="import.source", where=MANIFEST_NAME)
-    if (draft.folder / RULES).parent.exists() and rules != Rules():
-        files.write(draft.folder / RULES, canonical.line(rules.model_dump(mode="json")))
-    files.write(draft.folder / MANIFEST_NAME, canonical.pretty(manifest.to_dict()).encode())
-    digest = bundle.seal(draft.folder).facts.digest if options.seal else None
+    if (draft.writer.folder / RULES).parent.exists() and rules != Rules():
+        draft.writer.write(RULES, canonical.line(rules.model_dump(mode="json")))
+    manifest = draft.writer.describe(document, code="import.source")
+    digest = Digest(draft.writer.seal().facts.digest) if options.seal else None
     return ImportAccount(
         out=out / draft.subfolder if job.options.split_by else out,
         agent=manifest.agent,

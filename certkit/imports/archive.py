@@ -100,8 +100,7 @@ class Archive:
         if len(content) < member.size or zlib.crc32(content) != member.checksum:
             self._refuse(f"member {name!r} is damaged: wrong size or checksum")
         self._unpacked += member.size
-        if self._unpacked > max(source.FREE, source.MAX_RATIO * self._size):
-            self._refuse(f"unpacks to more than {source.MAX_RATIO} times its size")
+        source.refuse_growth(self._unpacked, self._size, self._name)
         return content
 
     def _checked(self, member: zipfile.ZipInfo) -> _Member:

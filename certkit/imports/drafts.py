@@ -8,13 +8,11 @@ from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-import msgspec
 from msgspec import Struct
 
 from certkit.bundle.manifest import MAX_TEXT, ImportNote, NoteKind
-from certkit.ground import canonical
+from certkit.bundle.writer import RECORD_FILE
 from certkit.ground.text import visible
-from certkit.record import trace as traces
 from certkit.record.columns import Index
 from certkit.record.faults import Fault, Faults
 from certkit.record.record import FIELDS, Condition, Outcome
@@ -22,10 +20,8 @@ from certkit.summary.summarise import all_faults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
-    from typing import IO
 
-RECORD_FILE: Final = "records/runs.jsonl"
+    from certkit.bundle.writer import BundleWriter
 
 OTHERS: Final = "other record fields"  # what the account calls fields that no source fills
 
@@ -33,9 +29,6 @@ MAX_GROWTH: Final = 1000
 """Bytes of records per byte of a log above `source.FREE`; short rows beside constants reach about 100."""
 
 MAX_SHOWN: Final = 200  # characters of a found value that a fault shows
-
-
-_PLAIN: Final = frozenset({str, int, bool})
 
 
 def counted(words: Counter[str]) -> str:
@@ -116,36 +109,25 @@ def row_digest(row: Mapping[str, Any]) -> bytes:
     return hashlib.blake2b(repr(row).encode(errors="surrogatepass"), digest_size=16).digest()
 
 
-def record_line(row: dict[str, Any]) -> bytes:
-    """Return what `canonical.line` does, of plain values in a quarter of its time."""
-    plain = _PLAIN.issuperset(map(type, row.values()))
-    return msgspec.json.encode(row) + b"\n" if plain else canonical.line(row)
-
-
 class Draft:
-    """A bundle being written: its records so far, its account, its protocol.
+    """A bundle that `writer` writes: its account, its protocol, and where its records come from.
 
     `agent` is the name in the source; `agent_document` and `protocol` are the parts of the manifest that the
     importer fills; `options` are the user's choices as the account states them; `left` counts the rows that
     have a column which fills no field.
     """
 
-    def __init__(self, folder: Path, stream: IO[bytes], agent: str, subfolder: str) -> None:
-        self.folder, self.agent, self.subfolder = folder, agent, subfolder
+    def __init__(self, writer: BundleWriter, agent: str, subfolder: str) -> None:
+        self.writer, self.agent, self.subfolder = writer, agent, subfolder
         self.notes = Notes()
         self.protocol: dict[str, Any] = {"origin": "measured"}
         self.agent_document: dict[str, Any] = {}
         self.options: dict[str, str] = {}
-        self.records = self.size = 0  # size: bytes of the records
-        self._lines: list[
-            tuple[bytes, bool]
-        ] = []  # records that wait for a trace file, and whether it is theirs
-        self._writer: traces.Writer | None = None
+        self.records = 0
         self.versions: dict[str, dict[str, None]] = {}  # of the agent, by the column that tells them
         self.left: Counter[str] = Counter()
         self.given: Counter[str] = Counter()  # runs of which an option says the field
         self.differs: set[str] = set()  # fields of which some run says something else than the option
-        self._stream = stream
         self._shapes: Counter[tuple[str, ...]] = Counter()  # the fields of a record
         self._numbers: Counter[str] = Counter()
         self.words: dict[str, Counter[str]] = {"condition": Counter(), "outcome": Counter()}
@@ -182,20 +164,13 @@ class Draft:
     ) -> list[Fault]:
         """Write one record, or return why it cannot be written. Fields that are None are left out.
 
-        `log` is the run's, with its form, to be enclosed. The record waits for the digest of its trace file.
+        `log` is the run's, with its form, to be enclosed.
         """
         row = {name: value for name, value in fields.items() if value is not None}
         try:
-            line = record_line(row)
+            self.writer.add(row, log)
         except ValueError as error:
             return [place.fault("values that JSON has", str(error))]
-        self._lines.append((line, log is not None))
-        self.size += len(line)
-        if log is not None:
-            self._writer = self._writer or traces.Writer()
-            self._writer.add(str(row["run_id"]), *log)
-        if self._writer is None or self._writer.size >= traces.FULL:
-            self.flush()
         self.records += 1
         self._shapes[(*row, *(["trace"] * (log is not None)))] += 1
         for name, counts in self.words.items():
@@ -203,19 +178,13 @@ class Draft:
         self._places.extend((self._files[place.file], place.line))
         return []
 
-    def flush(self) -> None:
-        """Write the trace file that was begun, and the records that wait for its digest."""
-        named = b""
-        if self._writer is not None:
-            named = b',"trace":"%b"}\n' % self._writer.write(self.folder / "traces").encode()
-        self._stream.writelines(line[:-2] + named if traced else line for line, traced in self._lines)
-        self._lines, self._writer = [], None
-
     def faults(self) -> Faults:
         """Return what is wrong with the records, at their places in the source; their file must be closed."""
+        if not self.records:
+            return Faults()
         names, places = list(self._files), self._places
         return all_faults(
-            self.folder / RECORD_FILE, lambda index: (names[places[2 * index]], places[2 * index + 1])
+            self.writer.folder / RECORD_FILE, lambda index: (names[places[2 * index]], places[2 * index + 1])
         )
 
     def describe_fields(self, details: Mapping[str, str] = MappingProxyType({})) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
 
 
-class Evaluation(Struct, frozen=True):
+class Scoring(Struct, frozen=True):
     """How a sample was scored."""
 
     is_correct: bool
@@ -29,13 +29,13 @@ class Evaluation(Struct, frozen=True):
     num_turns: Annotated[int, Meta(ge=1)] | None = None
 
 
-class Sample(Struct, frozen=True, kw_only=True):
+class EveryEvalSample(Struct, frozen=True, kw_only=True):
     """A sample. What is not read is not listed."""
 
     model_id: Name
     evaluation_name: Name
     sample_id: Name
-    evaluation: Evaluation
+    evaluation: Scoring
     messages: list[Message] | None = None
     error: str | None = None
 
@@ -49,7 +49,7 @@ class EveryEval(Importer):
     def runs(self) -> Iterator[Run]:
         """Yield the samples."""
         for row, place, data in self.objects():
-            sample = self.job.typed(row, Sample, place, "a sample of every_eval_ever")
+            sample = self.job.typed(row, EveryEvalSample, place, "a sample of every_eval_ever")
             if sample is None:
                 continue
             draft = self.job.draft(sample.model_id)
@@ -62,7 +62,9 @@ class EveryEval(Importer):
             fields = self._fields(sample, draft, row.get("evaluation_id"), told=bool(equal))
             yield Run(sample.model_id, place, row, fields, shown(sample), data if sample.messages else None)
 
-    def _fields(self, sample: Sample, draft: Draft, evaluation: object, *, told: bool) -> dict[str, Any]:
+    def _fields(
+        self, sample: EveryEvalSample, draft: Draft, evaluation: object, *, told: bool
+    ) -> dict[str, Any]:
         task = f"{sample.evaluation_name}/{sample.sample_id}"
         trial = draft.repeat(task)
         same = draft.repeat(f"{evaluation} {task}")

@@ -52,7 +52,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Unit = Annotated[float, Meta(ge=0, le=1)]
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class PublishedRecord(Struct, frozen=True, kw_only=True):
     """A published record; fields that are not read are not listed."""
 
     run_id: Annotated[int, Meta(ge=0)]
@@ -143,7 +143,7 @@ class HbEval(Importer):
         return {"run_id": f"{task}#{repeat + 1}" if repeat else task, "domain": domain, "task_id": task}
 
     def _run(self, row: dict[str, Any], place: Place) -> Run | None:
-        record = self.job.typed(row, Row, place, "a published record")
+        record = self.job.typed(row, PublishedRecord, place, "a published record")
         if record is None:
             return None
         self._mark("C" if record.response_missing is not UNSET else "B", place)
@@ -209,7 +209,7 @@ class HbEval(Importer):
             fields["started_at"] = datetime.fromtimestamp(record.started_at, UTC).isoformat()
         return Run(record.agent_id, place, row, fields)
 
-    def _remark(self, row: Row, draft: Draft) -> None:
+    def _remark(self, row: PublishedRecord, draft: Draft) -> None:
         """Count what is odd about a record of methodology B or C."""
         count, success = row.violation_count, bool(row.success)
         empty = row.response_length == 0 or row.response_missing is True

@@ -63,7 +63,7 @@ _PATHS: Final = ("id", "epoch", "target", "metadata", "error", "limit", "started
 _PARTS: Final = attrgetter(*_PATHS)
 
 
-class Sample(Struct, frozen=True, kw_only=True):
+class InspectSample(Struct, frozen=True, kw_only=True):
     """A sample in an epoch. What is not read is not listed."""
 
     id: int | Short
@@ -224,7 +224,7 @@ class InspectLog(Importer):
             notes.add("odd", "logs declared invalid of which no sample is", "their samples count")
 
     def _sample(self, data: bytes, eval_: Eval, place: Place) -> Iterator[Run]:
-        sample = self.job.typed(data, Sample, place, "a sample as Inspect writes it")
+        sample = self.job.typed(data, InspectSample, place, "a sample as Inspect writes it")
         self._samples += 1
         if sample is None:
             return
@@ -259,7 +259,9 @@ class InspectLog(Importer):
         fields = self._fields(sample, scores if scored else {}, eval_, draft)
         yield Run(eval_.model, place, row, fields, traces.shown(sample), data)
 
-    def _fields(self, sample: Sample, scores: dict[str, Any], eval_: Eval, draft: Draft) -> dict[str, Any]:
+    def _fields(
+        self, sample: InspectSample, scores: dict[str, Any], eval_: Eval, draft: Draft
+    ) -> dict[str, Any]:
         name, notes = f"{eval_.task}/{sample.id}", draft.notes
         repeat = draft.repeat(f"{name}#{sample.epoch}")
         if repeat:

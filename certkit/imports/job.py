@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_right
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
-from pathlib import Path  # noqa: TC003 - msgspec resolves the annotation at run time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self, TypeVar
 
 import msgspec
@@ -20,11 +20,12 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from certkit.bundle.manifest import Agent, Imported, ImportSource, unsafe_path
+from certkit.bundle.writer import BundleWriter
 from certkit.ground import canonical, files
-from certkit.ground.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
+from certkit.ground.canonical import Digest
 from certkit.ground.errors import InputError, UsageError
 from certkit.ground.text import visible
-from certkit.imports.drafts import RECORD_FILE, Draft, Place
+from certkit.imports.drafts import Draft, Place
 from certkit.imports.mapping import NO_TIME_ZONE, read_time, zone
 from certkit.imports.source import MAX_ROW, opening
 from certkit.record import trace as traces
@@ -33,6 +34,7 @@ from certkit.record.faults import Fault, Faults, FaultsError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+    from types import TracebackType
     from zoneinfo import ZoneInfo
 
     from certkit.ground.progress import Progress
@@ -213,13 +215,13 @@ class Job:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, traceback)
 
     def close_files(self) -> None:
         """Close the record files; nothing can be written afterwards."""
-        for draft in self.drafts.values():
-            draft.flush()
         self._stack.close()
 
     @cached_property
@@ -235,8 +237,7 @@ class Job:
                 raise InputError("import.source", f"more than {MAX_AGENTS} agents or parts", where=self.name)
             taken = {draft.subfolder for draft in self.drafts.values()}
             slug = portable(part or agent, taken) if self.options.split_by else f"part-{len(taken)}"
-            stream = self._stack.enter_context(files.writing(self.folder / slug / RECORD_FILE))
-            draft = Draft(self.folder / slug, stream, agent, slug)
+            draft = Draft(self._stack.enter_context(BundleWriter(self.folder / slug)), agent, slug)
             self.drafts[agent, part] = draft
         return draft
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from certkit.bundle.manifest import UNVERSIONED
+from certkit.bundle.facts import UNVERSIONED
 from certkit.ground import canonical, files
 from certkit.ground.errors import InputError, UsageError
 from certkit.ground.text import visible

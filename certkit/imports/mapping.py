@@ -20,7 +20,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, field_validator, model_validator
 
-from certkit.bundle.manifest import UNVERSIONED, Agent, Protocol
+from certkit.bundle.facts import UNVERSIONED
+from certkit.bundle.manifest import Agent, Protocol
 from certkit.ground import base, canonical, files, toml
 from certkit.ground.base import Authored
 from certkit.ground.errors import InputError

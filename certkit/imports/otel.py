@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 
 from certkit.ground.errors import InputError
 from certkit.ground.text import visible
+from certkit.imports.drafts import Place
 from certkit.imports.job import Importer, Run
 from certkit.imports.suggest import fails, faults, propose
 from certkit.record.record import Outcome
@@ -26,7 +27,6 @@ from certkit.record.record import Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.imports.drafts import Place
     from certkit.imports.job import Job
 
 MAX_TRACES: Final = 1_000_000

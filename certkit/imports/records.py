@@ -1,4 +1,4 @@
-"""Rows of any kind, one per run: Parquet, Arrow and, plain or gzipped, CSV, TSV, JSON lines, a JSON array.
+"""Rows of any kind, one per run: Parquet and, plain or gzipped, CSV, TSV, JSON lines, a JSON array.
 
 A column that has the name of a record field fills it; a mapping gives the other names. In CSV all values are
 texts without the blanks around them, an empty cell means "not measured", and the separator is the one of
@@ -33,10 +33,10 @@ from certkit.imports.names import (
 )
 from certkit.imports.source import MAX_ROW, opening
 from certkit.imports.suggest import stated
-from certkit.record import arrow, parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from certkit.imports.drafts import Draft
     from certkit.imports.source import Source
@@ -45,8 +45,9 @@ if TYPE_CHECKING:
 MAX_CELLS: Final = 1_000_000
 """Most cells of a line."""
 
-COLUMNAR: Final = {b"PAR1": parquet.rows, arrow.FILE: arrow.rows, arrow.STREAM: arrow.rows}
-"""How files of columns begin, and what reads their rows."""
+PARQUET: Final = b"PAR1"
+ARROW: Final = (b"ARROW1", b"\xff\xff\xff\xff")
+"""How Arrow files, of Feather too, and streams begin."""
 
 MAX_AGENT_NAME: Final = 200
 """Characters of an agent's name; a longer text, such as a system prompt, names none."""
@@ -73,18 +74,21 @@ class Records(Importer):
             head = source.head()
         self._beside: list[str] = []  # what a JSON object holds beside its list of rows
         self._named: dict[str, str] = {}  # agent → the column that first named it
-        self._columnar = next((rows for lead, rows in COLUMNAR.items() if head.startswith(lead)), None)
+        self._parquet = head.startswith(PARQUET)
         if head.startswith(_OLE):
             hint = "save the sheet as CSV, and import that"
             raise InputError("import.source", "a workbook or document of Office", where=job.name, hint=hint)
         if head.startswith(_PDF):
             hint = "export the table that it shows as CSV, and import that"
             raise InputError("import.source", "a PDF document", where=job.name, hint=hint)
+        if head.startswith(ARROW):
+            hint = "write it as Parquet; pandas: read_feather(FILE).to_parquet(…)"
+            raise InputError("import.source", "an Arrow file", where=job.name, hint=hint)
         self._encoding = job.options.encoding or ("utf-16" if head.startswith(_UTF16) else "utf-8")
-        if b"\0" in head and self._columnar is None and self._encoding == "utf-8":
+        if b"\0" in head and not self._parquet and self._encoding == "utf-8":
             hint = "save it as CSV; if it is text, give --encoding, for instance utf-16"
             raise InputError("import.source", "is no text", where=job.name, hint=hint)
-        self.cells = self._columnar is None and head.lstrip()[:1] not in {b"{", b"["}
+        self.cells = not self._parquet and head.lstrip()[:1] not in {b"{", b"["}
 
     def runs(self) -> Iterator[Run]:
         """Yield the rows."""
@@ -131,13 +135,12 @@ class Records(Importer):
 
     def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
         """Yield the rows of a file of any kind."""
-        if not self.cells and self._columnar is None:
+        if not self.cells and not self._parquet:
             yield from self._items(super().rows())
             return
         with self.job.opening(self.job.source) as source:
-            if self._columnar is not None:
-                rows = self._columnar(self.job.source, shown=source.name, limit=MAX_ROW)
-                for number, values in enumerate(rows, 1):
+            if self._parquet:
+                for number, values in enumerate(_parquet_rows(self.job.source, source.name), 1):
                     place = Place(source.name, number)
                     if infinite := [path for path, held in paths(values) if held in (inf, -inf)]:
                         self.job.refuse(
@@ -173,6 +176,17 @@ class Records(Importer):
             for path, held in told.items():
                 _fill(item, path, held)
             yield item, Place(place.file, number)
+
+
+def _parquet_rows(path: Path, name: str) -> Iterator[dict[str, Any]]:
+    try:
+        from certkit.imports import parquet  # noqa: PLC0415 - pyarrow need not be there
+    except ImportError:
+        hint = "pip install 'certkit[parquet]'"
+        raise InputError(
+            "import.source", "a Parquet file, and pyarrow is not installed", where=name, hint=hint
+        ) from None
+    return parquet.rows(path, shown=name, limit=MAX_ROW)
 
 
 csv.field_size_limit(MAX_ROW)  # a cell may hold a conversation

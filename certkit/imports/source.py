@@ -40,7 +40,8 @@ MAX_LOG_ROW: Final = 64 * 1024 * 1024
 MAX_RATIO: Final = 250
 """Unpacked bytes per packed byte above `FREE`; logs reach about 12, gzip itself 1,030."""
 
-FREE: Final = 64 * 1024 * 1024  # unpacked bytes up to which the ratio is not limited
+FREE: Final = 8 * 1024 * 1024
+"""Unpacked bytes up to which the ratio is not limited, so that a short log of repeated texts is read."""
 
 MAX_LINES: Final = 10_000_000
 """Lines of a text, blank ones too, since the place of each row is kept."""
@@ -48,6 +49,19 @@ MAX_LINES: Final = 10_000_000
 CHUNK: Final = 1 << 18
 _HEAD: Final = 1 << 16
 _GZIP: Final = b"\x1f\x8b"
+
+
+def refuse_growth(unpacked: int, packed: int, name: str) -> None:
+    """Refuse a file whose first `packed` bytes unpack to more than `MAX_RATIO` times as many.
+
+    Raises:
+        InputError: ``import.unpacks``.
+    """
+    if unpacked > max(FREE, MAX_RATIO * packed):
+        message = f"unpacks to more than {MAX_RATIO} times its size"
+        raise InputError(
+            "import.unpacks", message, where=name, hint="if you trust it, import its rows as JSON lines"
+        )
 
 
 class _Unpacked(io.RawIOBase):
@@ -72,9 +86,7 @@ class _Unpacked(io.RawIOBase):
             raise InputError("import.source", f"damaged: {error}", where=self._name, hint=hint) from None
         self.tell_progress(self._raw.tell())
         self._size += size
-        if self._size > max(FREE, MAX_RATIO * self._told):
-            message = f"unpacks to more than {MAX_RATIO} times its size"
-            raise InputError("import.source", message, where=self._name, hint="unpack it, if you trust it")
+        refuse_growth(self._size, self._told, self._name)
         return size
 
     def tell_progress(self, at: int) -> None:

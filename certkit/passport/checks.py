@@ -1,35 +1,40 @@
-"""The checks behind the steps of a verification: each returns its result in words, or raises.
+"""The checks of a verification after its judgement: each returns its result in words, or raises.
 
 A check that fails raises a `CertkitError`; a check that cannot be made raises `UnavailableError`, with code
-``passport.not-asked`` where nobody asked for it. `verification` orders the checks.
+``passport.not-asked`` where nobody asked for it. `verify` orders the checks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from certkit.assessment.assess import assess
+from certkit.assessment.assessment import Answer, Finding, FindingState, Verdict
+from certkit.bundle.facts import Facts
+from certkit.ground.canonical import Digest
 from certkit.ground.errors import CertkitError, MismatchError, NegativeError, UnavailableError
 from certkit.ground.text import quoted
-from certkit.passport import opening, payload, statement
-from certkit.passport.derived import last_run
-from certkit.passport.replay import Opened, manifest_difference, replay_difference
+from certkit.passport.differences import difference
+from certkit.passport.passport import (
+    CLOCK_SKEW,
+    EPOCH,
+    Predicate,
+    is_published,
+    last_run,
+    late_run,
+    signed_summary,
+)
+from certkit.passport.steps import SignedPassport, certified
+from certkit.passport.trust import Trust
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from certkit.ground.canonical import Digest
     from certkit.passport.keys import PublicKey
-    from certkit.passport.opening import Signed
-    from certkit.passport.statement import BundleClaim, Judgement, Predicate, Statement
-    from certkit.passport.trust import Trust
+    from certkit.summary.summary import Summary
 
-
-CLOCK_SKEW: Final = statement.CLOCK_SKEW
-
-Known = Literal["certkit", "policy"]
 HowEnded = Literal["superseded", "revoked"]
 LoggedStanding = Literal["current", HowEnded, "unknown"]
 NOT_ASKED: Final = "passport.not-asked"
@@ -37,10 +42,14 @@ OTHER_AGENT: Final = "passport.other-agent"
 OTHER_EVIDENCE: Final = "passport.other-evidence"
 
 
-class Status(Struct, frozen=True, kw_only=True):
-    """The standing of a passport in a registry, as of a checkpoint at `time`.
+class LoggedStatus(Struct, frozen=True, kw_only=True):
+    """Whether a passport still stands in a registry.
 
-    `lineages` are the lineages that the passport is logged under, None where the source does not say.
+    Attributes:
+        standing: what the registry holds of it.
+        detail: the same in words.
+        time: of the checkpoint.
+        lineages: under which the passport is logged, None where the source does not say.
     """
 
     standing: LoggedStanding
@@ -52,17 +61,32 @@ class Status(Struct, frozen=True, kw_only=True):
 class StatusSource(Protocol):
     """A source that knows whether a passport was revoked or superseded, such as a registry."""
 
-    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
-        """Return the standing of the passport; raise `UnavailableError` where it cannot be told.
+    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> LoggedStatus:
+        """Return the standing of the passport; raise `UnavailableError` where nobody can say.
 
-        `revokers` are the keys, by id, that the policy lists under the issuer's name: only these revoke it.
+        Args:
+            passport_id: of the passport.
+            revokers: the keys, by id, that the policy lists under the issuer's name: only these revoke it.
         """
 
 
-class Signing(Struct, frozen=True, kw_only=True):
-    """When a passport was signed: a `time` proven by a trusted party, or the `reason` why there is none.
+class EvidenceSource(Protocol):
+    """The bundle of a passport, or several that are pooled, such as `evidence.BundleEvidence`."""
 
-    `fault` is an error in the proof of the time.
+    def facts(self, core_conditions: tuple[str, ...]) -> Facts:
+        """Return what the manifest states, once every file has its digest."""
+
+    def summary(self, core_conditions: tuple[str, ...]) -> Summary:
+        """Return the records, reduced."""
+
+
+class Signing(Struct, frozen=True, kw_only=True):
+    """When a passport was signed.
+
+    Attributes:
+        time: proven by a trusted party.
+        reason: why there is no proven time.
+        fault: an error in the proof of the time.
     """
 
     time: datetime | None = None
@@ -70,13 +94,36 @@ class Signing(Struct, frozen=True, kw_only=True):
     fault: CertkitError | None = None
 
 
-class Case(Struct, frozen=True, kw_only=True, eq=False):
-    """A signed passport and the verifier's questions, for the checks after the signature.
+class AnswersGiven(Struct, frozen=True, kw_only=True):
+    """The answers that count in a ``context.json`` that the verifier holds, and its digest."""
 
-    `opened` is the bundle that the verifier gave, or why it could not be opened.
+    digest: Digest
+    answers: tuple[Answer, ...]
+
+
+class Case(Struct, frozen=True, kw_only=True, eq=False):
+    """A signed passport and the verifier's questions, for the checks after the judgement.
+
+    Attributes:
+        passport: the passport.
+        signing: when it was signed.
+        trust: the verifier's policy.
+        at: the time of verification.
+        agent: digest of the agent that it must be about.
+        domain: a domain that must be covered.
+        issuer: what the policy must call the signer.
+        stated: what the passport must call its issuer.
+        require_tier: the lowest tier that is accepted.
+        facts: of the bundle that the verifier holds, or why it could not be opened.
+        evidence: the bundle, where it was given.
+        replay: whether the records are summarised again.
+        answers: of the context that the verifier holds.
+        proof: text of the offline log proof, or why it could not be read.
+        status: the registry that was asked.
+        beside: the status file that came with the passport.
     """
 
-    passport: Signed
+    passport: SignedPassport
     signing: Signing
     trust: Trust
     at: datetime
@@ -85,19 +132,21 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     issuer: str | None = None
     stated: str | None = None
     require_tier: int | None = None
-    opened: Opened | CertkitError | None = None
-    replay: Callable[[Statement], Statement] | None = None
+    facts: Facts | CertkitError | None = None
+    evidence: EvidenceSource | None = None
+    replay: bool = False
+    answers: Callable[[Predicate], AnswersGiven] | None = None
     proof: bytes | CertkitError | None = None
     status: StatusSource | None = None
     beside: StatusSource | None = None
 
     @property
     def predicate(self) -> Predicate:
-        """What the signed statement claims."""
-        return self.passport.statement.predicate
+        """What the signed statement says."""
+        return self.passport.predicate
 
 
-def signing(passport: Signed, trust: Trust) -> Signing:
+def signing(passport: SignedPassport, trust: Trust) -> Signing:
     """Return when a passport was signed, as far as a trusted party proves it.
 
     A signature by a certificate always has a proven time. A signature by a key has it where an RFC 3161
@@ -106,14 +155,14 @@ def signing(passport: Signed, trust: Trust) -> Signing:
     material, envelope = passport.file.verification_material, passport.envelope
     try:
         if material.keyless:
-            certified = opening.certified(passport.file, envelope, trust)
-            message = f"signed at {shown(certified.time)}, when a part of the trusted root was not in office"
-            fault = None if certified.in_office() else NegativeError("passport.root-window", message)
-            return Signing(time=certified.time, fault=fault)
+            proof = certified(passport.file, envelope, trust)
+            message = f"signed at {shown(proof.time)}, when a part of the trusted root was not in office"
+            fault = None if proof.in_office() else NegativeError("passport.root-window", message)
+            return Signing(time=proof.time, fault=fault)
         if not material.timestamps:
             return Signing()
         if trust.trusted_root is None:
-            return Signing(reason="the policy has no trusted root for the attached timestamp")
+            return Signing(reason="your policy has no trusted root for the attached timestamp")
         from certkit.passport import timestamp  # noqa: PLC0415 - only where a timestamp is met
 
         times = timestamp.seen(material.timestamps, envelope.signature, trust.trusted_root)
@@ -126,24 +175,23 @@ def signing(passport: Signed, trust: Trust) -> Signing:
 
 def subject(case: Case) -> str:
     """Compare the statement's agent and bundle with those that the verifier has in hand."""
-    predicate = case.predicate
-    agent, evidence = predicate.agent.digest, predicate.evidence.digest
+    facts = case.predicate.facts
     compared = []
     if case.agent is not None:
-        _same(OTHER_AGENT, agent, case.agent)
+        _same(OTHER_AGENT, facts.agent.digest, case.agent)
         compared.append("the agent is the one asked for")
-    if isinstance(case.opened, Opened):
-        _same(OTHER_AGENT, agent, case.opened.facts.agent_digest)
-        _same(OTHER_EVIDENCE, evidence, case.opened.facts.digest, parts=predicate.evidence.bundles)
+    if isinstance(case.facts, Facts):
+        _same(OTHER_AGENT, facts.agent.digest, case.facts.agent.digest)
+        _same(OTHER_EVIDENCE, facts.digest, case.facts.digest, pooled=len(facts.bundles))
         compared.append("agent and bundle are those of the bundle given")
-    return "; ".join(compared) or f"agent {agent}, evidence {evidence}"
+    return "; ".join(compared) or f"agent {facts.agent.digest}, bundle {facts.digest}"
 
 
-def _same(code: str, stated: str, actual: str, *, parts: tuple[BundleClaim, ...] | None = None) -> None:
+def _same(code: str, stated: str, actual: str, *, pooled: int = 0) -> None:
     if stated != actual:
         what = "agent" if code == OTHER_AGENT else "evidence"
-        pooled = f"; it pools {len(parts)} bundles, give --bundle once for each" if parts else ""
-        raise NegativeError(code, f"the passport is about {what} {stated}, not {actual}{pooled}")
+        hint = f"; it pools {pooled} bundles, give --bundle once for each" if pooled else ""
+        raise NegativeError(code, f"the passport is about {what} {stated}, not {actual}{hint}")
 
 
 def validity(case: Case) -> str:
@@ -151,8 +199,8 @@ def validity(case: Case) -> str:
 
     Without a proven time the signing time is the issuer's word: the beginning of the validity.
     """
-    start, end = case.predicate.validity.not_before, case.predicate.validity.not_after
-    proven = case.signing.time
+    predicate, signer, proven = case.predicate, case.passport.signer, case.signing.time
+    start, end = predicate.validity.not_before, predicate.validity.not_after
     for what, time in (("valid from", start), ("signed at", proven)):
         if time is not None and time - case.at > CLOCK_SKEW:
             raise NegativeError("passport.not-yet-valid", f"{what} {shown(time)}, asked at {shown(case.at)}")
@@ -160,18 +208,21 @@ def validity(case: Case) -> str:
         raise NegativeError("passport.expired", f"expired at {shown(end)}, asked at {shown(case.at)}")
     if case.signing.fault is not None:
         raise case.signing.fault
-    last, signer = last_run(case.predicate), case.passport.signer
-    if last is not None and proven is not None and last - proven > CLOCK_SKEW:
-        message = f"signed at {shown(proven)} or before, and rests on runs until {shown(last)}"
-        raise NegativeError("passport.period-in-future", message)
-    signed = max(time for time in (start, last, proven) if time is not None)
+    if late := late_run(predicate.facts, predicate.summary, proven or start):
+        raise NegativeError("passport.period-in-future", late)
     if signer.not_before is not None and (proven or start) < signer.not_before:
         when = f"valid from {shown(start)}" if proven is None else f"signed at {shown(proven)} or before"
         message = f"{when}; the key is trusted only from {shown(signer.not_before)}"
         raise NegativeError("passport.key-window", message)
-    if signer.not_after is not None and signed > signer.not_after:
+    times = (
+        start - EPOCH,
+        None if proven is None else proven - EPOCH,
+        last_run(predicate.facts, predicate.summary),
+    )
+    signed = max(time for time in times if time is not None)
+    if signer.not_after is not None and signed > signer.not_after - EPOCH:
         until = f"the key is trusted only until {shown(signer.not_after)}"
-        message = f"the signing time that counts is {shown(signed)}; {until}"
+        message = f"the signing time that counts is {shown(EPOCH + signed)}; {until}"
         raise NegativeError("passport.key-window", message)
     if proven is not None:
         return f"valid until {shown(end)}; signed at {shown(proven)} or before, which a trusted time proves"
@@ -193,89 +244,123 @@ def period(time: timedelta) -> str:
 
 
 def evidence(case: Case) -> str:
-    """Check that every file of the bundle has its digest, and that the passport rests on this bundle."""
-    if case.opened is None:
+    """Check that every file of the bundle has its digest, and that the passport repeats its manifest."""
+    if case.facts is None:
         raise UnavailableError(NOT_ASKED, "no bundle was given")
-    if isinstance(case.opened, CertkitError):
-        raise case.opened
-    _same(OTHER_EVIDENCE, case.predicate.evidence.digest, case.opened.facts.digest)
-    if mismatch := manifest_difference(case.passport.statement, case.opened):
-        raise MismatchError("passport.manifest-differs", mismatch)
-    return "every file has its digest, and the claim repeats what the manifest declares"
+    if isinstance(case.facts, CertkitError):
+        raise case.facts
+    stated = case.predicate.facts
+    _same(OTHER_EVIDENCE, stated.digest, case.facts.digest, pooled=len(stated.bundles))
+    if mismatch := difference(stated, case.facts, "the bundle gives"):
+        raise MismatchError("passport.manifest-differs", f"facts.{mismatch}")
+    return "every file has its digest, and the passport repeats what the manifest states"
 
 
 def replay(case: Case) -> str:
-    """Check that the claim, computed again from the bundle, is the same."""
-    if case.replay is None:
-        raise UnavailableError(NOT_ASKED, "the claim was not computed again from the evidence")
-    if isinstance(case.opened, CertkitError):
+    """Check that the records, summarised again, give the signed summary."""
+    if case.evidence is None or not case.replay:
+        raise UnavailableError(NOT_ASKED, "nobody summarised the records again")
+    if isinstance(case.facts, CertkitError):
         raise UnavailableError("passport.rests-on-failed", "the bundle could not be opened")
-    if mismatch := replay_difference(case.passport.statement, case.replay(case.passport.statement)):
-        raise MismatchError("passport.replay-differs", mismatch)
-    return "every row of the claim is what the evidence gives"
+    predicate = case.predicate
+    read = case.evidence.summary(predicate.summary.core_conditions)
+    again = signed_summary(read, predicate.profile)
+    if mismatch := difference(predicate.summary, again, "the records give"):
+        raise MismatchError("passport.replay-differs", f"summary.{mismatch}")
+    if case.answers is not None:
+        given = case.answers(predicate)
+        signed = {"context": predicate.context, "answers": predicate.question.answers}
+        held = {"context": given.digest, "answers": given.answers}
+        if mismatch := difference(signed, held, "the context gives"):
+            raise MismatchError("passport.replay-differs", mismatch)
+    return "the signed summary is what the records give"
 
 
 def policy(case: Case) -> str:
-    """Check what the trust policy and the caller demand of the claim."""
-    if refused := list(_refusals(case)):
+    """Check what the trust policy and the caller demand of the passport."""
+    profile = case.predicate.profile
+    attained, standing = _tiers(case)
+    if refused := list(_refusals(case, attained)):
         raise NegativeError("passport.policy", "; ".join(refused))
-    if contested := _contested(case):
-        raise UnavailableError("passport.contested", f"the tier is contested by {', '.join(contested)}")
-    profile = case.predicate.assessment.profile
-    if _wanted(case) and known(case) is None:
+    wanted = _wanted(case)
+    if standing < (wanted or min(attained, case.predicate.question.required_tier)):
+        codes = ", ".join(item.code for item in _contesting(case))
+        raise UnavailableError("passport.contested", f"the tier is contested by {codes}")
+    if wanted and known(case) is None:
         raise UnavailableError(
             "passport.unavailable",
-            f"what a tier of profile {quoted(profile.id)} says is not known: it does not come with certkit,"
-            " and the policy does not list it",
+            f"what a tier of profile {quoted(profile.id)} means is not known: certkit did not publish it,"
+            " and your policy does not list it",
             hint=f"certkit trust add --profile FILE lists the profile with the digest {profile.digest}",
         )
-    return "the claim is what the policy asks for"
+    return "the passport is what the policy asks for"
 
 
-def _contested(case: Case) -> list[str]:
-    """Return the codes of the serious challenges for which the policy does not take an attained tier."""
-    if not _tier(case.predicate.assessment, case.trust.reading):
-        return []
-    taken = {"open": case.trust.accept_contested, "answered": case.trust.accept_answered}
-    return [
-        item.code
-        for item in case.predicate.challenges
-        if item.severity == "serious" and not taken[item.state]
-    ]
-
-
-def known(case: Case) -> Known | None:
-    """Tell who knows the profile of a claim by its digest, None where nobody does."""
-    profile = case.predicate.assessment.profile
-    if payload.packaged(profile) is not None:  # a statement under its name has its digest
+def known(case: Case) -> Literal["certkit", "policy"] | None:
+    """Tell who knows the profile of a passport by its digest, None where nobody does."""
+    if is_published(case.predicate.profile):
         return "certkit"
-    return "policy" if profile.digest in case.trust.profiles else None
+    return "policy" if case.predicate.profile.digest in case.trust.profiles else None
 
 
 def _wanted(case: Case) -> int:
     return max(case.trust.min_tier or 0, case.require_tier or 0)
 
 
-def _refusals(case: Case) -> Iterator[str]:
-    predicate, judged = case.predicate, case.predicate.assessment
+def _tiers(case: Case) -> tuple[int, int]:
+    """Return the tier that the rows attain as the policy reads them, and the tier that stands.
+
+    A serious finding contests its tier and those above it; the policy says whether an open or an answered one
+    counts.
+    """
+    verdict = _verdict(case)
+    by_reading = {"table": verdict.table.tier, "bounded": verdict.bounded.tier}
+    attained = by_reading[case.trust.reading or verdict.decides]
+    return attained, min((attained, *((item.tier or 1) - 1 for item in _contesting(case))))
+
+
+def _contesting(case: Case) -> tuple[Finding, ...]:
+    """Return the serious findings for which the policy does not take a tier."""
+    taken = {
+        FindingState.OPEN: case.trust.accept_contested,
+        FindingState.ANSWERED: case.trust.accept_answered,
+    }
+    return tuple(
+        item
+        for item in case.predicate.assessment.serious
+        if isinstance(item.state, FindingState) and not taken[item.state]
+    )
+
+
+def _verdict(case: Case) -> Verdict:
+    """Return the verdict, with provisional rows counted where the policy says so."""
+    predicate = case.predicate
+    if not case.trust.count_provisional or predicate.question.strict:
+        return predicate.assessment.verdict
+    question = structs.replace(predicate.question, strict=True)
+    return assess(predicate.summary, predicate.facts, predicate.profile, question).verdict
+
+
+def _refusals(case: Case, attained: int) -> Iterator[str]:
+    predicate = case.predicate
     signer, stated = case.passport.signer.issuer, predicate.issuer.name
-    for called, named in ((case.issuer, signer), (case.stated, stated)):
-        if called not in {None, named}:
-            yield f"its issuer is called {quoted(named)}, and {quoted(called or '')} is asked for"
-    if predicate.origin == "simulated" and not case.trust.accept_specimens:
-        yield "it is a specimen from simulated evidence, and the policy accepts none"
-    if case.trust.profiles and judged.profile.digest not in case.trust.profiles:
-        yield f"profile {quoted(judged.profile.id)} ({judged.profile.digest}) is not accepted"
-    wanted, tier = _wanted(case), _tier(judged, case.trust.reading)
-    if tier < wanted:
-        yield f"Tier {wanted} is asked for, the evidence meets {f'Tier {tier}' if tier else 'no tier'}"
-    domains = predicate.scope.domains
+    for called, name in ((case.issuer, signer), (case.stated, stated)):
+        if called not in {None, name}:
+            yield f"its issuer is called {quoted(name)}, and {quoted(called or '')} is asked for"
+    if predicate.facts.protocol.origin == "simulated" and not case.trust.accept_specimens:
+        yield "it is a specimen from simulated evidence, and your policy accepts none"
+    profile = predicate.profile
+    if case.trust.profiles and profile.digest not in case.trust.profiles:
+        yield f"your policy does not accept profile {quoted(profile.id)} ({profile.digest})"
+    if attained < (wanted := _wanted(case)):
+        counted = ", provisional rows counted" if case.trust.count_provisional else ""
+        met = f"Tier {attained}" if attained else "no tier"
+        yield f"Tier {wanted} is asked for, and the evidence meets {met}{counted}"
+    yield from _uncovered(case, predicate.summary.domains)
+
+
+def _uncovered(case: Case, domains: Iterable[str]) -> Iterator[str]:
     asked = {*case.trust.domains, *([case.domain] if case.domain is not None else [])}
     if missing := sorted(asked - {*domains}):
         evaluated = ", ".join(domains) or "no domain"
         yield f"not evaluated in {', '.join(missing)}; evaluated in {evaluated}"
-
-
-def _tier(judged: Judgement, reading: str | None) -> int:
-    attained = {"table": judged.table.tier, "bounded": judged.bounded.tier}
-    return judged.tier if reading is None else attained[reading]

@@ -34,6 +34,7 @@ from certkit.ground import canonical
 from certkit.ground.errors import InputError, NegativeError, UnavailableError, UsageError
 from certkit.ground.text import quoted
 from certkit.passport import keys, timestamp, trusted_root
+from certkit.passport.keys import PublicKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,8 +46,7 @@ if TYPE_CHECKING:
     from sigstore.verify.policy import VerificationPolicy
 
     from certkit.ground.canonical import Digest
-    from certkit.passport.keys import PublicKey
-    from certkit.passport.sealed import VerificationMaterial
+    from certkit.passport.envelope import VerificationMaterial
 
     Check = Callable[[Verifier, Bundle, VerificationPolicy], object]
 
@@ -78,7 +78,7 @@ def public_root() -> dict[str, Any]:
     return root
 
 
-class Named(Struct, frozen=True, kw_only=True):
+class CertificateName(Struct, frozen=True, kw_only=True):
     """Whom a certificate names: its e-mail addresses and URIs, where they signed in, and the key.
 
     Nothing of it is verified.
@@ -96,7 +96,7 @@ class Named(Struct, frozen=True, kw_only=True):
         return f"{quoted(', '.join(sorted(self.identities)))} at {quoted(self.issuer)}"
 
 
-def read(certificate: bytes) -> Named:
+def read(certificate: bytes) -> CertificateName:
     """Return whom a certificate in DER names; raise `NegativeError` ``passport.certificate``."""
     try:
         parsed = x509.load_der_x509_certificate(certificate)
@@ -115,7 +115,7 @@ def read(certificate: bytes) -> Named:
         raise NegativeError(CODE, "the certificate does not name one OIDC issuer")
     if not isinstance(key, ec.EllipticCurvePublicKey) or key.curve.name not in _CURVES:
         raise NegativeError(CODE, "the certificate's key is neither ECDSA P-256 nor P-384")
-    return Named(identities=frozenset(identities), issuer=issuers.pop(), key=key)
+    return CertificateName(identities=frozenset(identities), issuer=issuers.pop(), key=key)
 
 
 def _text(extension: x509.Extension[Any]) -> str:
@@ -249,7 +249,7 @@ class Keyless:
         return _reached(lambda: Signer(self._token, self._context))
 
     @cached_property
-    def named(self) -> Named:
+    def named(self) -> CertificateName:
         """Whom the certificate names."""
         certificate = _reached(self._signer._signing_cert)  # noqa: SLF001 - see the head of this file
         return read(certificate.public_bytes(Encoding.DER))

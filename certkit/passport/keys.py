@@ -99,11 +99,6 @@ def is_encrypted(path: Path) -> bool:
     return re.search(_ENCRYPTED, files.read(path, limit=MAX_PEM)) is not None
 
 
-def is_private(path: Path) -> bool:
-    """Tell whether a key file says that it holds a private key."""
-    return b"PRIVATE KEY-----" in files.read(path, limit=MAX_PEM)
-
-
 def load_private(path: Path, *, passphrase: bytes | None = None) -> PrivateKey:
     """Return the private key in a PEM file.
 
@@ -160,8 +155,8 @@ def parse_public(pem: bytes, *, where: str) -> PublicKey:
 def _unreadable(where: str, kind: str) -> InputError:
     hints = {
         "private": "'certkit keys generate' writes one",
-        "public": "'certkit keys show KEY --pem' prints it, 'openssl x509 -in FILE -noout -pubkey' that of a"
-        " certificate; a private key is given to nobody",
+        "public": "'openssl pkey -in FILE -pubout' prints it, 'openssl x509 -in FILE -noout -pubkey' that of"
+        " a certificate; a private key is given to nobody",
     }
     return InputError("key.unreadable", f"not a single {kind} key in PEM", where=where, hint=hints[kind])
 

@@ -7,7 +7,7 @@ whether a later entry ended it. Both raise as `checks` does.
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime  # noqa: TC003 - msgspec reads annotations
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
@@ -22,12 +22,15 @@ from certkit.ground.errors import (
     UnavailableError,
     UsageError,
 )
-from certkit.passport import dsse
-from certkit.passport.checks import CLOCK_SKEW, NOT_ASKED, period, shown
+from certkit.passport import envelope as sealed
+from certkit.passport.checks import NOT_ASKED, period, shown
+from certkit.passport.passport import CLOCK_SKEW
 
 if TYPE_CHECKING:
     from certkit.passport.checks import Case, StatusSource
 
+PROOF_SUFFIX: Final = ".tlog-proof"
+"""What is appended to a passport's file name to name the proof beside it."""
 ENDED: Final = {"revoked": "passport.revoked", "superseded": "passport.superseded"}  # codes
 ENTRY_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
 
@@ -78,7 +81,7 @@ def _about(entry: bytes, origin: str, case: Case) -> None:
     time at which the log says that the entry was made must lie in the key's window.
     """
     try:
-        envelope = dsse.parse(canonical.loads(entry), payload_type=ENTRY_TYPE)
+        envelope = sealed.parse_envelope(canonical.loads(entry), payload_type=ENTRY_TYPE)
         logged = msgspec.convert(canonical.loads(envelope.payload), _Entry)
     except (InputError, msgspec.ValidationError) as error:
         raise MismatchError("passport.registry", f"the logged entry registers no passport: {error}") from None
@@ -86,8 +89,8 @@ def _about(entry: bytes, origin: str, case: Case) -> None:
         raise MismatchError("passport.registry", "the logged entry is about another passport")
     if logged.log not in {None, origin}:
         raise MismatchError("passport.registry", f"the logged entry was signed for another log, {logged.log}")
-    signed = dsse.pae(envelope.payload_type, envelope.payload)
-    if not any(dsse.is_signature(envelope.signature, signed, item.key) for item in case.trust.candidates()):
+    signed = sealed.pae(envelope.payload_type, envelope.payload)
+    if not any(sealed.is_signature(envelope.signature, signed, item.key) for item in case.trust.candidates()):
         raise MismatchError("passport.registry", "no trusted key signed the logged entry")
     until = case.passport.signer.not_after
     if until is not None and logged.issued_at > until:
@@ -123,7 +126,7 @@ def _told(source: StatusSource, case: Case) -> str:
         raise UnavailableError(error.code, str(error), hint=error.hint) from None
     if status.standing in ENDED:
         raise NegativeError(ENDED[status.standing], status.detail)
-    if status.lineages and (lineage := case.predicate.agent.lineage) not in status.lineages:
+    if status.lineages and (lineage := case.predicate.facts.agent.lineage) not in status.lineages:
         raise MismatchError(
             "registry.status", f"logged under {status.lineages[0]!r}, and it is of {lineage!r}"
         )

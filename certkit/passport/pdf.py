@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, structs
 
 from certkit.ground import canonical
-from certkit.ground.errors import InputError
+from certkit.ground.errors import CertkitError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.ground.errors import CertkitError
-    from certkit.passport.opening import Verification
+    from certkit.passport.verify import Verification
 
 MAX_PDF: Final = 64 << 20
 PAGES: Final = "the pages of the PDF: they are a drawing, and only the passport attached to them is signed"

@@ -7,6 +7,7 @@ Only the verifier writes a policy: keys found in a passport or a registry are ne
 refuses unknown JSON members, because a misspelt requirement would silently require nothing.
 """
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, Self
@@ -20,17 +21,19 @@ from certkit.ground.document import Part, Time
 from certkit.ground.errors import CertkitError, InputError, UntrustedError
 from certkit.passport import keys, trusted_root
 from certkit.passport.keys import PublicKey
-from certkit.passport.statement import END
-from certkit.passport.statement import Digest as DigestText
+from certkit.passport.trusted_root import KINDS, Kind
 
 TRUST_SCHEMA: Final = "urn:certkit:trust:v1"
 STATUS_AGE: Final = timedelta(days=7)
 
 Requirement = Literal["registry", "status", "timestamp", "evidence", "replay"]
 
+_LONGEST_VALIDITY: Final = timedelta(days=366)
+_END: Final = r"$(?!\n)"  # in Python a bare $ also matches before a final newline
+_Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}" + _END)]
 _Text = Annotated[str, Meta(min_length=1, max_length=512)]
-_VKEY: Final = r"^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+={0,2}" + END
-_IS_VKEY: Final = "a verifier key (vkey), as 'certkit registry checkpoint --vkey' prints that of a log"
+_VKEY: Final = r"^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+={0,2}" + _END
+_IS_VKEY: Final = "a verifier key (vkey), as 'certkit registry init' prints that of a log"
 _Vkey = Annotated[str, Meta(pattern=_VKEY, max_length=1024, description="C2SP signed-note verifier key")]
 
 
@@ -82,10 +85,22 @@ class Candidate(Struct, frozen=True, kw_only=True):
 class Trust(Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     """A trust policy (``urn:certkit:trust:v1``).
 
-    An empty `profiles` accepts any profile; `domains` are those that a passport must cover. `reading`
-    asks for the tier under that reading, whatever the profile decides by. `accept_contested` takes a tier
-    with an open serious challenge, `accept_answered` with an answered one. `trusted_root` is a Sigstore
-    TrustedRoot: the authorities and logs behind certificates and timestamps, without which none counts.
+    Attributes:
+        issuers: whose signatures count.
+        logs: verifier keys of the registries that are asked.
+        witnesses: who must have cosigned a checkpoint.
+        require: steps that must not be skipped.
+        profiles: digests of the profiles that are accepted; any where empty.
+        min_tier: the lowest tier that is accepted.
+        reading: the reading whose tier is compared, whatever the profile decides by.
+        domains: domains that a passport must cover.
+        accept_specimens: take simulated evidence.
+        accept_contested: take a tier against which a serious finding is open.
+        accept_answered: take a tier against which serious findings are answered.
+        count_provisional: compare the tier with provisional rows counted.
+        max_status_age: how old a status may be.
+        trusted_root: a Sigstore TrustedRoot, the authorities and logs behind certificates and timestamps;
+            without it none counts.
     """
 
     schema_: Literal["urn:certkit:trust:v1"] = TRUST_SCHEMA
@@ -93,13 +108,14 @@ class Trust(Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     logs: tuple[_Vkey, ...] = ()
     witnesses: Witnesses = Witnesses()
     require: Annotated[tuple[Requirement, ...], Meta(description="steps that must not be skipped")] = ()
-    profiles: tuple[DigestText, ...] = ()
+    profiles: tuple[_Digest, ...] = ()
     min_tier: Annotated[int, Meta(ge=0, le=9)] | None = None
     reading: Literal["table", "bounded"] | None = None
     domains: tuple[_Text, ...] = ()
     accept_specimens: Annotated[bool, Meta(description="take simulated evidence; default false")] = False
     accept_contested: Annotated[bool, Meta(description="take open serious challenges; default false")] = False
     accept_answered: Annotated[bool, Meta(description="take answered serious ones; default true")] = True
+    count_provisional: Annotated[bool, Meta(description="count provisional rows; default false")] = False
     max_status_age: Annotated[timedelta, Meta(description="of a status; default P7D")] = STATUS_AGE
     trusted_root: dict[str, Any] | None = None
 
@@ -212,3 +228,20 @@ def _check(trust: Trust, candidates: tuple[Candidate, ...], where: str) -> None:
         raise InputError("trust.invalid", f"witnesses: {k} of {count} cannot be had", where=where)
     if trust.max_status_age <= timedelta(0):
         raise InputError("trust.invalid", "max_status_age is not positive", where=where)
+
+
+def cautions(policy: Trust) -> Iterator[str]:
+    """Yield what a policy lets pass that a careful verifier would not, one sentence each."""
+    if not policy.profiles:
+        yield "any profile is accepted: a passport may be judged by a table that asks for little"
+    if policy.reading != "bounded":
+        yield "the table reading may decide: a tier then rests on point estimates, however few the tasks"
+    if "replay" not in policy.require:
+        yield "no replay is required: a challenge that only the records show may be left out"
+    if policy.max_status_age > _LONGEST_VALIDITY:
+        yield "a status of any age counts: it may be older than a revocation"
+    if policy.trusted_root is not None:
+        logs: tuple[Kind, ...] = ("tlogs", "ctlogs")
+        lacking = [KINDS[kind] for kind in logs if not policy.trusted_root.get(kind)]
+        if lacking:
+            yield f"the trusted root names no {' and no '.join(lacking)}: it verifies no certificate"

@@ -1,43 +1,147 @@
-"""What exports and screens say of a passport in the same words: tiers, times, what it is not."""
+"""What screens and views say of a passport, in one place.
+
+headline(verification)     "VERIFIED, signed by "Example Lab""
+tiers_text(evaluation)     "Tier 2 of hb-eval-2026 by averages; Tier 1 with confidence limits"
+questions_text(questions)  "Open questions: serious core-evidence; warning one-domain"
+not_checked_text(verification)
+"""
 
 from __future__ import annotations
 
 from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
-from certkit.ground import wording
-from certkit.ground.text import visible
+from certkit.assessment.answer import provisional_text, tier_name
+from certkit.ground.text import quoted, visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from certkit.passport.statement import Commitments, Predicate
+    from certkit.assessment.evaluation import Evaluation
+    from certkit.bundle.facts import IntegrityFacts
+    from certkit.passport.trust import Trust
+    from certkit.passport.verify import OpenQuestion, Verification
 
-SPECIMEN: Final = "SPECIMEN"
-
+SPECIMEN: Final = "specimen, simulated evidence"
 NOTICE: Final = (
-    "A copy of the claim of an agent passport, and no evidence. To know whether the passport is genuine and "
-    "still stands, verify the passport itself, which its id names."
+    "A copy of what an agent passport says, and no evidence. To know whether the passport is genuine and"
+    " still valid, verify the passport itself by its id."
 )
 IS_NOT: Final = (
-    "a statement that the agent is safe, or fit for another use, domain or version than those named",
-    "evidence: that is the bundle, from which 'certkit verify --bundle --replay' computes the claim again",
-    "proof that it still stands: whether it was revoked or superseded is the registry's to say",
+    "It does not say that the agent is safe, or fit for another use, domain or version than those named.",
+    "It is no evidence; the bundle is, and 'certkit verify --bundle DIR --replay' computes everything again.",
+    "It does not prove that it is still valid: a registry knows whether it was revoked or superseded.",
 )
-
+_BY: Final = {"table": "by averages", "bounded": "with confidence limits"}
 _LONGEST: Final = 120
 
 
-def above(predicate: Predicate) -> tuple[str, ...]:
-    """Return what stands above the claim: the tier by each reading, and every serious challenge."""
-    judgement = predicate.assessment
+def headline(verification: Verification, *, dated: bool = False) -> str:
+    """Return the verdict, who signed, and the reason of a verdict that is no yes.
+
+    Args:
+        verification: what came of it.
+        dated: whether to name the time of verification.
+    """
+    time = f" as of {utc(verification.at)}" if dated else ""
+    claim, signature = verification.claim, verification.step("signature")
+    by = f", signed by {quoted(claim.issuer.name)}" if claim else ""
+    if not by and signature.status == "passed":
+        by = f", signed {signature.detail}"
+    if (step := verification.deciding) is not None:
+        return f"REJECTED{time} at step {step.number} ({step.id}): {one_line(step.detail)} [{step.code}]"
+    if (step := verification.undecided) is not None:
+        return f"UNVERIFIABLE{time}{by}: {_undecided(step.code or '', one_line(step.detail))}"
+    if claim is None or claim.profile.known:
+        return f"VERIFIED{time}{by}"
+    profile = f"{quoted(claim.profile.id)} ({short(claim.profile.digest)})"
     return (
-        wording.readings(judgement.table.tier, judgement.bounded.tier, decides=judgement.profile.reading),
-        *(
-            wording.challenge(one_line(item.code), item.state, one_line(item.message), item.answered_by or ())
-            for item in predicate.challenges
-            if item.severity == "serious"
-        ),
+        f"VERIFIED{time}{by}, judged by profile {profile}, which certkit did not publish and your policy does"
+        " not list"
+    )
+
+
+def _undecided(code: str, detail: str) -> str:
+    if code == "passport.contested":
+        return f"{detail}; your policy does not accept that"
+    if code == "passport.other-rules":
+        return detail
+    return f"something that is required could not be checked: {detail}"
+
+
+def tiers_text(evaluation: Evaluation) -> str:
+    """Return the tier that stands by each reading, what contests another, and what provisional rows do."""
+    verdict, assessment = evaluation.assessment.verdict, evaluation.assessment
+    attained = {"table": verdict.table.tier, "bounded": verdict.bounded.tier}
+    contesting = [item for item in assessment.serious if item.is_open]
+    limit = min((item.tier or 1 for item in contesting), default=10) - 1
+    other = "bounded" if verdict.decides == "table" else "table"
+    first = tier_name(verdict.tier)
+    text = f"{first[:1].upper()}{first[1:]} of {evaluation.profile.id} {_BY[verdict.decides]}"
+    text += f"; {tier_name(min(attained[other], limit))} {_BY[other]}"
+    if evaluation.facts.protocol.origin == "simulated":
+        text += f" ({SPECIMEN})"
+    if attained[verdict.decides] > verdict.tier:
+        codes = ", ".join(item.code for item in contesting)
+        text += f". Tier {attained[verdict.decides]} is contested by {codes}"
+    provisional = provisional_text(evaluation)
+    return f"{text}. {provisional}" if provisional else text
+
+
+def questions_text(questions: Sequence[OpenQuestion]) -> str:
+    """Return the open and answered questions by severity and code."""
+    groups: dict[str, list[str]] = {}
+    for item in questions:
+        groups.setdefault(f"{item.severity}{', answered' * (item.state == 'answered')}", []).append(item.code)
+    listed = "; ".join(f"{severity}: {', '.join(codes)}" for severity, codes in groups.items())
+    return f"Open questions: {listed or 'none'}"
+
+
+def not_checked_text(verification: Verification) -> str:
+    """Return everything that an option or a file checks and that was not checked, the weightiest first."""
+    items = [
+        f"{item.what} ({item.option})" if item.option else item.what
+        for item in verification.unchecked
+        if item.option or item.what in {"signing time", "the pages of the PDF"}
+    ]
+    taken = [step for step in verification.steps if step.status != "skipped"]
+    if verification.claim is None and len(taken) < len(verification.steps):
+        last = taken[-1] if taken else verification.steps[0]
+        items.insert(0, f"every step that rests on step {last.number} ({last.id})")
+    return f"Not checked: {', '.join(items) or 'nothing that certkit can check'}"
+
+
+def policy_lines(trust: Trust) -> Iterator[str]:
+    """Yield what a trust policy asks for."""
+    yield f"issuers: {', '.join(quoted(item.name) for item in trust.issuers) or 'none'}"
+    yield f"required: {', '.join(trust.require) or 'nothing beyond signature, judgement and validity'}"
+    yield f"profiles: {', '.join(trust.profiles) or 'any'}"
+    by = f" {_BY[trust.reading]}" if trust.reading else ""
+    yield f"lowest tier: {trust.min_tier or 'none'}{by}"
+    yield f"domains: {', '.join(map(quoted, trust.domains)) or 'any'}"
+    accepted = {
+        "specimens": trust.accept_specimens,
+        "contested tiers": trust.accept_contested,
+        "answered findings": trust.accept_answered,
+    }
+    yield f"accepted: {', '.join(name for name, yes in accepted.items() if yes) or 'no exception'}"
+    yield f"provisional rows: {'counted' if trust.count_provisional else 'not counted'}"
+    days = trust.max_status_age.total_seconds() / 86_400
+    yield f"oldest status: {days:g} days"
+
+
+def commitments_text(integrity: IntegrityFacts) -> str:
+    """Return success and commitment integrity in one line; they move no tier."""
+    tasks, successes, matched, probes = (
+        sum(getattr(cell, name) for cell in integrity.cells)
+        for name in ("tasks", "successes", "matched", "probes")
+    )
+    core = "not measured" if integrity.core is None else f"{integrity.core:.6g}"
+    rated = f", rated by {integrity.raters} people" if integrity.raters else ""
+    return (
+        f"success {successes:,} of {tasks:,}, commitments held {matched:,} of {probes:,}, core {core}{rated};"
+        f" {integrity.seed} tasks"
     )
 
 
@@ -52,23 +156,16 @@ def day(moment: datetime) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return foreign text on one line, of bounded length, with nothing in it that a reader cannot see."""
-    shown = visible(text)
-    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+    """Return foreign text on one line, with nothing in it that a reader cannot see."""
+    return visible(" ".join(text.split()))
+
+
+def cut_line(text: str) -> str:
+    """Return foreign text on one line of bounded length."""
+    line = one_line(text)
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def short(digest: str) -> str:
-    """Return the beginning of a digest, for where the whole of it does not fit."""
+    """Return the beginning of a digest, for where all of it does not fit."""
     return digest[: len("sha256:") + 12]
-
-
-def commitments(stated: Commitments) -> str:
-    """Return success and commitment integrity in one line; they move no tier."""
-    successes, tasks, matched, probes = (
-        sum(getattr(cell, name) for cell in stated.cells)
-        for name in ("successes", "tasks", "matched", "probes")
-    )
-    core = stated.core or "unmeasured"
-    if stated.raters:
-        core += f" by the ratings of {wording.many(stated.raters, 'rater')}"
-    return f"success {successes:,}/{tasks:,}, held {matched:,}/{probes:,}, core {core}; {stated.seed} tasks"

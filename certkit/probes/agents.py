@@ -39,7 +39,7 @@ from certkit.probes import records
 from certkit.probes.generate import SeededDraw
 from certkit.probes.lint import mentioned_last, mentions
 from certkit.probes.matching import MAX_WORDS
-from certkit.probes.records import Asked, Mode, Question, QuestionKey
+from certkit.probes.records import Asked, Mode, ProbeQuestion, QuestionKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -85,7 +85,7 @@ class Asking(NamedTuple):
     jobs: int = 1
 
 
-def prompt(key: QuestionKey, task: records.ProbeTask, question: Question, mode: Mode) -> str:
+def prompt(key: QuestionKey, task: records.ProbeTask, question: ProbeQuestion, mode: Mode) -> str:
     """Return the whole text that an agent gets for one question."""
     side = () if key.probe is None else (f"Do not answer that now. Answer this instead: {question.prompt}",)
     return "\n".join((told(task), *side, _CONTRACT[mode]))
@@ -221,7 +221,7 @@ def _post(url: str, asking: Asking, text: str) -> Any:
     return sent["choices"][0]["message"]["content"]
 
 
-REFERENCES: Final[dict[str, Callable[[QuestionKey, records.ProbeTask, Question], records.Value]]] = {
+REFERENCES: Final[dict[str, Callable[[QuestionKey, records.ProbeTask, ProbeQuestion], records.Value]]] = {
     "oracle": lambda _key, _task, question: question.gold,
     "prose": lambda _key, _task, question: question.gold,
     "distractor": lambda _, task, question: question.lure if task.variant == "distractor" else question.gold,
@@ -234,7 +234,7 @@ REFERENCES: Final[dict[str, Callable[[QuestionKey, records.ProbeTask, Question],
 """What each reference agent answers; how well that scores is alike on every seed."""
 
 
-def reply(agent: str, key: QuestionKey, task: records.ProbeTask, question: Question, mode: Mode) -> str:
+def reply(agent: str, key: QuestionKey, task: records.ProbeTask, question: ProbeQuestion, mode: Mode) -> str:
     """Return what a reference agent says to one question; *prose* breaks the contract."""
     chosen = REFERENCES[agent](key, task, question)
     if agent == "prose":

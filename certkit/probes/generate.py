@@ -182,7 +182,7 @@ class Story:
             swaps.append(Sentence(text, tuple(["supervisor", name, "post", post] for name, post in placed)))
         return swaps, list(dict.fromkeys((at[1], posts[0], *posts)))
 
-    def _question(self, kind: records.Kind, prompt: str, option: str, ask: str) -> records.Question:
+    def _question(self, kind: records.Kind, prompt: str, option: str, ask: str) -> records.ProbeQuestion:
         """Return a question, its answer looked up and its options in drawn order."""
         prompt = self._filled(prompt, 0)
         looked_up: Any = self._filled(ask, 0).split("; ")
@@ -190,7 +190,7 @@ class Story:
         options = tuple(_FORMS[kind](self._filled(option, row)) for row in self._rows(":"))
         solved = solve(self.facts, self.authorities, wanted, options)
         assert solved is not None, prompt  # noqa: S101 - a story that no facts settle is a fault of ours
-        return records.Question(
+        return records.ProbeQuestion(
             prompt=prompt,
             kind=kind,
             gold=options[0],

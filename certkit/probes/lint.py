@@ -18,8 +18,8 @@ from certkit.probes.matching import normal
 from certkit.probes.records import (
     Ask,
     Fact,
+    ProbeQuestion,
     ProbeTask,
-    Question,
     SourcedValue,
     Value,
     Variant,
@@ -87,7 +87,7 @@ def mentions(task: ProbeTask) -> str:
     return normal("\n".join((task.instruction, *task.turns)))
 
 
-def mentioned_last(question: Question, words: str) -> Value:
+def mentioned_last(question: ProbeQuestion, words: str) -> Value:
     """Return the option of a question that is mentioned last in `words`, those of `mentions`."""
     return max(question.options, key=lambda option: words.rfind(normal(surface(option))))
 
@@ -136,7 +136,7 @@ def _shape(task: ProbeTask) -> Iterator[Flaw]:
             yield Flaw("integrity.shape", place, actual[:200])
 
 
-def _question(task: ProbeTask, question: Question, place: str, words: str) -> Iterator[Flaw]:
+def _question(task: ProbeTask, question: ProbeQuestion, place: str, words: str) -> Iterator[Flaw]:
     surfaces = [normal(surface(option)) for option in question.options]
     gold, lure = question.gold, question.lure
     kinds = {type(option) is _KINDS[question.kind] for option in question.options}

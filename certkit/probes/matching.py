@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from certkit.ground import canonical
 from certkit.ground.errors import InputError
-from certkit.probes.records import Kind, Mode, Question, parts
+from certkit.probes.records import Kind, Mode, ProbeQuestion, parts
 
 MAX_WORDS: Final = 12
 """Words that a reply in text mode may have, in one line."""
@@ -80,7 +80,7 @@ class Reading(Struct, frozen=True, kw_only=True):
     neural_conflict: int | None = None
 
 
-def judge(question: Question, text: str, *, mode: Mode) -> Reading:
+def judge(question: ProbeQuestion, text: str, *, mode: Mode) -> Reading:
     """Return how a reply to a question reads."""
     document, before = _object(text)
     given = _answer(document.pop("answer", None), question.kind)
@@ -121,7 +121,7 @@ def judge(question: Question, text: str, *, mode: Mode) -> Reading:
     )
 
 
-def _named(question: Question, said: str) -> tuple[int, ...]:
+def _named(question: ProbeQuestion, said: str) -> tuple[int, ...]:
     """Return the places of the options that words name."""
     return tuple(
         place

@@ -34,7 +34,7 @@ from certkit.record.faults import Fault, Faults, FaultsError
 from certkit.record.reader import object_on, shown, split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 MAX_FILE: Final = 256 * 1024 * 1024
@@ -74,18 +74,26 @@ class Kept(Struct, frozen=True, kw_only=True):
         return replies
 
 
-def read(root: Path) -> Kept:
+def read(root: Path, load: Callable[[str], bytes] | None = None) -> Kept:
     """Return what lies under ``integrity/`` in a folder.
 
-    Raises `IntegrityFaultsError`, or `InputError` ``file.missing`` where there are no tasks.
+    Args:
+        root: The folder that holds ``integrity/``.
+        load: Returns the bytes of a file by its path below `root`; default: the file as it is now.
+
+    Raises:
+        IntegrityFaultsError: a line is refused.
+        InputError: ``file.missing`` where there are no tasks, and what `load` raises.
     """
-    return _Reader(root / records.FOLDER).read()
+    return _Reader(
+        root / records.FOLDER, load or (lambda path: files.read(root / path, limit=MAX_FILE))
+    ).read()
 
 
 class _Reader:
     """Reads the files of one folder, and collects their faults; the contents of a link are not read."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, load: Callable[[str], bytes]) -> None:
         self._faults = Faults()
         self._data = dict[str, bytes]()
         for path, is_link in files.inside(folder):
@@ -94,10 +102,10 @@ class _Reader:
                 actual = "a link" if is_link else "another file"
                 self._fault(name, 1, "", "integrity.file-name", f"a file {', '.join(_NAMES)}", actual)
             else:
-                self._data[name] = files.read(path, limit=MAX_FILE)
+                self._data[name] = load(f"{records.FOLDER}/{name}")
         for name in (records.INVENTORY, records.TASKS):
             if name not in self._data:  # a file that is not there is an error of its own
-                self._data[name] = b"" if self._faults else files.read(folder / name, limit=MAX_FILE)
+                self._data[name] = b"" if self._faults else load(f"{records.FOLDER}/{name}")
 
     def read(self) -> Kept:
         before = self._faults.total

@@ -102,7 +102,7 @@ class Ask(Part, frozen=True, kw_only=True):
     value: Annotated[str, Meta(max_length=200)] = ""
 
 
-class Question(Part, frozen=True, kw_only=True):
+class ProbeQuestion(Part, frozen=True, kw_only=True):
     """A question with its right answer; `lure` is what someone misled says.
 
     `state_version` is the turn that settled the answer, 0 for the instruction.
@@ -117,7 +117,7 @@ class Question(Part, frozen=True, kw_only=True):
     state_version: Count
 
 
-class Probe(Question, frozen=True, kw_only=True):
+class Probe(ProbeQuestion, frozen=True, kw_only=True):
     """A side question about one commitment, never part of the attempt at the task."""
 
     id: Id
@@ -168,7 +168,7 @@ class ProbeTask(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-
     scenario: Text
     instruction: Text
     turns: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=64)]
-    final: Question
+    final: ProbeQuestion
     probes: Annotated[tuple[Probe, ...], Meta(min_length=1, max_length=8)]
     priors: Priors
     authorities: Terms
@@ -311,7 +311,7 @@ def lines(items: Iterable[Document]) -> bytes:
     return b"".join(canonical.line({k: v for k, v in item.items() if k != "schema"}) for item in made)
 
 
-Asked = tuple[QuestionKey, ProbeTask, Question]
+Asked = tuple[QuestionKey, ProbeTask, ProbeQuestion]
 
 
 def asked(tasks: Sequence[ProbeTask]) -> Iterator[Asked]:

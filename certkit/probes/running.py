@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from certkit._version import __version__
-from certkit.bundle.folder import init, seal
 from certkit.bundle.manifest import MANIFEST_NAME
+from certkit.bundle.writer import BundleWriter, new_bundle
 from certkit.ground import canonical, files
 from certkit.ground.document import Count, Document, GivenPath, fill
 from certkit.ground.errors import UsageError
@@ -79,25 +79,26 @@ def run_probes(
         temperature=0.0 if asking.spec.startswith("http:") else None,
         version=__version__,
     )
-    path = out / records.FOLDER / records.ANSWERS
-    if not path.with_name(records.RUN).is_file() or not (out / MANIFEST_NAME).is_file():
+    writer, path = BundleWriter(out), f"{records.FOLDER}/{records.ANSWERS}"
+    if not (out / records.FOLDER / records.RUN).is_file() or not (out / MANIFEST_NAME).is_file():
         _begin(out, {**copied, records.RUN: _text(run)}, run)
     with files.locked(out):
+        writer.resume(path)
         kept = _held(out, run)
         questions, answers = list(records.asked(kept.tasks)), kept.answers
         if len(answers) == len(questions):  # what failed is asked again once everything was asked
             answers = {key: answer for key, answer in answers.items() if answer.status == "answered"}
-            files.write(path, records.lines(answers.values()))
+            writer.write(path, records.lines(answers.values()))
         waiting = [question for question in questions if question[0] not in answers]
         progress.start("asking", len(waiting), "questions")
-        with files.appending(path) as append:
+        with writer.appending(path) as append:
             for answer in ask_all(waiting, agents, asking):
                 append(records.lines([answer]))
                 answers[answer.key] = answer
                 progress.advance(1)
         progress.finish()
         left = len(questions) - len(answers)
-        digest = seal(out).facts.digest if sealing and not left else None
+        digest = writer.seal().facts.digest if sealing and not left else None
     errors = sum(answer.status == "error" for answer in answers.values())
     return Ran(bundle=out, answered=len(answers) - errors, errors=errors, left=left, digest=digest)
 
@@ -108,23 +109,17 @@ def _text(document: Document) -> bytes:
 
 def _begin(out: Path, contents: dict[str, bytes], run: records.ProbeRun | None = None) -> None:
     """Write the files of tasks or of a run, which is a bundle at once."""
-    with files.building(out) as folder:
+    with new_bundle(out) as writer:
         if run is not None:
             origin = "simulated" if run.agent.startswith("reference:") else "measured"
-            init(folder, agent=run.name, version=run.agent_version, origin=origin)
-            (folder / "records").rmdir()
+            agent = {"name": run.name, "version": run.agent_version}
+            writer.describe({"agent": agent, "protocol": {"origin": origin}})
         for name, data in contents.items():
-            files.write(folder / records.FOLDER / name, data)
+            writer.write(f"{records.FOLDER}/{name}", data)
 
 
 def _held(out: Path, run: records.ProbeRun) -> Kept:
-    """Return what the folder of this run holds, without what a kill or a power cut left unfinished."""
-    path = out / records.FOLDER / records.ANSWERS
-    for leftover in (*out.glob(f".{MANIFEST_NAME}.*"), *path.parent.glob(f".{path.name}.*")):
-        leftover.unlink()
-    if path.is_file():
-        data = files.read(path, limit=MAX_FILE)
-        files.write(path, data[: data.rfind(b"\n") + 1])
+    """Return what the folder of this run holds."""
     kept = read(out)
     for field in run.__struct_fields__:
         held, given = getattr(kept.run, field, None), getattr(run, field)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import msgspec
 
@@ -106,36 +106,29 @@ def blocks(path: Path, size: int | None = None) -> Iterator[bytes]:
 
     A line beyond `MAX_LINE` is cut just beyond it, to be refused.
 
-    Raises `InputError` ``file.unreadable``.
+    Raises:
+        InputError: ``file.unreadable``.
     """
-    size = size or BLOCK
     try:
         with path.open("rb") as stream:
-            start = 0
-            while True:
-                stream.seek(start + size - 1)
-                rest = stream.readline(MAX_LINE + 3)
-                stream.seek(start)
-                # Read in one piece: joining two would copy the block.
-                if not (block := stream.read(size - 1 + len(rest))):
-                    return
-                yield block
-                while rest and not rest.endswith(b"\n"):
-                    rest = stream.readline(size)
-                start = stream.tell()
+            yield from blocks_of(stream, size)
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         raise InputError("file.unreadable", reason, where=str(path)) from error
 
 
+def blocks_of(stream: BinaryIO, size: int | None = None) -> Iterator[bytes]:
+    """Yield what an open file holds as `blocks` does; it is read once, from its beginning to its end."""
+    size = size or BLOCK
+    while block := stream.read(size - 1) + stream.readline(MAX_LINE + 3):
+        yield block
+        while block and not block.endswith(b"\n"):
+            block = stream.readline(size)
+
+
 def split_lines(block: bytes) -> Iterator[bytes]:
     """Split at newlines; a final newline ends the last line and does not begin another."""
     return (line.removesuffix(b"\n") for line in BytesIO(block))
-
-
-def checked(columns: Columns) -> Columns | Faults:
-    """Return well-typed records, or the faults of those that contradict themselves (counted from 1)."""
-    return Faults(contradictions(columns, range(1, columns.size + 1))) or columns
 
 
 class RecordReader:
@@ -155,7 +148,8 @@ class RecordReader:
             if columns is None:
                 return _read_slowly(block)
             parts.append(columns)
-        return checked(Columns.join(parts))
+        columns = Columns.join(parts)
+        return Faults(contradictions(columns, range(1, columns.size + 1))) or columns
 
     def _learn(self, block: bytes) -> bool:
         """Add the fields of all lines to the layout; tell whether it grew."""

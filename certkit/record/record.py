@@ -15,7 +15,7 @@ The types here say what a field may hold; `rules.py` says which combinations of 
 from __future__ import annotations
 
 import re
-from datetime import datetime  # noqa: TC003 - msgspec resolves the annotation at run time
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -116,7 +116,7 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     cluster_id: Annotated[
         Name | None, Meta(description="family of tasks that stand or fall together; default: task_id")
     ] = None
-    trial: Annotated[Count | None, Meta(description="repeat number of the same task and condition")] = None
+    trial: Annotated[Order | None, Meta(description="repeat number of the same task and condition")] = None
     steps_actual: Annotated[Steps | None, Meta(description="decision steps taken")] = None
     steps_oracle: Annotated[Steps | None, Meta(description="oracle-verified minimum of decision steps")] = (
         None

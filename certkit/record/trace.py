@@ -18,17 +18,16 @@ Condition and outcome are the record's. Whether an error of a tool was injected,
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import deque
 from io import BufferedReader
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
 from pydantic import Field, StrictStr, field_validator
 
-from certkit.ground import base, canonical, files
+from certkit.ground import base, canonical
 from certkit.ground.base import Authored
 from certkit.ground.errors import InputError
 from certkit.record.expressions import Expression, ExpressionError
@@ -36,7 +35,6 @@ from certkit.record.record import Condition, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 FIELDS: Final = (
     "steps_actual",
@@ -216,7 +214,7 @@ def shown(log: Any) -> Shown:
     return Shown(steps, tuple(calls), next(filter(None, texts), None), form)
 
 
-class Writer:
+class TracePacker:
     """Collects the traces of a trace file; `size` is that of their lines, unpacked bytes."""
 
     def __init__(self) -> None:
@@ -233,30 +231,25 @@ class Writer:
             self._packed.append(self._packer.compress(part))
             self.size += len(part)
 
-    def write(self, folder: Path) -> str:
-        """Write the file into a folder, which is made where it is not there; return the file's digest."""
-        folder.mkdir(exist_ok=True)
-        packed = b"".join((*self._packed, self._packer.flush()))
-        digest = hashlib.sha256(packed).hexdigest()
-        # Not flushed one by one: a file that a power cut damages is refused by its digest.
-        (folder / f"{digest}{SUFFIX}").write_bytes(packed)
-        return f"sha256:{digest}"
+    def packed(self) -> bytes:
+        """Return the bytes of the file; nothing can be added afterwards."""
+        return b"".join((*self._packed, self._packer.flush()))
 
 
-def read(path: Path) -> Iterator[tuple[str, Shown]]:
-    """Yield the id of each run in a trace file, and what its transcript shows.
+def read(file: BinaryIO, where: str) -> Iterator[tuple[str, Shown]]:
+    """Yield the id of each run in an open trace file, and what its transcript shows.
 
-    Raises `InputError` ``bundle.trace`` where a line cannot be read.
+    Raises:
+        InputError: ``bundle.trace``, at `where`, for a line that cannot be read.
     """
     import zstandard  # noqa: PLC0415 - most bundles hold no trace
 
     unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW)
-    with files.reading(path) as file:
-        try:
-            with unpacker.stream_reader(file, read_across_frames=True) as stream:
-                yield from _runs(BufferedReader(stream, WINDOW))
-        except (msgspec.MsgspecError, zstandard.ZstdError, InputError, RecursionError, ValueError) as error:
-            raise InputError("bundle.trace", f"no trace: {error}", where=f"traces/{path.name}") from None
+    try:
+        with unpacker.stream_reader(file, read_across_frames=True, closefd=False) as stream:
+            yield from _runs(BufferedReader(stream, WINDOW))
+    except (msgspec.MsgspecError, zstandard.ZstdError, InputError, RecursionError, ValueError) as error:
+        raise InputError("bundle.trace", f"no trace: {error}", where=where) from None
 
 
 def _runs(stream: BufferedReader) -> Iterator[tuple[str, Shown]]:
@@ -307,12 +300,9 @@ def decoded(data: bytes, type_: type[Decoded]) -> Decoded:
         return msgspec.json.decode(plain, type=type_)
 
 
-def rules_of(root: Path) -> Rules:
-    """Return the rules that lie in a bundle, none where there is no such file."""
-    path = root / RULES
-    if not path.exists():
-        return Rules()
-    document = canonical.loads(files.read(path, limit=MAX_RULES), where=RULES)
+def rules_of(data: bytes) -> Rules:
+    """Return the rules in a file of a bundle."""
+    document = canonical.loads(data, where=RULES)
     return base.validate(Rules, document, code="bundle.trace", where=RULES)
 
 

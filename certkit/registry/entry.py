@@ -1,21 +1,23 @@
 """Entries: what is hashed into the log, one statement each, signed by whoever submitted it.
 
-An entry is a DSSE envelope whose payload says which lineage (`subject`) it is about, which passport,
-what that passport claims, and where the entry before it in the same lineage stands (`prev`), so that a
-lineage can be followed without an index. Envelope and payload are canonical JSON (RFC 8785) of just these
-fields; other bytes are no entry, so a signed statement has one form. What is stored is what is hashed.
+An entry is a DSSE envelope. Its payload says which lineage (`subject`) the entry is about, which passport,
+what that passport claims, and which entry came before it in the same lineage (`prev`). Envelope and payload
+are canonical JSON (RFC 8785) of just these fields; other bytes are no entry, so a signed statement has one
+form. The bytes that are stored are the bytes that are hashed.
 
     data = write(Entry(type="passport", …), submitter)
-    found = read(data)                       # form only
-    found.verify(trusted[found.entry.submitter])
+    entry = read(data)                       # form only
+    entry.verify(trusted[entry.body.submitter])
 
-What an entry of each type claims is a class of its own below; `Claims` is what a passport's claims are.
+Each type of entry has a class for its claims below. `facts_of` is the only place of the registry that reads a
+passport's predicate; everything else reads `PassportFacts`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -24,16 +26,20 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from certkit.ground import canonical
-from certkit.ground.document import Tier, fill
-from certkit.ground.errors import InputError, UsageError
-from certkit.passport import dsse
-from certkit.passport.statement import END, Count, Digest, Hex
-from certkit.tlog.tree import Hash  # noqa: TC001 - msgspec resolves annotations at run time
+from certkit.ground.document import Part, Share, Tier, fill
+from certkit.ground.errors import CertkitError, InputError, UsageError
+from certkit.passport import envelope as dsse
+from certkit.passport.passport import EPOCH, last_run, read_passport
+from certkit.tlog.tree import Hash
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from certkit.assessment.assessment import Row
+    from certkit.assessment.evaluation import Evaluation
+    from certkit.comparison.drift import Drift
     from certkit.passport.keys import PrivateKey, PublicKey
+    from certkit.passport.passport import Statement
 
 PAYLOAD_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
 LIMIT: Final = 4096
@@ -41,21 +47,16 @@ LIMIT: Final = 4096
 HARD_LIMIT: Final = 65_535
 """The most bytes of an entry that is read: an entry bundle of C2SP tlog-tiles holds no longer one."""
 
-_Time = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z" + END)]
+_END: Final = r"$(?!\n)"  # in Python a bare $ also matches before a final newline
+_Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}" + _END)]
+_Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + _END)]
+_Count = Annotated[int, Meta(ge=0, le=canonical.MAX_INTEGER)]
+_Time = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z" + _END)]
 _Name = Annotated[str, Meta(min_length=1, max_length=1025)]  # a provider and a name of 512 each
-
-WORDS: Final = 2048
-"""How many characters may be said in words, at most."""
-
-_Text = Annotated[str, Meta(min_length=1, max_length=WORDS)]
-ROWS: Final = 8
-"""How many rows a drift entry names, at most."""
-ROW_LENGTH: Final = 120
-
-_Row = Annotated[str, Meta(min_length=1, max_length=ROW_LENGTH)]
+_Text = Annotated[str, Meta(min_length=1, max_length=2048)]
 _Vkey = Annotated[str, Meta(min_length=1, max_length=1024)]
 
-Type = Literal["passport", "supersede", "revoke", "drift", "key", "note"]
+Type = Literal["passport", "supersede", "revoke", "key", "plan"]
 Reason = Literal[
     "evidence-false",
     "operation-below-threshold",
@@ -65,7 +66,6 @@ Reason = Literal[
     "agent-withdrawn",
 ]
 """Why a passport was revoked."""
-DriftResult = Literal["STABLE", "DRIFTED", "IDENTITY_CHANGED", "UNDERPOWERED", "NOT_COMPARABLE"]
 
 _GRAVITY: Final[dict[Reason, int]] = {
     "evidence-false": 3,
@@ -82,35 +82,75 @@ def graver(reason: Reason, than: Reason) -> bool:
     return _GRAVITY[reason] > _GRAVITY[than]
 
 
-class _Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _EntryPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A part of an entry."""
 
 
-class _Passport(_Part, frozen=True, kw_only=True):
-    """What a passport and its entry both say; digests, and times in UTC as RFC 3339 has them."""
+class _Passport(_EntryPart, frozen=True, kw_only=True):
+    """The members that a passport and its entry both state; times are UTC in the form of RFC 3339.
 
-    passport_id: Digest
-    agent: Digest
-    evidence: Digest
+    Attributes:
+        passport_id: SHA-256 of the passport's payload.
+        agent: Digest of the agent's identity in this version.
+        evidence: Digest of the bundle, or of the pooled bundles.
+        tier: Tier that the issuer attests, 0 for none.
+        profile: Digest of the profile.
+        not_before: Begin of the validity.
+        not_after: End of the validity.
+        supersedes: Id of the passport that this one replaces.
+    """
+
+    passport_id: _Digest
+    agent: _Digest
+    evidence: _Digest
     tier: Tier
-    profile: Digest
+    profile: _Digest
     not_before: _Time
     not_after: _Time
-    supersedes: Digest | None
+    supersedes: _Digest | None
+
+
+class Limit(Part, frozen=True, kw_only=True):
+    """The lower confidence limit of r_op, at the tier that was attained or else at the lowest one.
+
+    Attributes:
+        value: The limit.
+        confidence: Its one-sided confidence level.
+        k: Number of tasks that it rests on.
+    """
+
+    value: Share
+    confidence: Share
+    k: Annotated[int, Meta(ge=0)] | None
 
 
 class PassportFacts(_Passport, frozen=True, kw_only=True):
-    """What a verified passport says of itself, as far as the log needs it.
+    """What a passport says of itself, as far as the registry reads it.
 
-    `lineage` is ``provider/name``; `attempt` is the attempt that it declares; `issuer` is the policy's name
-    for who signed it; `bundles` are those that its evidence pools.
+    Attributes:
+        lineage: ``provider/name`` of the agent, ``-`` for no provider.
+        attempt: Attempt that the passport declares.
+        issuer: The policy's name for who signed; None where no policy was asked.
+        bundles: Digests of the bundles that its evidence pools.
+        profile_id: Name of the profile.
+        reading: Reading that decides, as the profile says.
+        status: Status of the verdict, such as ``met`` or ``contested``.
+        r_op: Success rate over all fault runs.
+        limit: Lower confidence limit of r_op.
+        last_run: Time of the last run of the evidence.
     """
 
     lineage: _Name
-    attempt: Count | None = None
-    supersedes: Digest | None = None
+    attempt: _Count | None = None
+    supersedes: _Digest | None = None
     issuer: _Name | None = None
-    bundles: tuple[Digest, ...] = ()
+    bundles: tuple[_Digest, ...] = ()
+    profile_id: str | None = None
+    reading: str | None = None
+    status: str | None = None
+    r_op: float | None = None
+    limit: Limit | None = None
+    last_run: datetime | None = None
 
 
 Check = Callable[[bytes, datetime], PassportFacts]
@@ -118,10 +158,11 @@ Check = Callable[[bytes, datetime], PassportFacts]
 
 
 class Claims(_Passport, frozen=True, kw_only=True):
-    """The claims of a ``passport`` entry: the passport's facts, and which attempt the log counts.
+    """The claims of a ``passport`` entry.
 
-    `attempt` is 1 for the first evidence of this lineage under this profile that the log holds, and counts
-    different evidence: a passport that is issued again from the same keeps its number.
+    Attributes:
+        attempt: Attempt that the log counts: 1 for the first evidence of this lineage under this profile. It
+            counts different evidence, so a passport that is issued again from the same keeps its number.
     """
 
     attempt: Annotated[int, Meta(ge=1, le=canonical.MAX_INTEGER)]
@@ -132,83 +173,94 @@ class Claims(_Passport, frozen=True, kw_only=True):
         return fill(cls, facts, attempt=attempt)
 
 
-class Supersession(_Part, frozen=True, kw_only=True):
-    """The claims of a ``supersede`` entry: another passport stands in for this one from now on."""
+class Supersession(_EntryPart, frozen=True, kw_only=True):
+    """The claims of a ``supersede`` entry.
 
-    passport_id: Digest
-    by: Digest
+    Attributes:
+        passport_id: The passport that ends.
+        by: The passport that replaces it.
+    """
+
+    passport_id: _Digest
+    by: _Digest
 
 
-class Revocation(_Part, frozen=True, kw_only=True):
-    """The claims of a ``revoke`` entry."""
+class Revocation(_EntryPart, frozen=True, kw_only=True):
+    """The claims of a ``revoke`` entry.
 
-    passport_id: Digest
+    Attributes:
+        passport_id: The passport that ends.
+        reason: Why, from a closed list.
+        detail: Why, in words.
+    """
+
+    passport_id: _Digest
     reason: Reason
     detail: _Text | None = None
 
 
-class Drift(_Part, frozen=True, kw_only=True):
-    """The claims of a ``drift`` entry: what a comparison with an `earlier` passport of the agent gave.
+class KeyChange(_EntryPart, frozen=True, kw_only=True):
+    """The claims of a ``key`` entry, which the old key signs; its subject is the log's origin.
 
-    `rows` names those that got worse, in words; where they are many, the last says how many more there are.
-    `document` is the digest of the comparison as ``certkit drift --json`` gives it, in canonical JSON.
-    """
-
-    passport_id: Digest
-    earlier: Digest
-    result: DriftResult
-    rows: Annotated[tuple[_Row, ...], Meta(max_length=ROWS)]
-    document: Digest
-
-
-class KeyChange(_Part, frozen=True, kw_only=True):
-    """The claims of a ``key`` entry, which the old key signs: `new` signs every checkpoint after this one.
-
-    Both are verifier keys of the log; the entry's subject is the log's origin.
+    Attributes:
+        old: Verifier key of the log until now.
+        new: Verifier key that signs every later checkpoint.
     """
 
     old: _Vkey
     new: _Vkey
 
 
-class Note(_Part, frozen=True, kw_only=True):
-    """The claims of a ``note`` entry: words for the record."""
+class PlanNotice(_EntryPart, frozen=True, kw_only=True):
+    """The claims of a ``plan`` entry: a trial that was announced before its first run.
 
-    text: _Text
+    Attributes:
+        plan: Digest of the plan.
+        lineage: The agent that the trial will run; it is the entry's subject too.
+    """
+
+    plan: _Digest
+    lineage: _Name
 
 
-AnyClaims = Claims | Supersession | Revocation | Drift | KeyChange | Note
+AnyClaims = Claims | Supersession | Revocation | KeyChange | PlanNotice
 CLAIMS: Final[dict[Type, type[AnyClaims]]] = {
     "passport": Claims,
     "supersede": Supersession,
     "revoke": Revocation,
-    "drift": Drift,
     "key": KeyChange,
-    "note": Note,
+    "plan": PlanNotice,
 }
 """What an entry of each type claims."""
 
 
-class Stored(_Part, frozen=True, kw_only=True):
-    """The bytes of a passport file by digest and size."""
+class Stored(_EntryPart, frozen=True, kw_only=True):
+    """The bytes of a passport file, by their SHA-256 and size in bytes."""
 
-    sha256: Hex
-    size: Count
-
-
-class Previous(_Part, frozen=True, kw_only=True):
-    """An earlier entry, by place and leaf hash."""
-
-    index: Count
-    leaf: Hex
+    sha256: _Hex
+    size: _Count
 
 
-class Entry(_Part, frozen=True, kw_only=True):
-    """What an entry says (``application/vnd.certkit.registry-entry.v1+json``).
+class Previous(_EntryPart, frozen=True, kw_only=True):
+    """An earlier entry, by its index and leaf hash."""
 
-    `subject` is a lineage; `submitter` is the id of the key that signs the entry (SHA-256 of its
-    SubjectPublicKeyInfo), by which a reader picks among the keys that it trusts. `log` is the origin of the
-    log that it is signed for, so that no other can show it as its own.
+    index: _Count
+    leaf: _Hex
+
+
+class Entry(_EntryPart, frozen=True, kw_only=True):
+    """The payload of an entry (``application/vnd.certkit.registry-entry.v1+json``).
+
+    Attributes:
+        v: Version of the format.
+        type: Which claims the entry makes.
+        subject: The lineage, or the log's origin for a change of its key.
+        passport: The passport's file; only in entries of type ``passport``.
+        claims: One of `CLAIMS`.
+        prev: The entry before it in the same lineage.
+        issued_at: Time that the submitter states.
+        submitter: Id of the key that signs the entry (SHA-256 of its SubjectPublicKeyInfo).
+        log: Origin of the log that it is signed for, so that no other log can show it as its own.
     """
 
     v: Literal[1] = 1
@@ -218,26 +270,26 @@ class Entry(_Part, frozen=True, kw_only=True):
     claims: dict[str, Any]
     prev: Previous | None
     issued_at: _Time
-    submitter: Digest
+    submitter: _Digest
     log: _Name
 
 
 class UnverifiedEntry(Struct, frozen=True):
-    """An entry whose form was read; `verify` tells whether its submitter signed it."""
+    """An entry whose form was read; `verify` checks that its submitter signed it."""
 
-    entry: Entry
+    body: Entry
     claims: AnyClaims
     envelope: dsse.Envelope
 
     @property
     def passport(self) -> Claims | None:
-        """The claims of a ``passport`` entry, None for any other."""
+        """The claims of a ``passport`` entry, None for any other type."""
         return self.claims if isinstance(self.claims, Claims) else None
 
     @property
     def passport_id(self) -> str | None:
-        """The passport that the entry is about, None for entries about keys and for notes."""
-        return None if isinstance(self.claims, KeyChange | Note) else self.claims.passport_id
+        """The passport that the entry is about, None for keys and plans."""
+        return None if isinstance(self.claims, KeyChange | PlanNotice) else self.claims.passport_id
 
     def verify(self, key: PublicKey) -> None:
         """Raise `NegativeError` ``dsse.signature`` unless `key` signed the entry."""
@@ -245,18 +297,18 @@ class UnverifiedEntry(Struct, frozen=True):
 
 
 class Logged(Struct, frozen=True):
-    """An entry with its place. Its signature is not verified, and that it stands there is for a proof."""
+    """An entry with its index and leaf hash; neither its signature nor its place in the log is verified."""
 
     index: int
     leaf: Hash
-    found: UnverifiedEntry
+    entry: UnverifiedEntry
 
 
-class _Signature(_Part, frozen=True):
+class _Signature(_EntryPart, frozen=True):
     sig: bytes
 
 
-class _Envelope(_Part, frozen=True):
+class _Envelope(_EntryPart, frozen=True):
     """An entry as its bytes have it (DSSE)."""
 
     payload: bytes
@@ -299,13 +351,15 @@ def read(data: bytes) -> UnverifiedEntry:
     if not is_canonical:
         raise _no_entry("not in the canonical form, in which entries are written")
     if (entry.type == "passport") != (entry.passport is not None):
-        raise _no_entry("those of passports, and no others, name a file")
+        raise _no_entry("passport entries, and no others, name a file")
     period = (claims.not_before, claims.not_after) if isinstance(claims, Claims) else ()
     for time in (entry.issued_at, *period):
         try:
             datetime.fromisoformat(time)
         except ValueError:
             raise _no_entry(f"{time} is no time") from None
+    if isinstance(claims, PlanNotice) and claims.lineage != entry.subject:
+        raise _no_entry("the plan is for another lineage than the entry's subject")
     signed = dsse.Envelope(
         payload_type=PAYLOAD_TYPE, payload=envelope.payload, signature=envelope.signatures[0].sig
     )
@@ -369,3 +423,72 @@ def chosen(ident: str, firsts: Mapping[str, int], *, where: str) -> int:
         where=where,
         hint="give an index, a passport id, or at least the first 8 digits of one",
     )
+
+
+# What a passport says to the registry
+
+
+def facts_of(passport_id: str, statement: Statement, issuer: str | None = None) -> PassportFacts:
+    """Return what a passport says of itself.
+
+    Args:
+        passport_id: Its id.
+        statement: Its statement; whether it was verified is the caller's matter.
+        issuer: The policy's name for who signed it.
+    """
+    predicate = statement.predicate
+    facts, verdict, validity = predicate.facts, predicate.assessment.verdict, predicate.validity
+    rows = [row for row in predicate.assessment.criteria if row.metric == "r_op"]
+    row = next((row for row in rows if row.tier == verdict.tier), rows[0] if rows else None)
+    since = last_run(facts, predicate.summary)
+    return PassportFacts(
+        passport_id=passport_id,
+        lineage=facts.agent.lineage,
+        agent=facts.agent.digest,
+        evidence=facts.digest,
+        bundles=facts.bundles,
+        attempt=facts.protocol.attempt,
+        issuer=issuer,
+        tier=verdict.tier,
+        profile=predicate.profile.digest,
+        profile_id=predicate.profile.id,
+        reading=verdict.decides,
+        status=verdict.status,
+        not_before=timestamp(validity.not_before),
+        not_after=timestamp(validity.not_after),
+        supersedes=predicate.supersedes,
+        r_op=row.value if row and isinstance(row.value, float) else None,
+        limit=_limit(row),
+        last_run=None if since is None else EPOCH + since,
+    )
+
+
+def _limit(row: Row | None) -> Limit | None:
+    bounded = row.bounded if row else None
+    if bounded is None or bounded.bound is None:
+        return None
+    return Limit(value=bounded.bound, confidence=bounded.confidence, k=bounded.k)
+
+
+def unverified_facts(passport: bytes | None) -> PassportFacts | None:
+    """Return what the bytes of a passport file say, whoever signed it; None where they are no passport."""
+    with suppress(CertkitError):
+        if passport is not None:
+            file = read_passport(passport)
+            return facts_of(file.passport_id, file.unverified_statement())
+    return None
+
+
+def unverified_evaluation(passport: bytes | None) -> Evaluation | None:
+    """Return what the bytes of a passport file signed, whoever signed it; None where they are no passport."""
+    with suppress(CertkitError):
+        if passport is not None:
+            return read_passport(passport).unverified_statement().predicate.evaluation
+    return None
+
+
+def drift_between(before: Sequence[Evaluation], new: Evaluation) -> Drift:
+    """Compare a passport with the last of those before it; the earlier ones are for the trend."""
+    from certkit.comparison.drift import drift  # noqa: PLC0415 - heavy
+
+    return drift(before[-1], new, before=before[:-1])

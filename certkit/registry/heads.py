@@ -1,23 +1,22 @@
-"""What each log last signed, remembered outside the registry, so that a restored backup cannot fork it.
+"""The newest head of each log, remembered outside the registry, so that a restored backup cannot fork it.
 
 One small SQLite file in the user's state folder holds the newest checkpoint of every log that this user
-signs for or audits, by the key that signed it. A registry that was put back to an older state, or replaced by
-another one of the same name, is not signed on: two different logs under one key would prove that their
-keeper cheated. A log that is not in the file is believed once.
+signs for or audits, by the key that signed it. The program does not sign on a registry that was put back to
+an older state or replaced by another one: two different logs under one key would prove that their keeper
+cheated. A log that is not in the file is believed once.
 
     heads = Heads.open(path)
-    with heads.held(vkey) as head:             # nobody else signs for this user meanwhile
-        head.advance(note, root_at)            # raises, or the log goes on from what was signed last
+    with heads.held(vkey) as head:             # no other process signs for this user meanwhile
+        head.advance(note, root_at)            # raises unless the log continues what was signed last
         …                                      # the new checkpoint is on the registry's disk
         head.advance(newer, root_at)           # and is remembered when the block has ended
 
 The order is: registry, then this file, then the proof is handed out. A crash in between leaves a head that
-is older than the registry, which is no contradiction and is caught up with.
+is older than the registry, which is no contradiction; the next writer catches up.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from contextlib import ExitStack, closing, contextmanager, suppress
 from shlex import quote
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from certkit.ground import files
 from certkit.ground.errors import CertkitError, InputError, MismatchError
-from certkit.registry import store
+from certkit.registry.log import Writing, has_schema, open_file, open_reading, translated
 from certkit.tlog.checkpoint import Checkpoint, parse_checkpoint
 from certkit.tlog.note import open_note, parse_note
 
@@ -39,15 +38,8 @@ if TYPE_CHECKING:
     RootAt = Callable[[int], Hash]
     """Returns the root that the registry's tree had at a size up to its own, proven by its checkpoint."""
 
-DDL: Final = (
-    "CREATE TABLE head (vkey TEXT PRIMARY KEY, note BLOB NOT NULL, snapshot BLOB) WITHOUT ROWID",
-    "CREATE TABLE snapshot (vkey TEXT PRIMARY KEY, data BLOB NOT NULL)",
-)
-"""By the log's verifier key: newest signed checkpoint with the digest of the snapshot; the snapshot."""
-
-_ADVANCE: Final = (
-    "INSERT INTO head (vkey, note) VALUES (?, ?) ON CONFLICT (vkey) DO UPDATE SET note = excluded.note"
-)
+DDL: Final = ("CREATE TABLE head (vkey TEXT PRIMARY KEY, note BLOB NOT NULL) WITHOUT ROWID",)
+"""The newest signed checkpoint, by the log's verifier key."""
 
 ASK: Final = "ask whoever keeps the log for it as it is now; it had more, or other, entries before"
 BRING_BACK: Final = (
@@ -71,34 +63,16 @@ class Head:
         if note == self._note:
             return
         if self._note is not None:
-            refuse_fork(read(self._note), read(note), root_at, hint=BRING_BACK)
+            refuse_fork(head_of(self._note), head_of(note), root_at, hint=BRING_BACK)
         signers = [key for key in self._keys if _is_by(note, key)]
         if not signers:
             raise ValueError("a checkpoint that none of the log's keys signed")
         for key in signers:
-            self._connection.execute(_ADVANCE, (str(key), note))
+            self._connection.execute("REPLACE INTO head VALUES (?, ?)", (str(key), note))
         self._note = note
 
-    def keep(self, snapshot: bytes) -> None:
-        """Keep a snapshot for the next one who writes; raise `UsageError` ``file.unwritable``."""
-        digest = hashlib.sha256(snapshot).digest()
-        for key in self._keys:
-            self._connection.execute("REPLACE INTO snapshot VALUES (?, ?)", (str(key), snapshot))
-            self._connection.execute("UPDATE head SET snapshot = ? WHERE vkey = ?", (digest, str(key)))
 
-    def kept(self) -> bytes | None:
-        """Return the snapshot kept for the log, empty if it was altered or is older; None without one."""
-        query = (
-            "SELECT CAST(head.snapshot AS BLOB), CAST(data AS BLOB)"
-            " FROM snapshot LEFT JOIN head USING (vkey) WHERE vkey = ?"
-        )
-        row = self._connection.execute(query, (str(self._keys[0]),)).fetchone()
-        if row is None:
-            return None
-        return row[1] if hashlib.sha256(row[1]).digest() == row[0] else b""
-
-
-def read(note: bytes) -> Checkpoint:
+def head_of(note: bytes) -> Checkpoint:
     """Return the checkpoint in a signed note, whoever signed it."""
     return parse_checkpoint(parse_note(note).text)
 
@@ -131,11 +105,12 @@ class Heads:
         """
         _is_there(path)
         files.make_folder(path.parent)
-        with store.translated(path, damaged=_unreadable), ExitStack() as undo:
-            connection = store.open_file(path, "rwc")
+        with translated(path, damaged=_unreadable), ExitStack() as undo:
+            connection = open_file(path, "rwc")
             undo.callback(connection.close)
-            with store.Writing(connection):
-                for statement in DDL if store.has_schema(connection, ()) else ():
+            with Writing(connection):
+                is_new = connection.execute("PRAGMA schema_version").fetchone() == (0,)
+                for statement in DDL if is_new else ():
                     connection.execute(statement)
                 _check(connection, path)
             # Where another writer is in the way, the file stays in its slower and equally safe mode.
@@ -154,7 +129,7 @@ class Heads:
 
         Nothing is remembered if the block raises. Raises as `open` does.
         """
-        with store.translated(self._path, damaged=_unreadable), store.Writing(self._connection):
+        with translated(self._path, damaged=_unreadable), Writing(self._connection):
             yield Head(self._connection, keys)
 
 
@@ -165,10 +140,10 @@ def remembered(path: Path, *keys: VerifierKey) -> Checkpoint | None:
     """
     if not _is_there(path):
         return None
-    with store.translated(path, damaged=_unreadable), closing(store.open_reading(path)) as connection:
+    with translated(path, damaged=_unreadable), closing(open_reading(path)) as connection:
         _check(connection, path)
         note = _note(connection, keys)
-    return None if note is None else read(note)
+    return None if note is None else head_of(note)
 
 
 def _is_there(path: Path) -> bool:
@@ -185,19 +160,19 @@ def _is_there(path: Path) -> bool:
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    if not store.has_schema(connection, DDL):
+    if not has_schema(connection, DDL):
         raise _unreadable("holds other tables: another version of certkit wrote it", str(path))
 
 
 def _note(connection: sqlite3.Connection, keys: Sequence[VerifierKey]) -> bytes | None:
-    """Return the checkpoint over the most entries that is kept for one of some keys."""
+    """Return the checkpoint over the most entries that is stored for one of some keys."""
     notes: list[bytes] = []
     for key in keys:
         row = connection.execute("SELECT note FROM head WHERE vkey = ?", (str(key),)).fetchone()
         if row is not None and not (isinstance(row[0], bytes) and _is_by(row[0], key)):
-            raise _unreadable("holds something else than a checkpoint by the key that it is kept for")
+            raise _unreadable("holds something else than a checkpoint by the key that it is stored under")
         notes += row or ()
-    return max(notes, key=lambda note: read(note).size, default=None)
+    return max(notes, key=lambda note: head_of(note).size, default=None)
 
 
 def _is_by(note: bytes, key: VerifierKey) -> bool:

@@ -35,17 +35,15 @@ import msgspec
 from msgspec import Meta
 
 from certkit.ground import canonical
-from certkit.ground.document import Document, Part
+from certkit.ground.document import Count, Document, Part
 from certkit.ground.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
 from certkit.ground.progress import SILENT, Progress
-from certkit.passport.checks import CLOCK_SKEW, LoggedStanding, Status, period
-from certkit.passport.statement import Count
+from certkit.passport.checks import LoggedStanding, LoggedStatus, period
+from certkit.passport.passport import CLOCK_SKEW
 from certkit.registry.entry import Logged, moment, read, readable, timestamp
-from certkit.registry.heads import read as read_head
-from certkit.registry.heads import refuse_fork, remembered
-from certkit.registry.reader import Reader
-from certkit.registry.source import log_key, opened
-from certkit.registry.state import Passports, Policy, outside, submitters
+from certkit.registry.fold import Passports, Policy, outside, submitters
+from certkit.registry.heads import head_of, refuse_fork, remembered
+from certkit.registry.reader import LogReader, log_key, opened
 from certkit.tlog.checkpoint import Quorum, counted, open_checkpoint
 from certkit.tlog.note import Signer, decode64, encode64, open_note, write_note
 from certkit.tlog.tree import leaf_hash
@@ -89,13 +87,13 @@ class _Events:
 
     def take(self, logged: Logged) -> None:
         """Take an entry into account."""
-        claims = logged.found.passport
+        claims = logged.entry.passport
         if not self._passports.follow(logged):
             self._ignored.append(logged.index)
         elif claims and claims.passport_id == self._id:
-            self._lineages.append(logged.found.entry.subject)
+            self._lineages.append(logged.entry.body.subject)
 
-    def status(self, head: Checkpoint, time: datetime | None, at: datetime) -> Status:
+    def status(self, head: Checkpoint, time: datetime | None, at: datetime) -> LoggedStatus:
         """Return what was found, as of a checkpoint and the time that somebody vouches for it."""
         age = "of unknown age" if time is None else f"at most {period(at - time)} old"
         ignored = sorted({*self._ignored, *self._passports.ignored(self._id)})
@@ -105,12 +103,12 @@ class _Events:
             logged, ending = ended
             why = f": {ending.reason}" if ending.reason else f" by {ending.by}" if ending.by else ""
             standing = ending.how
-            what = f"{standing} by entry {logged.index} at {logged.found.entry.issued_at}{why}"
+            what = f"{standing} by entry {logged.index} at {logged.entry.body.issued_at}{why}"
         elif not self._lineages:
             what, standing = "no entry that counts logs it" if more else "no entry is about it", "unknown"
         else:
             what, standing = f"no entry in [0, {head.size:,}) ends it", "current"
-        return Status(
+        return LoggedStatus(
             standing=standing,
             detail=f"{what}, as of checkpoint {head.size:,} of {head.origin}, {age}{more}",
             time=time,
@@ -130,7 +128,7 @@ class FolderStatus:
         self._folder, self._trust, self._at, self._seen = folder, trust, at, seen
         self._progress = progress
 
-    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
+    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> LoggedStatus:
         """Return the standing of a passport; `revokers` are the keys, by id, that may end it.
 
         Raises `UnavailableError` where it cannot be told, and `CertkitError` where the log does not hold.
@@ -138,19 +136,19 @@ class FolderStatus:
         quorum = Quorum.of(self._trust.witnesses.k, self._trust.witnesses.keys)
         with opened(self._folder) as source:
             key = log_key(source.note(), self._trust)
-            log = Reader(
+            log = LogReader(
                 self._folder, source, key, witnesses=quorum.keys, seen=self._seen, progress=self._progress
             )
-            policy = Policy(log.head.checkpoint.origin, self._trust)
+            policy = log.policy(self._trust)
             events = _Events(policy, passport_id, revokers)
             newest = self._read(log, passport_id, events)
         if quorum.k:
             time = _vouched(log.head, quorum, self._at)
         else:
-            time = moment(newest.found.entry.issued_at) if newest and policy.signed(newest) else None
+            time = moment(newest.entry.body.issued_at) if newest and policy.signed(newest) else None
         return events.status(log.head.checkpoint, time, self._at)
 
-    def _read(self, log: Reader, passport_id: Digest, events: _Events) -> Logged | None:
+    def _read(self, log: LogReader, passport_id: Digest, events: _Events) -> Logged | None:
         """Take every entry that names the passport; return the newest that a trusted key may have signed.
 
         It is for this log, dated while its key was trusted, and not to come.
@@ -163,7 +161,7 @@ class FolderStatus:
             if entry is None:
                 message = f"entry {index} cannot be read, and may end it"
                 raise UnavailableError("passport.unavailable", message)
-            said, key = entry.entry, known.get(entry.entry.submitter)
+            said, key = entry.body, known.get(entry.body.submitter)
             if named in entry.envelope.payload:
                 events.take(Logged(index, leaf, entry))
             is_newer = date <= said.issued_at <= latest and said.log == log.head.checkpoint.origin
@@ -217,9 +215,9 @@ def write(folder: Path, index: int, *, key: Ed25519PrivateKey, heads: Path, at: 
     signed for it before.
     """
     with opened(folder) as source:
-        signer = Signer(read_head(source.note()).origin, key)
+        signer = Signer(head_of(source.note()).origin, key)
         try:
-            log = Reader(folder, source, signer.vkey, seen=lambda _: remembered(heads, signer.vkey))
+            log = LogReader(folder, source, signer.vkey, seen=lambda _: remembered(heads, signer.vkey))
         except MismatchError as error:
             raise UsageError("registry.log-key", error.message, where=str(folder)) from None
         note, head = source.note(), log.head.checkpoint
@@ -258,7 +256,7 @@ class FileStatus:
     def __init__(self, data: bytes, *, trust: Trust, at: datetime, seen: Seen) -> None:
         self._data, self._trust, self._at, self._seen = data, trust, at, seen
 
-    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
+    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> LoggedStatus:
         """Return the standing of the passport, as `FolderStatus.status` does.
 
         Raises `InputError` for the form of the file, `MismatchError` where it does not hold together, and

@@ -5,28 +5,31 @@ for it. Bad news stands first. No word of praise goes beyond "meets the Tier n e
 P". Information that is missing prints as "not provided". Simulated evidence is a specimen on every page.
 Text that came from evidence is hostile: it is escaped and made visible.
 
-    drawn = view(assessment, passport=data, generated_at=moment)
-    page = html(drawn)
+    drawn = view(evaluation, context=given, passport=issued, today=today)
+    markup = html(drawn)
     if pdf_missing() is None:
-        file = pdf(drawn)
+        file = pdf(drawn, markup)
+    data = export(drawn, "junit")
 
-The way through: `argument.case` (assessment, context, passport) → `argument.build` (the graph) → `answer`,
-`results`, `sections` (sentences, tables, figures) → `view` → `render`, `exports`.
+The way through: `argument.case` (evaluation, context, passport) → `argument.build` (the graph) → `answer`,
+`results`, `sections` (sentences, tables, figures) → `view` → `page`, `exports`.
 """
 
 from __future__ import annotations
 
-from certkit.report.render import HINTS, html, pdf, pdf_missing
-from certkit.report.view import Attachment, Issued, View, read, view
+from certkit.report.argument.case import IssuedPassport
+from certkit.report.exports import export
+from certkit.report.page import HINTS, html, pdf, pdf_missing
+from certkit.report.view import Attachment, ReportView, view
 
 __all__ = [
     "HINTS",
     "Attachment",
-    "Issued",
-    "View",
+    "IssuedPassport",
+    "ReportView",
+    "export",
     "html",
     "pdf",
     "pdf_missing",
-    "read",
     "view",
 ]

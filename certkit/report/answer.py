@@ -1,33 +1,33 @@
 """Page 1, the answer for whoever has five minutes: what was seen, what it amounts to, what speaks against it.
 
-No metric's id stands on this page; everything is built by rule from the assessment and the argument.
+No metric's id stands on this page; everything is built by rule from the evaluation and the argument.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from certkit.assessment.criteria import Status
-from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.words import left_out, measure_next
-from certkit.ground import wording
+from certkit.assessment.answer import advice, core_texts, fragility_texts, listed, provisional_text
+from certkit.assessment.answer import readings as readings_text
+from certkit.assessment.assessment import Status, TierStatus
+from certkit.assessment.words import finding_text, many
 from certkit.ground.text import quoted
-from certkit.ground.wording import many
 from certkit.report import results, words
 from certkit.report.argument.case import MOST_DAYS
-from certkit.report.argument.challenges import Standing
-from certkit.report.argument.graph import State
+from certkit.report.argument.challenges import CLASS_WORDS, STATUS_WORDS, TEXTS, ChallengeStatus
+from certkit.report.argument.graph import NodeKind, NodeState
+from certkit.report.figures import word
 from certkit.report.sections import gravest
-from certkit.report.svg import CONTESTED, word
 from certkit.report.words import capital
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from certkit.assessment.metric import Metric
     from certkit.report.argument.build import Argument
-    from certkit.report.argument.case import Case
+    from certkit.report.argument.case import UseCase
 
 MOST_AGAINST = 5
 """Lines of what speaks against the claim that fit the page."""
@@ -43,7 +43,7 @@ class Box(NamedTuple):
     line: str
 
 
-def missing(case: Case) -> tuple[str, ...]:
+def missing(case: UseCase) -> tuple[str, ...]:
     """Return what a safety case needs and nobody provided."""
     context, domain = case.context, case.domain
     given = {
@@ -56,97 +56,121 @@ def missing(case: Case) -> tuple[str, ...]:
     return tuple(name for name, said in given.items() if not said)
 
 
-def title(case: Case) -> str:
+def title(case: UseCase) -> str:
     """Return what the document is called: a safety case only where people said what the use is."""
     return "Evidence report" if missing(case) else "Safety case"
 
 
-_RUNS = (("c_nom", "normal run"), ("r_op", "run under faults"))
+_RUNS = (("c_nom", "normal runs"), ("r_op", "runs under faults"))
 
 
-def paragraph(case: Case) -> str:
+def paragraph(case: UseCase) -> str:
     """Return what was seen and which tier it meets, in at most 60 words."""
-    metrics = case.document["metrics"]
-    seen = [
-        f"{_rate(metrics[key])} of {metrics[key]['n']:,} {noun.replace('run', 'runs')}"
-        for key, noun in _RUNS
-        if metrics[key]["n"] and metrics[key]["value"] is not None
-    ]
-    absent = [f"No {noun} was recorded." for key, noun in _RUNS if seen and not metrics[key]["n"]]
-    told = (
-        f"{agent(case)} succeeded in {' and in '.join(seen)}"
-        if seen
-        else f"No run of {agent(case)} was recorded"
-    )
+    metrics = case.evaluation.metrics
+    seen = [f"{_rate(metrics[key])} of {metrics[key].n:,} {noun}" for key, noun in _RUNS if metrics[key].n]
+    absent = [f"There are no {noun}." for key, noun in _RUNS if seen and not metrics[key].n]
+    first = f"{agent(case)} succeeded in {' and in '.join(seen)}" if seen else f"{agent(case)} has no run"
     least = metrics["domain_min"]
-    if least["value"] is not None and least.get("domain"):
-        told += f" (weakest domain: {words.called(least['domain'])}, {_rate(least)})"
-    broken = case.assessment.counts.harness_errors
+    if least.value is not None:
+        first += f" (weakest domain: {words.called(least.detail['domain'])}, {_rate(least)})"
+    broken = case.evaluation.groups.every["harness_error"]
     errors = [f"{many(broken, 'harness error')} counted among the failures."] if broken and seen else []
-    return " ".join([f"{told}.", *errors, *absent, *_tiers(case)])
+    return " ".join([f"{first}.", *errors, *absent, *_tiers(case)])
 
 
-def agent(case: Case) -> str:
+def agent(case: UseCase) -> str:
     """Return the agent as page 1 calls it."""
     return quoted(words.called(case.agent))
 
 
-def named(case: Case) -> str:
+def named(case: UseCase) -> str:
     """Return the tier that the answer is about; the lowest one is judged where nobody asked for any."""
     return f"Tier {case.tier}{', the tier that was asked for' if case.tier > 1 else ''}"
 
 
-def _rate(metric: dict[str, Any]) -> str:
-    return words.value(metric["value"], Unit.FRACTION)
+def _rate(metric: Metric) -> str:
+    return words.value(metric.value, metric.unit)
 
 
-def _tiers(case: Case) -> Iterator[str]:
-    tier, tiers = case.tier, case.document["tiers"]
-    status, contested = tiers[str(tier)]["status"], sum(item.contests for item in case.assessment.challenges)
-    if status == Status.MET:
+def _tiers(case: UseCase) -> Iterator[str]:
+    tier, assessment = case.tier, case.evaluation.assessment
+    status = assessment.tiers[str(tier)].status
+    if status is TierStatus.MET:
         yield f"That meets every threshold of {named(case)}."
-    elif status == CONTESTED:
-        raised, contest = many(contested, "serious challenge"), "contests" if contested == 1 else "contest"
-        yield f"Every threshold of {named(case)} is met, but {raised} {contest} that."
+    elif status is TierStatus.CONTESTED:
+        number = sum(item.is_open for item in assessment.serious)
+        contest = f"{many(number, 'serious finding')} {'contests' if number == 1 else 'contest'} that"
+        yield f"Every threshold of {named(case)} is met, but {contest}."
     else:
         yield f"That does not show {named(case)}: {_open(case, tier)}."
-    if status in {Status.MET, CONTESTED} and str(tier + 1) in tiers:
+    if status in {TierStatus.MET, TierStatus.CONTESTED} and str(tier + 1) in assessment.tiers:
         beyond = _open(case, tier + 1)
         yield f"It does not show Tier {tier + 1}: {beyond}." if beyond else f"It meets Tier {tier + 1} too."
 
 
-def _open(case: Case, tier: int) -> str:
+_LACKS: Final = {
+    Status.NOT_MET: ("fails", "fail"),
+    Status.INSUFFICIENT: ("cannot be judged", "cannot be judged"),
+    Status.NOT_TESTED: ("has no evidence", "have no evidence"),
+}
+
+
+def _open(case: UseCase, tier: int) -> str:
     """Return how many criteria of a tier fail, cannot be judged, or have no evidence."""
-    said = {
-        Status.NOT_MET: ("fails", "fail"),
-        Status.INSUFFICIENT: ("cannot be judged", "cannot be judged"),
-        Status.NOT_TESTED: ("has no evidence", "have no evidence"),
-    }
-    groups = results.by_status(case.document, tier)
-    parts = (f"{len(names)}{{}} {said[status][len(names) > 1]}" for status, names in groups.items())
+    groups = results.by_status(case.evaluation, tier)
+    parts = (f"{len(names)}{{}} {_LACKS[status][len(names) > 1]}" for status, names in groups.items())
     first, *more = [*parts] or [""]
-    asked = len(results.judged_rows(case.document, tier))
-    return words.listed([first.format(f" of {asked} criteria"), *(part.format("") for part in more)])
+    number = len(results.judged_rows(case.evaluation, tier))
+    return listed([first.format(f" of {number} criteria"), *(part.format("") for part in more)])
 
 
-def readings(case: Case, argument: Argument) -> tuple[str, ...]:
-    """Return the tier by each reading, and every serious challenge, by day, as every screen says it."""
-    verdict, awaits = case.assessment.verdict, {item.code: item.awaits for item in argument.challenges}
-    decides, serious = case.assessment.profile.reading, []
-    told = wording.readings(verdict.table.tier, verdict.bounded.tier, decides=decides)
-    for item in case.assessment.serious:
-        lack = awaits[item.code]
-        state = f"open (its answer does not count: {lack})" if lack else item.state
-        said = wording.challenge(item.code, state, item.message, () if lack else item.answered_by)
-        serious.append(words.plain(said))
-    return (told, *serious)
+def readings(case: UseCase, argument: Argument) -> tuple[str, ...]:
+    """Return the tier by each reading, provisional rows, core evidence, and every serious finding, by day."""
+    by_code = {item.code: item for item in argument.challenges}
+    answers = {item.code: item for item in case.evaluation.question.answers}
+    serious = []
+    for item in case.evaluation.assessment.serious:
+        lack, answer = by_code[item.code].awaits, answers.get(item.code)
+        state = f"open (its answer does not count: {lack})" if lack else f"{item.state}"
+        by = f" by {answer.by}, agreed by {answer.agreed_by}" if answer and not lack else ""
+        serious.append(f"serious, {state}{by}: {finding_text(item)} [{item.code}]")
+    first = f"{readings_text(case.evaluation)} {words.plain(provisional_text(case.evaluation))}".rstrip()
+    return (first, *map(words.plain, (*core_texts(case.evaluation), *serious)))
 
 
-def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
-    """Return the four boxes: evidence, claim about the use, challenges, decision."""
-    status = case.document["tiers"][str(case.tier)]["status"]
+def boxes(case: UseCase, argument: Argument) -> tuple[Box, ...]:
+    """Return the four boxes: evidence, claim about the use, open questions, decision."""
+    status = case.evaluation.assessment.tiers[str(case.tier)].status
+    claimed = (Status.MET, "Supported") if argument.claim.supported else (Status.NOT_MET, "Not supported")
+    unanswered = Status.INSUFFICIENT if argument.opened else Status.MET
+    number = sum(item.state is ChallengeStatus.OPEN for item in argument.challenges)
+    return (
+        Box("Evidence", status, word(status), named(case)),
+        Box("Claim about use", *claimed, _first_reason(case, argument)),
+        Box("Open questions", unanswered, f"{number} open", _questions(case, argument)),
+        _decision(case),
+    )
+
+
+def _questions(case: UseCase, argument: Argument) -> str:
+    """Return the open questions by class, and the closed ones by what became of them."""
     counts = Counter(item.state for item in argument.challenges)
+    opened = Counter(item.kind for item in argument.challenges if item.state is ChallengeStatus.OPEN)
+    answers = [item.answer for item in argument.challenges if item.state is ChallengeStatus.ANSWERED]
+    alone = sum(not case.context.independent(item.agreed_by) for item in answers if item)
     stale = sum(item.stale for item in argument.challenges)
+    classes = ", ".join(f"{number} {CLASS_WORDS[kind]}" for kind, number in opened.items())
+    line = ", ".join(
+        f"{counts[state]} {STATUS_WORDS[state]}"
+        for state in ChallengeStatus
+        if state is not ChallengeStatus.OPEN
+    )
+    line += f", {alone} of them agreed by nobody independent" if alone else ""
+    line += f", {stale} STALE" if stale else ""
+    return f"{classes}; {line}" if classes else line
+
+
+def _decision(case: UseCase) -> Box:
     decision = case.context.decision
     decided, line = "No decision", "by the owner yet"
     if decision is not None and decision.outcome:
@@ -155,119 +179,89 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
         line = f"by {owner}, until {decision.until or 'no day stated'}"
         approving = decision.outcome.startswith("approved") and case.unapproved
         line += f"; not in force: {case.unapproved}" if approving else ""
-    closed = (Standing.SUSTAINED, Standing.ACCEPTED, Standing.ANSWERED)
-    kinds = Counter(item.kind for item in argument.challenges if item.state is Standing.OPEN)
-    classes = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
-    answers = [item.answer for item in argument.challenges if item.state is Standing.ANSWERED]
-    alone = sum(not case.context.independent(item.agreed_by) for item in answers if item)
-    told = ", ".join(f"{counts[state]} {state}" for state in closed)
-    told += f", {alone} of them agreed by nobody independent" if alone else ""
-    told += f", {stale} STALE" if stale else ""
-    told = f"{classes}; {told}" if classes else told
-    claimed = (Status.MET, "Supported") if argument.claim.supported else (Status.NOT_MET, "Not supported")
-    unanswered = Status.INSUFFICIENT if argument.opened else Status.MET
-    return (
-        Box("Evidence", status, word(status), named(case)),
-        Box("Claim about use", *claimed, _first_reason(case, argument)),
-        Box("Challenges", unanswered, f"{counts[Standing.OPEN]} open", told),
-        Box("Decision", Status.NOT_TESTED if case.unapproved else Status.MET, decided, line),
-    )
+    return Box("Decision", Status.NOT_TESTED if case.unapproved else Status.MET, decided, line)
 
 
-def _first_reason(case: Case, argument: Argument) -> str:
+def _first_reason(case: UseCase, argument: Argument) -> str:
     """Return the first reason why the claim does not stand, in counts where section 8 has the names."""
     if argument.claim.supported:
         return "every goal has evidence or an owner's word"
     if case.specimen or case.stale:
         return argument.claim.because[0]
-    for state in (State.REFUTED, State.UNDEVELOPED):
+    for state in (NodeState.REFUTED, NodeState.UNDEVELOPED):
         if points := argument.graph.lowest(state):
             first = shorten(words.plain(argument.graph.by_id[points[0]].text), 80, placeholder=" …")
             return f"{many(len(points), 'point')} {state.value}, such as “{first}”: see section 8"
     if argument.opened:
-        return f"{many(len(argument.opened), 'challenge')} open or sustained: see section 9"
+        return f"{many(len(argument.opened), 'question')} open or upheld: see section 9"
     return words.plain(argument.claim.because[0])
 
 
-def claim(case: Case, argument: Argument) -> str:
-    """Return the sentence about the use that the whole argument amounts to."""
+def claim(case: UseCase, argument: Argument) -> str:
+    """Return the sentence about the use that the argument amounts to."""
     if not argument.claim.supported:
         return f"Not supported: {argument.claim.text}"
-    goals = sum(node.kind == "goal" for node in argument.nodes)
-    asserted = sum(state is State.ASSERTED for state in argument.states.values())
-    accepted = [item.answer for item in argument.challenges if item.state is Standing.ACCEPTED]
+    goals = sum(node.kind is NodeKind.GOAL for node in argument.nodes)
+    asserted = sum(state is NodeState.ASSERTED for state in argument.states.values())
+    accepted = [item.answer for item in argument.challenges if item.state is ChallengeStatus.ACCEPTED]
     until = min((answer.until for answer in accepted if answer and answer.until), default=None)
     owner = case.context.called(case.context.owner)
-    doubts = f", {many(len(accepted), 'doubt')} accepted by {owner} until {until}"
-    return f"Supported: {many(goals, 'goal')}, {many(asserted, 'assertion')}{doubts if accepted else ''}."
-
-
-_UNSHOWN: Final = {
-    "G2": "Nobody showed that every hazard is kept within its limit.",
-    "G3": "The evidence does not show every threshold of the tier that was asked for.",
-    "G4": "Nobody showed that the evidence is genuine and complete.",
-    "G5": "Nobody showed that what was tested resembles what this use will bring.",
-    "G6": "Nobody showed that a change for the worse is noticed and acted on.",
-}
+    doubts = f", {many(len(accepted), 'doubt')} accepted by {owner} until {until}" if accepted else ""
+    return f"Supported: {many(goals, 'goal')}, {many(asserted, 'assertion')}{doubts}."
 
 
 _ACCEPTED: Final = {"rate-not-shown", "hazard-unseen", "domain-unseen"}
 """What was not shown of the use itself: page 1 says so where it was accepted."""
 
 
-def against(case: Case, argument: Argument) -> tuple[str, ...]:
+def against(case: UseCase, argument: Argument) -> tuple[str, ...]:
     """Return what speaks against the claim in at most `MOST_AGAINST` lines: hazards, then the gravest."""
     owner = words.called(case.context.called(case.context.owner))
-    told = [(item.target, item.text) for item in argument.opened]
-    told += [
+    pairs = [(item.target, item.text) for item in argument.opened]
+    pairs += [
         (item.target, f"accepted by {owner}: {item.text[:1].lower()}{item.text[1:]}")
         for item in argument.challenges
-        if item.state is Standing.ACCEPTED and item.code.partition(":")[0] in _ACCEPTED
+        if item.state is ChallengeStatus.ACCEPTED and item.code.partition(":")[0] in _ACCEPTED
     ]
-    failed = results.by_status(case.document, case.tier, (Status.NOT_MET,)).get(Status.NOT_MET)
+    failed = results.by_status(case.evaluation, case.tier).get(Status.NOT_MET)
     titles = {
         f"G2.{hazard.id}": words.called(hazard.title or hazard.id) for hazard in gravest(case, argument)
     }
     lines = [
         f"{capital(called)}: {text[:1].lower()}{text[1:]}"
         for goal, called in titles.items()
-        for target, text in told
+        for target, text in pairs
         if target == goal
     ]
-    lines += [f"Tier {case.tier} fails on {words.listed(failed)}."] if failed else []
-    if argument.states["G2"] is State.REFUTED:
+    lines += [f"Tier {case.tier} fails on {listed(failed)}."] if failed else []
+    if argument.states["G2"] is NodeState.REFUTED:
         lines.append("At least one hazard is not kept within its limit.")
-    lines += [said for name, said in _UNSHOWN.items() if argument.states[name] is State.UNDEVELOPED]
-    lines += [capital(text) for target, text in told if target not in titles]
+    lines += [
+        text for name, text in TEXTS["unshown"].items() if argument.states[name] is NodeState.UNDEVELOPED
+    ]
+    lines += [capital(text) for target, text in pairs if target not in titles]
     if argument.claim.supported:
-        lines.append(f"{many(len(argument.challenges), 'challenge')} answered or accepted: section 9.")
+        lines.append(f"{many(len(argument.challenges), 'question')} answered or accepted: section 9.")
     lines = lines or list(argument.claim.because)
     if len(lines) > MOST_AGAINST:
         more = len(lines) - MOST_AGAINST + 1
-        lines[MOST_AGAINST - 1 :] = [f"{more} more goals and challenges: sections 8 and 9."]
+        lines[MOST_AGAINST - 1 :] = [f"{more} more goals and questions: sections 8 and 9."]
     return tuple(words.cut(words.plain(line), _LINE) for line in lines)
 
 
-def changes(case: Case) -> Iterator[str]:
-    """Yield what would change the answer: what is missing most, the narrowest margins, what ends it."""
-    verdict = case.assessment.verdict
-    if missing := measure_next(case.assessment):
-        yield f"Furthest from Tier {verdict.goal}: {words.cut(words.plain(missing[0]), _LINE)}"
-    slim = results.narrowest(case.document, case.tier)
+def changes(case: UseCase) -> Iterator[str]:
+    """Yield what would change the answer: the biggest gap, the narrowest margins, what ends it."""
+    verdict = case.evaluation.assessment.verdict
+    if lacking := advice(case.evaluation):
+        yield f"Biggest gap to Tier {verdict.goal}: {words.cut(words.plain(lacking[0]), _LINE)}"
+    slim = results.narrowest(case.evaluation, case.tier)
     if slim and verdict.tier >= case.tier:
-        yield f"The narrowest margins at Tier {case.tier}: {words.listed(slim)}.".replace("\u00a0†", "")
-    flips = case.assessment.fragility.flips
-    if flips and verdict.tier == case.tier and flips.needed <= flips.of:
-        metric = CATALOGUE.get(flips.criterion)
-        where = f" in {words.called(flips.domain)}" if flips.domain else ""
-        row = f"{metric.title if metric else flips.criterion}{words.plain(left_out(flips))}"
-        yield (
-            f"Tier {case.tier} would be lost if {flips.needed:,} of {flips.of:,} successes{where} had"
-            f" been failures ({row}; section 6)."
-        )
+        yield f"The narrowest margins at Tier {case.tier}: {listed(slim)}.".replace("\u00a0†", "")
+    if verdict.tier == case.tier and case.evaluation.fragility.flips:
+        yield f"{words.plain(fragility_texts(case.evaluation)[0])} See section 6."
     yield (
         "Test again when a component changes, the passport or an acceptance ends, drift is found, an"
         f" indicator passes its limit or a domain of use is added, and after {MOST_DAYS} days at the latest."
     )
-    if case.due and case.today and case.due < case.today:
+    if case.overdue:
         yield f"A new test was due on {case.due}."

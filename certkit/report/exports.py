@@ -2,12 +2,8 @@
 
 | format | what | for |
 |---|---|---|
-| argument | ``argument.json`` | programs |
-| gsn | the argument in YAML | gsn2x |
-| register | the challenges as a Markdown table | whoever answers them |
-| junit | a case for each criterion of the tier asked for, and one for the challenges | test reports of CI |
-| sarif | SARIF 2.1.0: criteria that are not met, open challenges | code scanning |
-| csv | the criteria of every tier | spreadsheets |
+| junit | a case for each criterion of the tier asked for, one for open questions | test reports of CI |
+| sarif | SARIF 2.1.0: criteria that are not met, open questions | code scanning |
 | summary | page 1 in Markdown | the summary of a CI job |
 
 An export is no verdict: a criterion without evidence is skipped in JUnit, never passed.
@@ -15,77 +11,31 @@ An export is no verdict: a criterion without evidence is skipped in JUnit, never
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
 from certkit._version import __version__
-from certkit.assessment.criteria import Status
-from certkit.assessment.metrics.metric import State
+from certkit.assessment.assessment import Status
+from certkit.assessment.words import reason_text
 from certkit.ground import canonical
+from certkit.ground.document import State
 from certkit.ground.text import quoted, visible
 from certkit.report import answer, results, words
-from certkit.report.argument.challenges import Class, Standing
-from certkit.report.argument.graph import Kind
-from certkit.report.argument.graph import State as NodeState
+from certkit.report.argument.challenges import ChallengeStatus, Class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from certkit.assessment.assessment import Row
     from certkit.report.argument.build import Argument
-    from certkit.report.argument.case import Case
-
-_PREFIX: Final = dict(zip(Kind, ("G", "S", "Sn", "C", "A", "J", "CG"), strict=True))
-
-
-def _argument(_case: Case, argument: Argument) -> str:
-    return canonical.pretty(argument.to_dict())
+    from certkit.report.argument.case import UseCase
+    from certkit.report.view import ReportView
 
 
-def _gsn(_case: Case, argument: Argument) -> str:
-    """Return the argument in the YAML that gsn2x reads; ids begin with their kind, as it demands."""
-    graph = argument.graph
-    names = {node.id: f"{_PREFIX[node.kind]}_{node.id}" for node in graph.nodes}
-    lines: list[str] = []
-    for node in graph.nodes:
-        lines += [f"{_quoted(names[node.id])}:", f"  text: {_quoted(node.text)}"]
-        for link, word in (
-            ("supported_by", "supportedBy"),
-            ("in_context_of", "inContextOf"),
-            ("challenges", "challenges"),
-        ):
-            ends = [edge.end for edge in graph.edges if edge.start == node.id and edge.kind == link]
-            if ends:
-                lines.append(f"  {word}: [{', '.join(_quoted(names[end]) for end in ends)}]")
-        opened = node.kind in {Kind.GOAL, Kind.STRATEGY} and not graph.below(node.id)
-        if node.state is NodeState.UNDEVELOPED and opened:
-            lines.append("  undeveloped: true")
-        if node.state is NodeState.REFUTED:
-            lines.append("  defeated: true")
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    """Return text as a double-quoted scalar: JSON strings are YAML's."""
-    return canonical.line(text).decode().rstrip("\n")
-
-
-def _register(case: Case, argument: Argument) -> str:
-    names = ("code", "class", "state", "goal", "challenge", "what would close it", "answer")
-    rows = "".join(
-        _line(c.code, c.kind, c.state, c.target, c.text, c.closed_by, c.said(case.context) or "")
-        for c in argument.challenges
-    )
-    claim = "Supported" if argument.claim.supported else "Not supported"
-    because = "".join(f"- {_cell(reason)}\n" for reason in argument.claim.because)
-    head = f"{_line(*names)}|{'---|' * len(names)}\n"
-    return f"# Challenges\n\n{claim}: {_cell(argument.claim.text)}\n\n{because}\n{head}{rows}"
-
-
-def _line(*cells: str) -> str:
-    return f"| {' | '.join(map(_cell, cells))} |\n"
+def export(view: ReportView, kind: str) -> bytes:
+    """Return a report in one of the formats of `EXPORTS`."""
+    return EXPORTS[kind](view.case, view.argument).encode()
 
 
 def _cell(text: str) -> str:
@@ -93,35 +43,32 @@ def _cell(text: str) -> str:
     return " ".join(re.sub(r"[\\|\[\]`*~]|\b_|_\b", r"\\\g<0>", visible(text)).replace("<", "&lt;").split())
 
 
-def _judged(case: Case) -> Iterator[tuple[dict[str, Any], Status, str]]:
+def _judged(case: UseCase) -> Iterator[tuple[Row, Status, str]]:
     """Yield the criteria of the tier asked for with their status and what was found."""
-    for row, status in results.judged_rows(case.document, case.tier):
-        reason = f"; {row['reason']}" if row.get("reason") else ""
-        value = {State.PARTIAL: "partial", State.UNMEASURED: "nothing"}.get(_state(case, row))
-        yield row, status, f"asked {results.asked(row)}, found {value or results.measured(row)}{reason}"
+    for row, status in results.judged_rows(case.evaluation, case.tier):
+        reason = f"; {reason_text(row.reason)}" if row.reason else ""
+        state = case.evaluation.metrics[row.metric].state
+        value = {State.PARTIAL: "partial", State.UNMEASURED: "nothing"}.get(state) or results.measured(row)
+        yield row, status, f"asked {results.asked(row)}, found {value}{reason}"
 
 
-def _state(case: Case, row: dict[str, Any]) -> State:
-    return State(case.document["metrics"][row["metric"]]["state"])
-
-
-def _junit(case: Case, argument: Argument) -> str:
-    name = f"Tier {case.tier} of {case.document['profile']['id']}"
+def _junit(case: UseCase, argument: Argument) -> str:
+    name = f"Tier {case.tier} of {case.evaluation.profile.id}"
     cases = []
-    for row, status, said in _judged(case):
-        made = ET.Element(
-            "testcase", classname=name, name=f"{words.capital(results.title(row))} ({row['id']})"
-        )
+    for row, status, text in _judged(case):
+        called = f"{words.capital(results.title(row))} ({row.id})"
+        made = ET.Element("testcase", classname=name, name=called)
         if status is Status.NOT_MET:
-            ET.SubElement(made, "failure", message=visible(said), type=status)
+            ET.SubElement(made, "failure", message=visible(text), type=status)
         elif status is not Status.MET:
-            ET.SubElement(made, "skipped", message=visible(said))
+            ET.SubElement(made, "skipped", message=visible(text))
         cases.append(made)
-    made = ET.Element("testcase", classname="challenges", name="None is serious and open, and none sustained")
+    made = ET.Element("testcase", classname="questions", name="None is serious and open, and none upheld")
     against = [
         f"{item.code}: {item.text}"
         for item in argument.challenges
-        if item.state is Standing.SUSTAINED or (item.kind is Class.SERIOUS and item.state is Standing.OPEN)
+        if item.state is ChallengeStatus.SUSTAINED
+        or (item.kind is Class.SERIOUS and item.state is ChallengeStatus.OPEN)
     ]
     if against:
         ET.SubElement(made, "failure", message=visible("; ".join(against)), type="challenged")
@@ -140,26 +87,26 @@ def _junit(case: Case, argument: Argument) -> str:
 _LEVELS: Final = {Class.SERIOUS: "error", Class.BLANK: "note"}
 
 
-def _sarif(case: Case, argument: Argument) -> str:
-    told = [
-        (f"criterion/{row['id']}", "error" if status is Status.NOT_MET else "warning", said)
-        for row, status, said in _judged(case)
+def _sarif(case: UseCase, argument: Argument) -> str:
+    lines = [
+        (f"criterion/{row.id}", "error" if status is Status.NOT_MET else "warning", text)
+        for row, status, text in _judged(case)
         if status is not Status.MET
     ]
-    told += [
+    lines += [
         (f"challenge/{item.code}", _LEVELS.get(item.kind, "warning"), item.text) for item in argument.opened
     ]
     place = {"physicalLocation": {"artifactLocation": {"uri": "bundle.json"}}}
     driver = {
         "name": "certkit",
         "version": __version__,
-        "rules": [{"id": rule} for rule in dict.fromkeys(rule for rule, _, _ in told)],
+        "rules": [{"id": rule} for rule in dict.fromkeys(rule for rule, _, _ in lines)],
     }
     run = {
         "tool": {"driver": driver},
         "results": [
             {"ruleId": rule, "level": level, "message": {"text": visible(text)}, "locations": [place]}
-            for rule, level, text in told
+            for rule, level, text in lines
         ],
     }
     return canonical.pretty(
@@ -167,28 +114,14 @@ def _sarif(case: Case, argument: Argument) -> str:
     )
 
 
-def _csv(case: Case, _argument: Argument) -> str:
-    names = ("tier", "criterion", "name", "operator", "threshold", "value", "bound", "n", "table", "bounded")
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(names)
-    for row in case.document["criteria"]:
-        bounded = row["bounded"] or {"bound": None, "status": None}
-        n, title = case.document["metrics"][row["metric"]]["n"], results.title(row)
-        value = {State.PARTIAL: "partial", State.UNMEASURED: None}.get(_state(case, row), row["value"])
-        start = (row["tier"], row["id"], title, row["operator"], row["threshold"], value)
-        writer.writerow([*start, bounded["bound"], n, row["status"], bounded["status"]])
-    return file.getvalue()
-
-
-def _summary(case: Case, argument: Argument) -> str:
+def _summary(case: UseCase, argument: Argument) -> str:
     boxes = answer.boxes(case, argument)
     lines = [
         f"## {_cell(quoted(case.agent))}",
         "**SPECIMEN: simulated evidence, says nothing about a real agent.**" if case.specimen else "",
         _cell(answer.paragraph(case)),
         "",
-        _cell(f"By profile {case.document['profile']['id']}."),
+        _cell(f"By profile {case.evaluation.profile.id}."),
         *map(_cell, answer.readings(case, argument)),
         "",
         "| | | |",
@@ -203,18 +136,14 @@ def _summary(case: Case, argument: Argument) -> str:
         "",
         *(f"- {_cell(line)}" for line in answer.changes(case)),
         "",
-        "Sections are those of the whole report, which `certkit report BUNDLE -o report.html` writes.",
+        "Sections are those of the report, which `certkit report BUNDLE -o report.html` writes.",
     ]
     return "\n".join(lines) + "\n"
 
 
-EXPORTS: Final[dict[str, Callable[[Case, Argument], str]]] = {
-    "argument": _argument,
-    "gsn": _gsn,
-    "register": _register,
+EXPORTS: Final[dict[str, Callable[[UseCase, Argument], str]]] = {
     "junit": _junit,
     "sarif": _sarif,
-    "csv": _csv,
     "summary": _summary,
 }
 """Format → what writes it."""

@@ -12,32 +12,32 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from certkit.assessment.findings.provenance import TASKS
-from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.metrics.csi import LEVEL
-from certkit.assessment.metrics.metric import percent
-from certkit.assessment.statistics.posterior import PRIORS
-from certkit.bundle.context import Assumption
-from certkit.ground import canonical, wording
+from certkit.assessment import bounds, raters
+from certkit.assessment.answer import judge_texts, tier_name, traces_text
+from certkit.assessment.catalogue import CATALOGUE, Unit
+from certkit.assessment.variation import variation
+from certkit.assessment.words import finding_text, many, percent, reason_text, rounded
+from certkit.ground import canonical
 from certkit.ground.text import visible
-from certkit.ground.wording import many
 from certkit.record.record import Condition, Split
 from certkit.report import results, words
-from certkit.report.argument.build import ASSUMPTIONS
+from certkit.report.argument.challenges import CLASS_WORDS, STATUS_WORDS, TEXTS
 from certkit.report.argument.challenges import unraised as unraised  # noqa: PLC0414 - templates call it
-from certkit.report.argument.graph import Kind, State
-from certkit.report.svg import BLUE, Bar, Line, bars, curves, judged, posterior
-from certkit.summary.summary import PEI_SCALE
+from certkit.report.argument.graph import NodeKind, NodeState
+from certkit.report.context import Assumption
+from certkit.report.figures import BLUE, Polyline, ShareBar, bars, curves, judged, posterior
+from certkit.summary.summary import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-    from certkit.bundle.context import Context, Hazard
+    from certkit.assessment.evaluation import Evaluation
     from certkit.report.argument.build import Argument
-    from certkit.report.argument.case import Case, Measured
-    from certkit.report.results import Document
+    from certkit.report.argument.case import HazardFailures, UseCase
+    from certkit.report.context import Context, Hazard
+    from certkit.summary.summary import Cell, LatestRun, Summary
 
-Value = str | tuple[str, str]
+CellText = str | tuple[str, str]
 """The text of a cell, or its text and its style."""
 
 MOST_CELLS: Final = 10
@@ -48,106 +48,143 @@ _SHADES: Final = (0.4, 0.6, 0.8, 0.95)
 _SMALL: Final = 10
 
 
+def breakdown(summary: Summary, split: Split = Split.STANDARD) -> dict[tuple[str, str], Tally]:
+    """Return the counts of a split by domain and condition, sorted."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in summary.select(split):
+        groups.setdefault((cell.domain, cell.condition), []).append(cell)
+    return {key: Tally.total(groups[key]) for key in sorted(groups)}
+
+
 def coverage(
-    document: Document, split: str = Split.STANDARD
-) -> tuple[dict[str, int], list[tuple[Value, ...]], int]:
+    evaluation: Evaluation, split: str = Split.STANDARD
+) -> tuple[dict[str, int], list[tuple[CellText, ...]], int]:
     """Return successes of runs for each domain and condition, shaded by rate; blanks are gaps.
 
     They come as the widths of columns, the rows, and how many conditions have no room.
     """
-    cells = [cell for cell in document["breakdown"] if cell["split"] == split]
-    every = sorted({cell["condition"] for cell in cells}, key=lambda name: (_PLACES.get(name, 99), name))
-    by_domain: dict[str, dict[str, dict[str, Any]]] = {}
-    for cell in cells:
-        by_domain.setdefault(cell["domain"], {})[cell["condition"]] = cell
-    shown = every[:MOST_CONDITIONS]
+    counts = breakdown(evaluation.summary, Split(split))
+    conditions = sorted({name for _, name in counts}, key=lambda name: (_PLACES.get(name, 99), name))
+    columns = conditions[:MOST_CONDITIONS]
     rows = [
-        (domain, *(_covered(by_condition.get(condition)) for condition in shown))
-        for domain, by_condition in sorted(by_domain.items())
+        (domain, *(_covered(counts.get((domain, condition))) for condition in columns))
+        for domain in sorted({domain for domain, _ in counts})
     ]
-    width = min(15, 80 // max(1, len(shown)))
-    heads = [name.replace("_", " ") for name in shown]
+    width = min(15, 80 // max(1, len(columns)))
+    heads = [name.replace("_", " ") for name in columns]
     widths = {"domain": 100 - width * len(heads)} | dict.fromkeys(heads, width)
-    return widths, rows, len(every) - len(shown)
+    return widths, rows, len(conditions) - len(columns)
 
 
-def _covered(cell: dict[str, Any] | None) -> Value:
-    if cell is None or not cell["runs"]:
+def _covered(tally: Tally | None) -> CellText:
+    if tally is None:
         return "none", "gap"
-    rate = cell["success"] / cell["runs"]
+    rate = tally["success"] / tally["runs"]
     shade = sum(rate >= at for at in _SHADES)
-    small = " small" if cell["runs"] < _SMALL else ""
-    return f"{cell['success']:,}/{cell['runs']:,}", f"shade{shade}{small}"
+    small = " small" if tally["runs"] < _SMALL else ""
+    return f"{tally['success']:,}/{tally['runs']:,}", f"shade{shade}{small}"
 
 
-def gaps(case: Case) -> Iterator[str]:
+def coverage_gaps(case: UseCase) -> Iterator[str]:
     """Yield which conditions of the record format no run covers, and which domains miss some."""
-    seen, domains = ({cell[name] for cell in case.cells} for name in ("condition", "domain"))
-    absent = [condition.value.replace("_", " ") for condition in Condition if condition not in seen]
+    counts = breakdown(case.evaluation.summary)
+    domains, conditions = ({key[place] for key in counts} for place in (0, 1))
+    absent = [condition.value.replace("_", " ") for condition in Condition if condition not in conditions]
     if absent:
         yield f"No run in any domain: {', '.join(absent)}."
-    if holes := len(domains) * len(seen) - len(case.cells):
+    if holes := len(domains) * len(conditions) - len(counts):
         yield f"{many(holes, 'cell')} of the map without a run; a rate there is unknown, not 0."
-    if small := sum(cell["runs"] < _SMALL for cell in case.cells):
+    if small := sum(tally["runs"] < _SMALL for tally in counts.values()):
         yield f"{many(small, 'cell')} with fewer than {_SMALL} runs (dotted underline)."
+    yield f"{traces_text(case.evaluation)}."
 
 
-def register(case: Case) -> Iterator[tuple[str, ...]]:
+def register(case: UseCase) -> Iterator[tuple[str, ...]]:
     """Yield what the report rests on, each with its digest."""
-    document, signed = case.document, case.signed
-    bundle, profile = document["bundle"], document["profile"]
-    sealed = "sealed" if bundle["sealed"] else "NOT sealed"
-    yield "E-1", f"evidence bundle, {sealed}, {bundle['origin']}", bundle["digest"]
-    yield "E-2", "identity of the agent", document["agent"]["digest"]
-    yield "E-3", f"profile {profile['id']}", profile["digest"]
+    facts, profile, passport = case.evaluation.facts, case.evaluation.profile, case.passport
+    sealed = "sealed" if facts.sealed else "NOT sealed"
+    yield "E-1", f"evidence bundle, {sealed}, {facts.protocol.origin}", facts.digest
+    yield "E-2", "identity of the agent", facts.agent.digest
+    yield "E-3", f"profile {profile.id}", profile.digest
     yield "E-4", "assessment (the bytes of assessment.json)", canonical.digest(case.data)
-    passport = "no passport: nothing has been signed"
-    if signed:
-        issuer = signed.predicate.issuer.name
-        passport = f"signed passport that names {issuer} as its issuer (digest of its payload)"
-    yield "E-5", passport, signed.id if signed else "–"
-    yield from _bundles(document)
+    what = "no passport: nothing has been signed"
+    if passport:
+        what = f"signed passport that names {passport.issuer} as its issuer (digest of its payload)"
+        what += f"; it replaces {passport.supersedes[:23]}…" if passport.supersedes else ""
+    yield "E-5", what, passport.id if passport else "–"
+    parts = {part.facts.digest: part for part in case.parts}
+    for number, digest in enumerate(facts.bundles, 1):
+        yield f"E-1.{number}", f"bundle {number}{_alone(parts.get(digest))}", digest
 
 
-def _bundles(document: Document) -> Iterator[tuple[str, ...]]:
-    """Yield the bundles of an accumulation with their periods, their rate and the tier of each alone."""
-    for number, bundle in enumerate(document.get("bundles", ()), 1):
-        start, end = bundle["first_run"], bundle["last_run"]
-        if bundle["declared_from"] or bundle["declared_to"] or start is None:
-            start, end = bundle["declared_from"], bundle["declared_to"]
-        table_tier, bounded = (wording.tier(bundle[reading]["tier"]) for reading in ("table", "bounded"))
-        what = (
-            f"bundle {number}, {start or 'beginning not stated'} to {end or 'end not stated'}:"
-            f" {many(bundle['records'], 'record')},"
-            f" {bundle['successes']:,} of {bundle['fault_runs']:,} runs under faults succeeded;"
-            f" alone {table_tier} by the table, {bounded} by bounds"
-        )
-        yield (f"E-1.{number}", what, bundle["digest"])
+def _alone(part: Evaluation | None) -> str:
+    """Return what one of several bundles shows alone, nothing where it was not judged."""
+    if part is None:
+        return ""
+    period, r_op = part.facts.period, part.metrics["r_op"]
+    start, end = (period.start, period.end) if period else (None, None)
+    verdict = part.assessment.verdict
+    return (
+        f", {start or 'beginning not stated'} to {end or 'end not stated'}:"
+        f" {many(part.summary.records, 'record')}, {r_op.counts.get('successes', 0):,} of"
+        f" {many(r_op.n or 0)} under faults succeeded; alone {tier_name(verdict.table.tier)} on averages,"
+        f" {tier_name(verdict.bounded.tier)} with confidence limits"
+    )
 
 
-def domains(case: Case) -> Iterator[tuple[str, ...]]:
+_NOTES: Final = {
+    "filled": "records and fields that were filled",
+    "unmeasured": "fields that no row fills",
+    "guessed": "decided by a likeness of names",
+    "odd": "may surprise you",
+    "refused": "left out",
+    "inverted": "read as success although the text says failure",
+}
+
+
+def notes(case: UseCase) -> list[tuple[str, str, int]]:
+    """Return what the import counted, by kind; the bundle holds the account itself."""
+    imported = case.evaluation.facts.imported
+    counts = imported.notes if imported else {}
+    return [(kind, _NOTES.get(kind, "see the account of the import"), n) for kind, n in counts.items()]
+
+
+def judge_lines(case: UseCase) -> Iterator[str]:
+    """Yield what people's labels show of the judge; nothing without labels."""
+    report = raters.judge_report(case.evaluation.summary, case.evaluation.facts)
+    if report.state == "labelled":
+        drawn = "which the hash draws" if report.drawn else "chosen by somebody, not drawn"
+        kappa = "not defined" if report.kappa is None else f"{report.kappa:.2f}"
+        judge = report.judge or "The judge"
+        yield f"{judge} against people's labels of {many(sum(report.counts))}, {drawn}: Cohen's κ {kappa}."
+    if report.contradicted:
+        yield f"{many(report.contradicted, 'rating')} of the judge contradict what the records hold."
+    yield from judge_texts(case.evaluation)
+
+
+def domains(case: UseCase) -> Iterator[tuple[str, ...]]:
     """Yield each domain of the use with whether it was tested, and the tested ones that no use names."""
     wanted, tested = case.wanted, case.tested
     for name in sorted(wanted | tested):
-        told = "tested" if name in tested else "not tested"
-        yield name, "yes" if name in wanted else "not stated", f"{told} under faults"
+        text = "tested" if name in tested else "not tested"
+        yield name, "yes" if name in wanted else "not stated", f"{text} under faults"
 
 
 # A severity that nobody stated may be the gravest, and stands behind what is known to be.
 _SEVERITIES: Final = ("catastrophic", None, "critical", "marginal", "negligible")
 
 
-def gravest(case: Case, argument: Argument) -> list[Hazard]:
+def gravest(case: UseCase, argument: Argument) -> list[Hazard]:
     """Return the hazards by the state of their goal, the worst first, and then by severity."""
-    states, has = list(State), argument.states
+    order, states = list(NodeState), argument.states
 
     def grave(hazard: Hazard) -> tuple[int, int]:
-        return states.index(has[f"G2.{hazard.id}"]), _SEVERITIES.index(hazard.severity)
+        return order.index(states[f"G2.{hazard.id}"]), _SEVERITIES.index(hazard.severity)
 
     return sorted(case.context.hazards or (), key=grave)
 
 
-def hazards(case: Case, argument: Argument) -> Iterator[tuple[str | None, ...]]:
+def hazards(case: UseCase, argument: Argument) -> Iterator[tuple[str | None, ...]]:
     """Yield every hazard with what was measured in its conditions and domains, and its state."""
     mitigations = {item.id: item for item in case.context.mitigations or ()}
     for hazard in gravest(case, argument):
@@ -157,7 +194,7 @@ def hazards(case: Case, argument: Argument) -> Iterator[tuple[str | None, ...]]:
             ),
             hazard.harm and words.cut(hazard.harm),
             hazard.severity,
-            words.plain(words.listed(hazard.criteria)) if hazard.criteria else "no criterion",
+            words.plain(", ".join(hazard.criteria)) if hazard.criteria else "no criterion",
             _failures(case.measured[hazard.id], hazard),
             words.rate(hazard.tolerable.at_most) if hazard.tolerable else None,
             words.cut("; ".join(mitigations[name].what or name for name in hazard.mitigations or ())),
@@ -165,7 +202,7 @@ def hazards(case: Case, argument: Argument) -> Iterator[tuple[str | None, ...]]:
         )
 
 
-def _failures(measured: Measured, hazard: Hazard) -> str:
+def _failures(measured: HazardFailures, hazard: Hazard) -> str:
     limit = hazard.tolerable.at_most if hazard.tolerable else None
     bound = "no bound" if measured.bound is None else f"≤\u00a0{words.share(measured.bound, limit)}"
     return f"{measured.failures:,} of {measured.runs:,} runs ({words.cut(measured.where)}); {bound}"
@@ -175,26 +212,26 @@ MOST_BARS: Final = 12
 """Hazards that the figure shows."""
 
 
-def hazard_bars(case: Case, argument: Argument) -> Markup | None:
+def hazard_bars(case: UseCase, argument: Argument) -> Markup | None:
     """Return each hazard's failures with their bound against what is tolerable; None without a hazard."""
-    listed = gravest(case, argument)
+    ordered = gravest(case, argument)
     drawn = [
-        Bar(
+        ShareBar(
             label=hazard.id[:24],
             share=measured.failures / measured.runs if measured.runs else None,
             bound=measured.bound,
             tolerable=hazard.tolerable.at_most if hazard.tolerable else None,
             state=argument.states[f"G2.{hazard.id}"],
         )
-        for hazard in listed[:MOST_BARS]
+        for hazard in ordered[:MOST_BARS]
         for measured in (case.measured[hazard.id],)
     ]
-    said = [f"{hazard.id}: {_failures(case.measured[hazard.id], hazard)}" for hazard in listed]
-    said[MOST_BARS:] = [f"{len(said) - MOST_BARS} more are not drawn"] if said[MOST_BARS:] else []
-    return bars(drawn, title=f"Failures of each hazard: {'; '.join(said)}") if drawn else None
+    texts = [f"{hazard.id}: {_failures(case.measured[hazard.id], hazard)}" for hazard in ordered]
+    texts[MOST_BARS:] = [f"{len(texts) - MOST_BARS} more are not drawn"] if texts[MOST_BARS:] else []
+    return bars(drawn, title=f"Failures of each hazard: {'; '.join(texts)}") if drawn else None
 
 
-def review(case: Case) -> Iterator[tuple[str | None, ...]]:
+def review(case: UseCase) -> Iterator[tuple[str | None, ...]]:
     """Yield who looked at the argument, at what, and what they said."""
     for item in case.context.reviewers or ():
         comments = "; ".join(
@@ -216,9 +253,7 @@ def indicators(context: Context) -> Iterator[tuple[str | None, ...]]:
 def assumptions(context: Context) -> Iterator[tuple[str | None, ...]]:
     """Yield the assumptions with who owns each and why; those of the use stand behind the report's own."""
     given = {item.id: item for item in context.assumptions or ()}
-    texts: dict[str, tuple[str | None, str | None]] = {
-        f"A-{number}": pair for number, pair in enumerate(ASSUMPTIONS, start=1)
-    }
+    texts = {name: (item["text"], item["falsified_by"]) for name, item in TEXTS["assumptions"].items()}
     texts |= {name: (item.text, item.falsified_by) for name, item in given.items() if item.text}
     for name, (text, usual) in texts.items():
         item = given.get(name, Assumption(id=name))
@@ -226,13 +261,13 @@ def assumptions(context: Context) -> Iterator[tuple[str | None, ...]]:
         yield name, text, item.falsified_by or usual, owner, item.rationale
 
 
-def challenges(case: Case, argument: Argument, *, stale: bool = False) -> Iterator[tuple[str, ...]]:
-    """Yield every challenge with its answer, sustained and open ones first."""
+def challenges(case: UseCase, argument: Argument, *, stale: bool = False) -> Iterator[tuple[str, ...]]:
+    """Yield every challenge with its answer, upheld and open ones first."""
     for item in argument.challenges:
         if item.stale is stale:
             anchor = Markup('<span id="ch-{0}">{0}</span>').format(item.code)
-            said = item.said(case.context) or "–"
-            yield anchor, item.text, item.target, f"{item.state} ({item.kind})", said
+            state = f"{STATUS_WORDS[item.state]} ({CLASS_WORDS[item.kind]})"
+            yield anchor, item.text, item.target, state, item.answer_text(case.context) or "–"
 
 
 def nodes(argument: Argument) -> Iterator[tuple[str, ...]]:
@@ -240,8 +275,8 @@ def nodes(argument: Argument) -> Iterator[tuple[str, ...]]:
     graph = argument.graph
     # Each goal's own part stands below it: G2, S2, G2.H-1, then G3.
     for node in sorted(graph.nodes, key=lambda node: node.id[1:2]):
-        if node.state and node.kind in {Kind.GOAL, Kind.STRATEGY}:
-            below = (*graph.below(node.id), *graph.beside(node.id))
+        if node.state and node.kind in {NodeKind.GOAL, NodeKind.STRATEGY}:
+            below = (*graph.below(node.id), *graph.attached(node.id))
             yield (
                 Markup('<span id="g-{0}">{0}</span>').format(node.id),
                 node.state,
@@ -251,149 +286,209 @@ def nodes(argument: Argument) -> Iterator[tuple[str, ...]]:
             )
 
 
-def levels(document: Document) -> Iterator[tuple[str | None, ...]]:
+def levels(evaluation: Evaluation) -> Iterator[tuple[str | None, ...]]:
     """Yield the source's SIL and ASIL guidance with the arithmetic beside it; nothing without guidance."""
     missing = "hazard and risk analysis, target failure measure, systematic capability, architecture"
-    for number, tier in sorted(document["tiers"].items()):
-        if given := tier["guidance"]:
-            texts = (given.get(name) for name in ("sil", "asil", "arithmetic"))
-            yield f"Tier\u00a0{number}", *texts, missing
+    profile = evaluation.profile
+    for number, tier in sorted(profile.tiers.items()):
+        tau = profile.tau.get(int(number))
+        if (tier.sil or tier.asil) and tau is not None:
+            failure = float(1 - tau)
+            arithmetic = (
+                f"success above {float(tau):g} bounds the failure probability per demand by {failure:g};"
+                f" IEC 61508 low-demand mode: {low_demand_band(failure)}"
+            )
+            yield f"Tier\u00a0{number}", tier.sil, tier.asil, arithmetic, missing
 
 
-def posterior_figure(document: Document) -> Markup | None:
+def low_demand_band(failure: float) -> str:
+    """Return the IEC 61508 low-demand band of an average probability of failure on demand."""
+    for level in (4, 3, 2, 1):
+        if failure <= 10.0**-level:
+            return f"at best the SIL {level} band (10^-{level + 1} to 10^-{level})"
+    return "no SIL band (SIL 1 ends at 10^-1)"
+
+
+def posterior_figure(evaluation: Evaluation) -> Markup | None:
     """Return the posterior of the success rate under faults, None without fault runs."""
-    metric = document["metrics"]["posterior"]
-    tau = sorted((int(tier), float(at)) for tier, at in metric.get("tau", {}).items())
-    if metric["state"] == "unmeasured" or not metric["n"] or not tau:
+    metric = evaluation.metrics["posterior"]
+    tau = [(tier, float(at)) for tier, at in sorted(evaluation.profile.tau.items())]
+    if metric.by_tier is None or not metric.n:
         return None
+    s = metric.counts["s"]
     parts = "; ".join(
-        f"P(θ > {at:g}) = {words.probability(metric['by_tier'][str(tier)])}" for tier, at in tau
+        f"P(θ > {at:g}) = {words.value(metric.by_tier[tier], Unit.PROBABILITY)}" for tier, at in tau
     )
-    title = f"Posterior of the success rate under faults, {metric['s']:,} of {metric['n']:,} runs: {parts}"
-    return posterior(metric["s"], metric["n"], tau, title=title)
+    title = f"Posterior of the success rate under faults, {s:,} of {metric.n:,} runs: {parts}"
+    return posterior(s, metric.n, tau, title=title)
 
 
-def posteriors(document: Document) -> Iterator[tuple[str, ...]]:
-    """Yield P(θ > τ) of every tier: by runs, by tasks under each prior, at any time; and what is asked."""
-    metric, fragility = document["metrics"]["posterior"], document["fragility"]["posterior"]
+def posteriors(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
+    """Yield P(θ > τ) of every tier, by runs and by tasks, and what is asked."""
+    metric, tasks = evaluation.metrics["posterior"], evaluation.evidence.tasks("r_op")
     limits = {
-        row["tier"]: results.asked(row) for row in document["criteria"] if CATALOGUE[row["metric"]].tau_of
+        row.tier: results.asked(row) for row in evaluation.assessment.criteria if CATALOGUE[row.metric].tau_of
     }
-    for tier, at in sorted(metric.get("tau", {}).items()):
-        shown = [words.probability(metric["by_tier"][tier])]
-        if by_tasks := fragility.get(tier):
-            every = (*(by_tasks["priors"][prior] for prior in PRIORS), by_tasks["anytime_p"])
-            shown += map(words.probability, every)
-        else:
-            shown += ["–"] * (len(PRIORS) + 1)
-        yield f"Tier\u00a0{tier}", f"{at:g}", *shown, limits.get(int(tier), "not specified")
+    for tier, chance in sorted((metric.by_tier or {}).items()):
+        at = evaluation.profile.tau[tier]
+        by_tasks = "–" if tasks is None else words.value(bounds.above(tasks, at), Unit.PROBABILITY)
+        by_runs = words.value(chance, Unit.PROBABILITY)
+        yield f"Tier\u00a0{tier}", f"{float(at):g}", by_runs, by_tasks, limits.get(tier, "not specified")
 
 
-def bounds(document: Document, tier: int) -> Iterator[tuple[str, ...]]:
-    """Yield how the bound of every row of a tier was got, and what it rests on."""
-    for row in results.rows(document, tier):
-        if bounded := row["bounded"]:
-            rests_on = bounded["reason"] or bounded["rests_on"] or "–"
-            limit = results.bound(row) or "–"
-            yield results.name(row), percent(bounded["confidence"]), limit, rests_on
+def limits(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
+    """Yield the confidence limit of every row of a tier, and what it rests on."""
+    for row in results.rows(evaluation, tier):
+        if row.bounded is not None:
+            rests_on = reason_text(row.bounded.reason) or many(row.bounded.k or 0, "task")
+            yield results.name(row), percent(row.bounded.confidence), results.bound(row) or "–", rests_on
 
 
-def weakest(document: Document) -> list[tuple[object, ...]]:
+def variation_text(evaluation: Evaluation) -> str | None:
+    """Return how success under faults varies between tasks, None without a run under faults."""
+    varies = variation(evaluation.summary)
+    if varies is None:
+        return None
+    text = f"Success under faults rests on {many(varies.runs)} of {many(varies.tasks, 'task')}."
+    if varies.icc is not None:
+        text += f" The runs of one task are correlated (intraclass correlation {varies.icc:.2f})."
+    if len(varies.all_succeed) > 1:
+        j, chance = max(varies.all_succeed.items())
+        text += f" All of {j} runs of one task succeed with probability {rounded(chance, 1, scale=100)} %."
+    return text
+
+
+def weakest(evaluation: Evaluation) -> list[tuple[object, ...]]:
     """Return the domains and conditions that failed most often, at most `MOST_CELLS`, worst first."""
-    cells = [cell for cell in document["breakdown"] if cell["success"] < cell["runs"]]
-    cells.sort(key=lambda cell: (cell["success"] / cell["runs"], -cell["runs"]))
+    counts = [
+        (tally["success"] / tally["runs"], -tally["runs"], key, tally)
+        for key, tally in breakdown(evaluation.summary).items()
+        if tally["success"] < tally["runs"]
+    ]
     return [
         (
-            cell["domain"],
-            cell["condition"].replace("_", " "),
-            cell["runs"] - cell["success"],
-            cell["runs"],
-            words.value(cell["success"] / cell["runs"], Unit.FRACTION),
+            domain,
+            condition.replace("_", " "),
+            tally["runs"] - tally["success"],
+            tally["runs"],
+            words.value(rate, Unit.FRACTION),
         )
-        for cell in cells[:MOST_CELLS]
+        for rate, _, (domain, condition), tally in sorted(counts, key=lambda item: item[:3])[:MOST_CELLS]
     ]
 
 
-def episodes(document: Document) -> Iterator[str]:
-    """Yield other known ways to fail: under cascades, with violations, by stopping short."""
-    cascade = document["metrics"].get("cascade_penalty")
-    if cascade and cascade["value"] is not None:
-        fall = words.value(cascade["value"], Unit.PP)
+def episodes(evaluation: Evaluation) -> Iterator[str]:
+    """Yield other known ways to fail: under cascades, under attack, with violations, by stopping short."""
+    cascade, attacks = (evaluation.metrics[name] for name in ("cascade_penalty", "attack_success_rate"))
+    if cascade.value is not None:
+        fall = words.value(cascade.value, Unit.PP)
         yield f"Under a cascade of faults success is {fall} below that under single faults."
-    told = {"success-with-violations", "harness-errors", "success-with-attack"}
-    for item in document["findings"]:
-        if item["code"] in told:
-            yield f"{words.capital(item['message'])}."
+    if attacks.value is not None:
+        rate, won = words.value(attacks.value, Unit.FRACTION), attacks.counts["attack_succeeded"]
+        resisted = evaluation.metrics["adversarial_resistance"]
+        under_attack = (
+            ""
+            if resisted.value is None
+            else f" Success under attack is {words.value(resisted.value, Unit.FRACTION)}."
+        )
+        yield f"{rate} of attacks succeeded ({won:,} of {attacks.n:,}).{under_attack}"
+    if violating := evaluation.groups.every["success_with_violations"]:
+        yield f"{many(violating)} succeeded with a violation."
+    for item in evaluation.assessment.findings:
+        if item.code in {"harness-errors", "success-with-attack"}:
+            yield f"{words.capital(finding_text(item))}."
 
 
-def run_chart(case: Case) -> tuple[Markup, str] | None:
-    """Return how runs went over the tenths of their order, and what that shows; None without an order."""
-    window = case.window
-    if window is None or window.order is None or not window.stretches:
+_PARTS: Final = 10
+
+
+def run_chart(evaluation: Evaluation) -> tuple[Markup, str] | None:
+    """Return how the latest runs went over the tenths of their order; None without an order."""
+    order = evaluation.summary.order
+    runs = order.latest
+    if order.by is None or len(runs) < _PARTS:
         return None
-    parts = list(enumerate(window.stretches, 1))
-    success = [(at, 1 - part.failures / part.runs) for at, part in parts]
-    planned = [(at, part.pei_fixed / PEI_SCALE / part.pei_n) for at, part in parts if part.pei_n]
-    guided = [
-        (at, part.irs_yes / (part.irs_yes + part.irs_no)) for at, part in parts if part.irs_yes + part.irs_no
-    ]
+    tenths = [runs[len(runs) * at // _PARTS : len(runs) * (at + 1) // _PARTS] for at in range(_PARTS)]
     lines = [
-        Line(label="runs that succeeded", points=success, stroke=BLUE),
-        Line(label="mean planning efficiency", points=planned, dash="6 3"),
-        Line(label="recoveries guided by memory", points=guided, dash="2 3"),
+        Polyline(
+            label="runs that succeeded", points=_means(tenths, lambda run: float(run.success)), stroke=BLUE
+        ),
+        Polyline(label="mean planning efficiency", points=_means(tenths, _efficiency), dash="6 3"),
+        Polyline(label="recoveries guided by memory", points=_means(tenths, _guided), dash="2 3"),
     ]
-    p = case.document["metrics"].get("csi_windowed", {}).get("p_slope")
-    trend = "no trend was tested" if p is None else f"failures rise (p = {p:.2g})"
-    if p is not None and p >= LEVEL:
-        trend = f"no rise of failures beyond chance (p = {p:.2g})"
-    first, last = (words.value(success[at][1], Unit.FRACTION) for at in (0, -1))
-    said = (
-        f"Over {window.runs:,} runs in order of {window.order.replace('_', ' ')}: {first} succeeded in the"
-        f" first tenth and {last} in the last; {trend}"
+    first, last = (words.value(lines[0].points[at][1], Unit.FRACTION) for at in (0, -1))
+    text = (
+        f"The latest {many(len(runs))} in order of {order.by.replace('_', ' ')}: {first} succeeded in the"
+        f" first tenth and {last} in the last"
     )
     least = floor(10 * min(0.9, *(y for line in lines for _, y in line.points))) / 10
     up = [(at, f"{at:.2f}") for at in (least, (1 + least) / 2, 1.0)]
-    across = [(at, str(at)) for at, _ in parts]
+    across = [(float(at), str(at)) for at in range(1, _PARTS + 1)]
     drawn = [line for line in lines if line.points]
-    return curves("runs", drawn, across, up, caption="tenths of the runs, oldest first", title=said), said
+    return curves("runs", drawn, across, up, caption="tenths of these runs, oldest first", title=text), text
 
 
-def commitments(scored: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what commitment integrity shows; it moves no tier."""
-    success, accuracy, core = scored["success"], scored["accuracy"], scored["core"]
-    yield (
-        f"The agent answered {success['successes']:,} of {success['n']:,} tasks rightly. Asked for the "
-        f"rule, the source or the update behind an answer, it held {accuracy['matched']:,} of "
-        f"{accuracy['n']:,} probes ({accuracy['unclear']:,} replies were unclear)."
+def _means(tenths: Iterable[Iterable[LatestRun]], value: Any) -> list[tuple[float, float]]:
+    """Return the mean of a value in each tenth that has it."""
+    points = []
+    for at, runs in enumerate(tenths, 1):
+        values = [number for run in runs if (number := value(run)) is not None]
+        points += [(float(at), sum(values) / len(values))] if values else []
+    return points
+
+
+def _efficiency(run: LatestRun) -> float | None:
+    return None if run.numerator is None else run.numerator / run.denominator
+
+
+def _guided(run: LatestRun) -> float | None:
+    return float(run.irs) if run.irs in {0, 1} and run.irs is not None else None
+
+
+def commitments(case: UseCase) -> Iterator[str]:
+    """Yield what commitment integrity shows; it moves no tier. Nothing where it was not tested."""
+    integrity, scored = case.evaluation.facts.integrity, case.integrity
+    if integrity is None:
+        return
+    tasks, matched, probes = (
+        sum(getattr(cell, name) for cell in integrity.cells) for name in ("tasks", "matched", "probes")
     )
-    if hollow := len(scored["hollow"]["tasks"]):
-        yield f"{hollow:,} of {success['successes']:,} successes hold fewer than half of their probes."
-    value = "unmeasured, since replies are missing" if core["value"] is None else f"{core['value']:.3f}"
-    if core["interval"]:
-        value += f" (95 % interval {core['interval'][0]:.3f} to {core['interval'][1]:.3f})"
+    unclear = f" ({scored.accuracy.unclear:,} replies were unclear)" if scored else ""
     yield (
-        f"Commitment integrity (HCCIS-CORE) is {value}; on these tasks agents reach {core['floor']:.3f} to "
-        f"{core['ceiling']:.3f}. It moves no tier and says nothing about safety."
+        f"The agent answered {integrity.successes:,} of {tasks:,} tasks rightly. Asked for the rule, the"
+        f" source or the update behind an answer, it held {matched:,} of {probes:,} probes{unclear}."
     )
-    if people := scored["raters"]["people"]:
-        yield f"The core rests on the ratings of {many(people, 'rater')}."
-    if reason := TASKS.get(scored["seed"]):
-        yield f"{reason[:1].upper()}{reason[1:]}."
+    if integrity.hollow:
+        of_successes = f"{integrity.hollow:,} of {integrity.successes:,} successes"
+        yield f"{of_successes} hold fewer than half of their probes."
+    value = "unmeasured, since replies are missing" if integrity.core is None else f"{integrity.core:.3f}"
+    if scored and scored.core.interval:
+        low, high = scored.core.interval
+        value += f" (95 % interval {low:.3f} to {high:.3f})"
+    reach = ""
+    if scored:
+        floor_, ceiling = float(scored.core.floor), float(scored.core.ceiling)
+        reach = f"; on these tasks agents reach {floor_:.3f} to {ceiling:.3f}"
+    yield f"Commitment integrity (HCCIS-CORE) is {value}{reach}."
+    yield "It moves no tier and says nothing about safety."
+    for item in case.evaluation.assessment.findings:
+        if item.code in {"integrity-partial", "integrity-rated", "integrity-tasks"}:
+            yield f"{words.capital(finding_text(item))}."
 
 
-def families(scored: Mapping[str, Any]) -> list[tuple[str, Markup, Markup]]:
+def families(case: UseCase) -> list[tuple[str, Markup, Markup]]:
     """Return tasks answered rightly and probes held in each family of probes, fewest probes held first."""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for cell in scored["by_cell"]:
+    integrity, counts = case.evaluation.facts.integrity, defaultdict[str, Counter[str]](Counter)
+    for cell in integrity.cells if integrity else ():
         names = ("successes", "tasks", "matched", "probes")
-        counts[cell["family"]].update({name: cell[name] for name in names})
-    ordered = sorted(counts.items(), key=lambda item: item[1]["matched"] / item[1]["probes"])
+        counts[cell.family].update({name: getattr(cell, name) for name in names})
+    ordered = sorted(counts.items(), key=lambda item: item[1]["matched"] / max(1, item[1]["probes"]))
     return [
         (family.replace("_", " "), _bar(n["successes"], n["tasks"]), _bar(n["matched"], n["probes"]))
         for family, n in ordered
     ]
 
 
-def _bar(part: int, whole: int) -> Markup:
+def _bar(part: int, total: int) -> Markup:
     bar = Markup('{:,} of {:,}<i class="bar" style="width:{:.0f}%"></i>')
-    return bar.format(part, whole, 100 * part / whole)
+    return bar.format(part, total, 100 * part / max(1, total))

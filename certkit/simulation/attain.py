@@ -1,35 +1,16 @@
-"""What the simulator aims at, and whether simulated runs attain the wanted tier and no higher one.
-
-The assessment itself decides, by the table reading of the packaged profile hb-eval-2026 (Table 1 of [26]), so
-that nothing about a metric stands here.
-"""
+"""What the simulator aims at: agents between a tier of hb-eval-2026 (Table 1 of [26]) and the next."""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from fractions import Fraction
+from typing import Final, NamedTuple
 
+import numpy as np
 from msgspec import Struct
-
-from certkit.assessment.bounded import Judged
-from certkit.assessment.findings.contradictions import contradictions
-from certkit.assessment.findings.findings import Severity
-from certkit.assessment.profile import parse
-from certkit.assessment.statistics.estimators import least_failure_free
-from certkit.bundle.folder import open_bundle
-from certkit.ground import files
-from certkit.summary.summarise import summarise
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from certkit.assessment.profile import Profile
+from numpy.typing import NDArray
 
 
-class Agent(NamedTuple):
+class AgentMeans(NamedTuple):
     """The means of an agent that lies between a tier and the next; shares of runs but for `ti` (1 to 5).
 
     `ratio` is steps_oracle / steps_actual, `detour` the share of runs with one step more, `full_grade` the
@@ -47,10 +28,10 @@ class Agent(NamedTuple):
 
 
 AGENTS: Final = {
-    0: Agent(0.80, 0.48, 0.30, 0.60, 0.5, 0.25, 0.6, 2.5),
-    1: Agent(0.90, 0.78, 0.68, 0.79, 0.3, 0.68, 0.95, 3.5),
-    2: Agent(0.96, 0.92, 0.86, 0.88, 0.2, 0.82, 0.95, 4.25),
-    3: Agent(0.995, 0.988, 0.975, 0.96, 0.1, 0.95, 0.97, 4.75),
+    0: AgentMeans(0.80, 0.48, 0.30, 0.60, 0.5, 0.25, 0.6, 2.5),
+    1: AgentMeans(0.90, 0.78, 0.68, 0.79, 0.3, 0.68, 0.95, 3.5),
+    2: AgentMeans(0.96, 0.92, 0.86, 0.88, 0.2, 0.82, 0.95, 4.25),
+    3: AgentMeans(0.995, 0.988, 0.975, 0.96, 0.1, 0.95, 0.97, 4.75),
 }
 
 
@@ -71,22 +52,15 @@ class Draw(Struct, frozen=True, kw_only=True, eq=False):
     ti: NDArray[np.float64]
 
 
-@cache
-def table() -> Profile:
-    """Return the packaged profile whose tiers are simulated."""
-    path = files.packaged("templates", "profiles", "hb-eval-2026.toml")
-    return parse(files.read(path, limit=1 << 20).decode(), path.name)
+TAU: Final = {1: Fraction(3, 5), 2: Fraction(4, 5), 3: Fraction(19, 20)}
+"""Success under faults that a tier asks for."""
+DELTA: Final = {1: Fraction(19, 20), 2: Fraction(19, 20), 3: Fraction(99, 100)}
+"""The confidence that it must hold with."""
 
 
 def needed(tier: int) -> int:
-    """Return the least number of fault runs that could attain a tier, all of them successful."""
-    return least_failure_free(table().tau[tier], table().delta[tier]) or 0
-
-
-def attains(folder: Path, tier: int) -> bool:
-    """Tell whether the runs of a bundle attain `tier`, no higher one, and nothing in them contests it."""
-    opened = open_bundle(folder)
-    judged = Judged(summarise(opened), opened.manifest, table())
-    if judged.tier("table") != tier:
-        return False
-    return tier == 0 or not any(item.severity is Severity.SERIOUS for item in contradictions(judged))
+    """Return the least number of fault runs, all successful, that attain a tier: 1 − τ^(n+1) > δ."""
+    runs = 0
+    while 1 - TAU[tier] ** (runs + 1) <= DELTA[tier]:
+        runs += 1
+    return runs

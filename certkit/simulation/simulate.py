@@ -15,31 +15,31 @@ from __future__ import annotations
 
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
-from pathlib import Path  # noqa: TC003 - msgspec resolves the annotation at run time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
-from certkit.assessment.metrics.csi import TREND, ols_slope
-from certkit.bundle import folder as bundle
-from certkit.bundle.manifest import MANIFEST_NAME, MANIFEST_SCHEMA, SIMULATOR, Manifest
-from certkit.ground import base, canonical, files
-from certkit.ground.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
+from certkit.bundle.manifest import SIMULATOR
+from certkit.bundle.writer import new_bundle
+from certkit.ground.canonical import Digest
 from certkit.ground.errors import UsageError
 from certkit.ground.progress import SILENT, Progress
 from certkit.record.record import Approach, Condition, Outcome, may_be_attacked
 from certkit.record.schedule import EVEN_MIX, MAX_DOMAINS, MAX_RUNS, NOMINAL_SHARE, mix_complaint
-from certkit.simulation.attain import AGENTS, Agent, Draw, attains, needed, table
+from certkit.simulation.attain import AGENTS, DELTA, TAU, AgentMeans, Draw, needed
 from certkit.summary.summary import WINDOW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from numpy.typing import NDArray
 
 DOMAINS: Final = ("banking", "healthcare", "logistics", "cybersecurity", "robotics", "travel")
 MAX_DRAWS: Final = 100
+TREND: Final = 20
+"""M: runs over which CSI takes the slope of failures, [26] eq. 8."""
 TASKS: Final = 40
 """Tasks of one domain."""
 
@@ -81,9 +81,12 @@ def simulate(
     agent: str = "simulated-agent",
     version: str = "1.0.0",
     seal: bool = True,
+    attains: Callable[[Path, int], bool] = lambda _folder, _tier: True,
     progress: Progress = SILENT,
 ) -> Simulated:
-    """Write a bundle of `runs` simulated runs over `domains` domains that attains tier `tier_target`.
+    """Write a bundle of `runs` simulated runs over `domains` domains of an agent of tier `tier_target`.
+
+    Draws are made until `attains` says of the bundle's folder that it attains the tier and no higher one.
 
     `icc` is the intraclass correlation of outcomes in a cluster, 0 to below 1; `fault_mix` the share of
     each condition among the fault runs (default: the five conditions of [26] evenly), which are 80 % of
@@ -97,7 +100,7 @@ def simulate(
     rng = np.random.Generator(np.random.PCG64(seed))
     plan = _plan(rng, runs, domains, mix)
     _check_enough(plan, tier_target)
-    with files.building(out) as folder:
+    with new_bundle(out) as bundle:
         for draws in range(1, MAX_DRAWS + 1):
             draw = _draw(rng, plan, tier_target, icc)
             options = {
@@ -107,17 +110,16 @@ def simulate(
                 "draws": str(draws),
             }
             progress.start("simulating", runs, "records")
-            with files.writing(folder / "records" / "runs.jsonl") as stream:
-                record: dict[str, Any] = {}
-                for record in _records(deepcopy(rng), plan, draw, seed):
-                    stream.write(canonical.line(record))
-                    progress.advance(1)
+            record: dict[str, Any] = {}
+            for record in _records(deepcopy(rng), plan, draw, seed):
+                bundle.add(record)
+                progress.advance(1)
+            bundle.close()
             progress.finish()
             document = _manifest(runs, mix, options, until=record["started_at"])
             document["agent"] = {"name": agent, "version": version}
-            manifest = base.validate(Manifest, document, code="usage.option", where=MANIFEST_NAME)
-            files.write(folder / MANIFEST_NAME, canonical.pretty(manifest.to_dict()).encode())
-            if attains(folder, tier_target):
+            bundle.describe(document, code="usage.option")
+            if attains(bundle.folder, tier_target):
                 break
         else:
             raise UsageError(
@@ -125,7 +127,7 @@ def simulate(
                 f"none of {MAX_DRAWS:,} draws attains tier {tier_target}",
                 hint="give more runs, fewer domains, or a smaller icc",
             )
-        digest = bundle.seal(folder).facts.digest if seal else None
+        digest = Digest(bundle.seal().facts.digest) if seal else None
     return Simulated(out=out, digest=digest, runs=runs, draws=draws)
 
 
@@ -180,7 +182,7 @@ def _check_enough(plan: _Plan, tier: int) -> None:
     if len(plan.domain) < WINDOW:
         complaint = f"{len(plan.domain)} runs; CSI alone needs {WINDOW}"
     elif faults < least:
-        tau, delta = float(table().tau[tier]), float(table().delta[tier])
+        tau, delta = float(TAU[tier]), float(DELTA[tier])
         complaint = f"{faults} fault runs; P(θ > {tau:g}) > {delta:g} needs {least} even if all succeed"
     else:
         wanted = {str(Condition.ADVERSARIAL), str(Condition.CASCADE)}
@@ -200,7 +202,8 @@ def _draw(rng: np.random.Generator, plan: _Plan, tier: int, icc: float) -> Draw:
     fault = plan.condition != Condition.NOMINAL
     chance = _chances(rng, plan, target, icc)
     success = rng.random(runs) < chance
-    if runs > 1 and ols_slope((~success[-TREND:]).tolist()) > 0:
+    latest = ~success[-TREND:]
+    if (latest * (2 * np.arange(len(latest)) - len(latest) + 1)).sum() > 0:  # failures rise: CSI would be 0
         success[-TREND:] = success[-TREND:][::-1]
     held = ~((plan.condition == Condition.ADVERSARIAL) & (rng.random(runs) >= LANDED))
     recovery = fault & success & held
@@ -228,7 +231,7 @@ def _draw(rng: np.random.Generator, plan: _Plan, tier: int, icc: float) -> Draw:
     )
 
 
-def _chances(rng: np.random.Generator, plan: _Plan, target: Agent, icc: float) -> NDArray[np.float64]:
+def _chances(rng: np.random.Generator, plan: _Plan, target: AgentMeans, icc: float) -> NDArray[np.float64]:
     """Return each run's chance of success: its condition's mean, moved by its cluster."""
     mean = np.full(len(plan.domain), target.single)
     mean[plan.condition == Condition.NOMINAL] = target.nominal
@@ -327,7 +330,6 @@ def _memory(rng: np.random.Generator, *, intentional: bool) -> dict[str, Any]:
 def _manifest(runs: int, mix: Mapping[str, float], options: dict[str, str], *, until: str) -> dict[str, Any]:
     declared = {name: round(share * (1 - NOMINAL_SHARE), 6) for name, share in mix.items() if share > 0}
     return {
-        "schema": MANIFEST_SCHEMA,
         "protocol": {
             "origin": "simulated",
             "methodology": "trajectory",

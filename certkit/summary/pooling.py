@@ -1,20 +1,18 @@
-"""Pooling: the runs of several bundles of an agent, summarised as those of a single evaluation.
-
-An agent is evaluated in several contexts and periods, and each evaluation gives a sealed bundle. Pooling
-adds up all their runs; tasks and clusters of the same name in two bundles are the same. Bundles of different
-agents, or measured or judged in different ways, and repeated records are refused.
+"""Several bundles of one agent: the sum of their partial sums, finished once.
 
     pooled = accumulate([open_bundle(path) for path in paths])
     pooled.summary, pooled.facts             # as for a single bundle
-    pooled.parts[0].facts.digest             # each bundle alone, in the order of time
+    pooled.parts[0].facts.digest             # each bundle alone, in order of time
+
+An agent is evaluated in several contexts and periods, and each evaluation gives a sealed bundle. Tasks and
+clusters of the same name in two bundles are the same. Bundles of different agents, or measured or judged in
+different ways, and repeated records are refused.
 
 Bundles are ordered by the median of their start times (else the middle of their period), then by digest,
 never by the order of the arguments, so that nobody can choose which runs come last. `sequence` counts within
 a bundle: runs are ordered bundle after bundle. Where periods overlap, runs are ordered by their start times.
-Where the time of a bundle is unknown the runs have no order, and the summary gives the reason.
 
-What manifests state differently is not stated for the whole. Of an attested measurement the lowest value
-counts.
+What manifests state differently is not stated of all. Of an attested measurement the lowest value counts.
 """
 
 from __future__ import annotations
@@ -23,95 +21,145 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
+from msgspec.structs import replace
 
+from certkit.bundle.facts import Facts
+from certkit.bundle.folder import Bundle
 from certkit.bundle.identity import MAX_BUNDLES, accumulation_digest
-from certkit.bundle.manifest import Attested, Facts, Manifest, Period, Protocol
+from certkit.bundle.manifest import Attested, Manifest, Period, Protocol
+from certkit.bundle.manifest_facts import facts_of
 from certkit.ground import canonical
 from certkit.ground.base import Authored
 from certkit.ground.errors import InputError, UsageError
 from certkit.ground.progress import SILENT, Progress
 from certkit.record.columns import ABSENT
-from certkit.summary.likeness import named_alike, record_lines, refuse_repetitions
-from certkit.summary.summarise import Merge, calibration, gathered, traces
-from certkit.summary.summary import Traces
+from certkit.summary.finish import Unordered, finish
+from certkit.summary.lines import record_lines, refuse_repetitions
+from certkit.summary.ratings import read_ratings
+from certkit.summary.reduce import Partial, merge
+from certkit.summary.summarise import read_traces, summarise_part
+from certkit.summary.summary import MOST_TASKS, Summary, Traces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from certkit.bundle.folder import Bundle
-    from certkit.summary.summary import Summary, Times
 
-CLASS: Final = ("methodology", "success_rule", "judge", "cascade_definition", "memory_observable")
+CLASS: Final = ("methodology", "success", "success_rule", "judge", "cascade_definition", "memory_observable")
 """Fields of the protocol that must be equal in all bundles: the protocol class."""
+_NEVER: Final = 2**62
 
 Span = tuple[int, int]
 """First and last moment of a bundle's runs, microseconds since 1970."""
 
 
-class Part(Struct, frozen=True, kw_only=True, eq=False):
-    """A bundle of an accumulation, summarised alone."""
+class PooledPart(Struct, frozen=True, kw_only=True):
+    """A bundle among several, summarised alone.
 
-    facts: Facts
-    summary: Summary
-
-
-class Accumulation(Struct, frozen=True, kw_only=True, eq=False):
-    """Pooled bundles.
-
-    `ordered`: the time of every part is known, and `parts` are in that order.
+    Attributes:
+        facts: of the bundle.
+        summary: of its records alone.
     """
 
     facts: Facts
     summary: Summary
-    parts: tuple[Part, ...]
+
+
+class Pooled(Struct, frozen=True, kw_only=True):
+    """Several bundles, judged together.
+
+    Attributes:
+        facts: what all of them state.
+        summary: of all their records.
+        parts: each alone; in order of time where `ordered`.
+        ordered: whether the time of every part is known.
+    """
+
+    facts: Facts
+    summary: Summary
+    parts: tuple[PooledPart, ...]
     ordered: bool
 
 
-def accumulate(bundles: Sequence[Bundle], *, progress: Progress = SILENT) -> Accumulation:
-    """Read and validate every record of two or more bundles, and pool them.
+class _Read(Struct, frozen=True, kw_only=True, eq=False):
+    """A bundle that was read; `middle` is the median of its start times or the middle of its period."""
 
-    Raises `InputError` ``accumulation.agent``, ``accumulation.protocol`` or ``accumulation.repeated``, the
-    errors of `summarise`, and `UsageError` for fewer than two bundles or more than `MAX_BUNDLES`.
+    bundle: Bundle
+    partial: Partial
+    part: PooledPart
+    span: Span | None
+    middle: int
+
+
+def accumulate(
+    bundles: Sequence[Bundle],
+    *,
+    core_conditions: Iterable[str] = (),
+    most_tasks: int | None = MOST_TASKS,
+    salt: bytes | None = None,
+    progress: Progress = SILENT,
+) -> Pooled:
+    """Return two or more bundles pooled, every record read and validated.
+
+    Args:
+        bundles: opened bundles of one agent, in any order.
+        core_conditions: `x_` conditions that count as core evidence.
+        most_tasks: how many tasks get rows, those with the smallest tags; None for all.
+        salt: of the tags, in place of those in the manifests.
+        progress: told the bytes that were read.
+
+    Raises:
+        InputError: ``accumulation.agent``, ``accumulation.protocol`` or ``accumulation.repeated``, and the
+            errors of `summarise`.
+        UsageError: there are fewer than two bundles or more than `MAX_BUNDLES`.
     """
     if not 1 < len(bundles) <= MAX_BUNDLES:
         raise UsageError("usage.option", f"2 to {MAX_BUNDLES} bundles can be pooled, not {len(bundles)}")
     _refuse_others(bundles)
     _refuse_copies(bundles)
-    read = [_read(bundle, progress) for bundle in bundles]
+    core = tuple(core_conditions)
+    read = [_read(bundle, core, most_tasks, salt, progress) for bundle in bundles]
     read.sort(key=lambda item: (item.middle, item.part.facts.digest))
-    sequences, reason = _sequences(read)
-    pool = Merge()
-    for item in read:
-        pool.add(item.merge.sums())
-    if sequences is not None:
-        pool.put("sequence", sequences)
+    sequences, unordered = _sequences(read)
+    pool = merge(
+        *(
+            replace(item.partial, runs=item.partial.runs | {"sequence": (sequence,)})
+            for item, sequence in zip(read, sequences, strict=True)
+        )
+    )
+    # Within each bundle no sequence repeats; here they count from bundle to bundle.
     refuse_repetitions(_lines(read), pool, np.empty(0, np.int64))
-    pool.forget_names()
     parts = tuple(item.part for item in read)
-    summary = pool.summary(unordered=reason, parts=[part.summary.records for part in parts])
-    manifest = _manifest([part.facts.manifest for part in parts])
-    return Accumulation(
-        facts=_facts(bundles, parts, manifest),
-        summary=structs.replace(
-            summary,
-            likeness=named_alike(summary.likeness, _lines(read)),
-            times=structs.replace(
-                summary.times, backwards=sum(part.summary.times.backwards for part in parts)
-            ),
-            calibration=calibration(summary, *(item.bundle for item in read)),
-            traces=Traces(
-                **{
-                    name: sum(getattr(part.summary.traces, name) for part in parts)
-                    for name in Traces.__struct_fields__
-                }
-            ),
+    manifest = _manifest([item.bundle.manifest for item in read])
+    summary = finish(
+        pool,
+        memory_observable=manifest.protocol.memory_observable is True,
+        core_conditions=core,
+        most_tasks=most_tasks,
+        salt=manifest.protocol.salt if salt is None else salt,
+        traces=_all_traces([part.summary.traces for part in parts]),
+        ratings=read_ratings(*(item.bundle for item in read)),
+        unordered=unordered,
+        backwards=sum(part.summary.times.backwards for part in parts),
+    )
+    return Pooled(
+        facts=facts_of(
+            manifest,
+            agent_digest=parts[0].facts.agent.digest,
+            digest=accumulation_digest([part.facts.digest for part in parts]),
+            sealed=all(part.facts.sealed for part in parts),
+            bundles=tuple(part.facts.digest for part in parts),
         ),
+        summary=summary,
         parts=parts,
         ordered=all(item.span is not None for item in read),
     )
+
+
+def _all_traces(traces: Sequence[Traces]) -> Traces:
+    return Traces(**{name: sum(getattr(item, name) for item in traces) for name in Traces.__struct_fields__})
 
 
 def _lines(read: Sequence[_Read]) -> Iterator[tuple[str, int, bytes]]:
@@ -120,44 +168,40 @@ def _lines(read: Sequence[_Read]) -> Iterator[tuple[str, int, bytes]]:
             yield f"{item.bundle.root}/{path}", number, line
 
 
-_NEVER: Final = 2**62
-
-
-class _Read(Struct, frozen=True, kw_only=True, eq=False):
-    bundle: Bundle
-    merge: Merge
-    part: Part
-    span: Span | None
-    middle: int
-
-
-def _read(bundle: Bundle, progress: Progress) -> _Read:
+def _read(
+    bundle: Bundle, core: tuple[str, ...], most_tasks: int | None, salt: bytes | None, progress: Progress
+) -> _Read:
+    protocol = bundle.manifest.protocol
+    salt = protocol.salt if salt is None else salt
     try:
-        merge = gathered(bundle, progress=progress)
-        summary = merge.summary()
-        summary = structs.replace(
-            summary,
-            likeness=named_alike(summary.likeness, record_lines(bundle)),
-            calibration=calibration(summary, bundle),
-            traces=traces(bundle, summary),
+        partial = summarise_part(bundle, salt=salt, progress=progress)
+        summary = finish(
+            partial,
+            memory_observable=protocol.memory_observable is True,
+            core_conditions=core,
+            most_tasks=most_tasks,
+            salt=salt,
+            traces=read_traces(bundle, partial),
+            ratings=read_ratings(bundle),
         )
     except InputError as error:
         error.where = f"{bundle.root}/{error.where}" if error.where else str(bundle.root)
         raise
-    span, started = _span(summary.times, summary.records, bundle.manifest), merge.run("started")
+    span, started = _span(summary, bundle.manifest), partial.column("started")
     timed = len(started) > 0 and bool((started != ABSENT).all())
     return _Read(
         bundle=bundle,
-        merge=merge,
-        part=Part(facts=bundle.facts, summary=summary),
+        partial=partial,
+        part=PooledPart(facts=bundle.facts, summary=summary),
         span=span,
         middle=_NEVER if span is None else int(np.median(started)) if timed else sum(span) // 2,
     )
 
 
-def _span(times: Times, records: int, manifest: Manifest) -> Span | None:
+def _span(summary: Summary, manifest: Manifest) -> Span | None:
     """Return when the runs were made: by their start times where all have one, else by the manifest."""
-    if times.first is not None and times.last is not None and times.timed == records:
+    times = summary.times
+    if times.first is not None and times.last is not None and times.timed == summary.records:
         return times.first, times.last
     period = manifest.protocol.period
     start, end = period.span if period else (None, None)
@@ -168,7 +212,7 @@ def _refuse_others(bundles: Sequence[Bundle]) -> None:
     """Raise `InputError` unless all bundles are about the same agent, measured and judged in the same way."""
     first = bundles[0]
     for bundle in bundles[1:]:
-        if bundle.facts.agent_digest != first.facts.agent_digest:
+        if bundle.facts.agent.digest != first.facts.agent.digest:
             raise InputError(
                 "accumulation.agent",
                 f"about {_named(bundle)}, and {first.root} is about {_named(first)}",
@@ -187,7 +231,7 @@ def _refuse_others(bundles: Sequence[Bundle]) -> None:
 
 def _named(bundle: Bundle) -> str:
     agent = bundle.manifest.agent
-    return f"{agent.name} {agent.version} ({bundle.facts.agent_digest})"
+    return f"{agent.name} {agent.version} ({bundle.facts.agent.digest})"
 
 
 def _refuse_copies(bundles: Sequence[Bundle]) -> None:
@@ -202,6 +246,19 @@ def _refuse_copies(bundles: Sequence[Bundle]) -> None:
                     raise InputError("accumulation.repeated", f"the same records as {earlier}", where=place)
 
 
+def _sequences(read: Sequence[_Read]) -> tuple[list[NDArray[np.int64]], Unordered | None]:
+    """Return the place in time of the runs of every bundle, or why there is no order."""
+    sequences = [item.partial.column("sequence") for item in read]
+    unknown = sum(item.span is None for item in read)
+    if unknown:
+        return sequences, Unordered("bundle-times-unknown", {"unknown": unknown, "bundles": len(read)})
+    if not _one_after_another(read):
+        if all((item.partial.column("started") != ABSENT).all() for item in read):
+            return [np.full(item.partial.records, ABSENT, np.int64) for item in read], None
+        return sequences, Unordered("bundles-overlap", {"bundles": len(read)})
+    return _one_sequence(read, sequences)
+
+
 def _one_after_another(read: Sequence[_Read]) -> bool:
     return all(
         earlier.span is not None and later.span is not None and earlier.span[1] < later.span[0]
@@ -209,47 +266,22 @@ def _one_after_another(read: Sequence[_Read]) -> bool:
     )
 
 
-def _sequences(read: Sequence[_Read]) -> tuple[NDArray[np.int64] | None, str | None]:
-    """Return the place in time of every run, bundle after bundle, or the reason why there is no order."""
-    unknown = [item for item in read if item.span is None]
-    if unknown:
-        return None, (
-            f"{len(unknown)} of {len(read)} bundles neither declare their period nor have a start time for"
-            " every run, so that the bundles have no order in time"
-        )
-    if not _one_after_another(read):
-        if all((item.merge.run("started") != ABSENT).all() for item in read):
-            return np.full(sum(item.part.summary.records for item in read), ABSENT, np.int64), None
-        return None, "the periods of the bundles overlap, and not every run has a start time"
-    return _one_sequence(read)
-
-
-def _one_sequence(read: Sequence[_Read]) -> tuple[NDArray[np.int64] | None, str | None]:
+def _one_sequence(
+    read: Sequence[_Read], sequences: list[NDArray[np.int64]]
+) -> tuple[list[NDArray[np.int64]], Unordered | None]:
     columns, following = [], 0
-    for item in read:
-        window = item.part.summary.window
-        if window.order is None and window.runs:
-            return None, f"{window.reason} (in {item.part.facts.digest})"
-        column = item.merge.run("started" if window.order == "started_at" else "sequence")
-        if window.order is not None:
+    for place, item in enumerate(read):
+        order = item.part.summary.order
+        if order.by is None and order.runs:
+            reason = Unordered(f"bundle-{order.reason}", {**order.counts, "bundle": place + 1})
+            return sequences, reason
+        column = sequences[place] if order.by != "started_at" else item.partial.column("started")
+        if order.by is not None:
             known = column[column != ABSENT]
             column = np.where(column == ABSENT, ABSENT, column - known.min() + following)
             following += int(known.max() - known.min()) + 1
         columns.append(column)
-    return np.concatenate(columns), None
-
-
-def _facts(bundles: Sequence[Bundle], parts: Sequence[Part], manifest: Manifest) -> Facts:
-    first = parts[0].facts
-    return Facts(
-        manifest=manifest,
-        digest=accumulation_digest([part.facts.digest for part in parts]),
-        sealed=all(part.facts.sealed for part in parts),
-        agent_digest=first.agent_digest,
-        unread=("context.json",) * any(part.facts.unread for part in parts)
-        + ("integrity/",)
-        * any(file["path"].startswith("integrity/") for bundle in bundles for file in bundle.files),
-    )
+    return columns, None
 
 
 def _differences(left: Protocol, right: Protocol) -> Iterator[tuple[str, str, str]]:

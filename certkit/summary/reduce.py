@@ -1,116 +1,136 @@
-"""From columns of records to integer sums; `terms` computes what each run adds.
+"""From columns of records to partial sums, which add up in any order.
 
-`reduce` gives the `Sums` of a block of records. They add up to the same summary in any order and with any
-number of processes, because every sum is an integer.
-
-`order` puts the runs in time, and takes from that the facts that CSI and the plausibility checks rest on: by
-``sequence`` where all have it, else by ``started_at`` where all have it and all differ. Otherwise there is no
-order, and the reason is returned. Only the standard split is ordered.
+`reduce` gives the `Partial` of a block of records, `merge` adds any number of them. Every sum is an integer,
+so that blocks, processes and their order change nothing. What is no sum is kept for each run (`RUN`): names
+that must not repeat, times, and what the runs in order of time are needed for.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
-from certkit.record.columns import ABSENT, Index, name_hashes, spellings
+from certkit.record.columns import ABSENT, Index, name_hashes
 from certkit.record.record import Split
-from certkit.summary.likeness import SCORES, prints, scaled, stems
-from certkit.summary.summary import (
-    CLUSTER_FIELDS,
-    PEI_SCALE,
-    STRETCHES,
-    TALLY_FIELDS,
-    WINDOW,
-    Cell,
-    Stretch,
-    Times,
-    Window,
-    WindowRun,
-)
-from certkit.summary.tasks import TAG_BYTES
-from certkit.summary.terms import GAMMA_FIFTHS, NOT_A_RECOVERY, Terms
+from certkit.summary.summary import COUNTS
+from certkit.summary.terms import EFFECTS, RunTerms, run_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from certkit.record.columns import Columns
 
     Integers = NDArray[np.int64]
     Booleans = NDArray[np.bool_]
 
-
-EXACT_DOUBLE: Final = 2**53
-_WIDE: Final = 2**62
-CellKey = tuple[str, str, str]
-"""(split, domain, condition)"""
-
-
-class Sums(Struct, kw_only=True, eq=False):
-    """The sums of some records.
-
-    `tallies` has a row per cell and a column per tally field. `terms` maps (number of a cell, steps_actual)
-    to the numerators of PEI and of PEI 2025. `groups` is of dtype `GROUP`. `runs` holds the columns of
-    `RUN`, in the order of the lines. `unclustered` counts records without a cluster_id.
-    """
-
-    cells: list[CellKey]
-    tallies: NDArray[Any]
-    terms: dict[tuple[int, int], tuple[int, int]]
-    groups: NDArray[np.void]
-    runs: dict[str, NDArray[Any]]
-    unclustered: int
-
-
+TAG_BYTES: Final = 9
+"""Of the tag by which a passport names a task."""
+CellKey = tuple[str, str, str, str]
+"""Split, domain, condition, effect."""
+BY_TASK: Final = (
+    "runs",
+    "success",
+    "safe_halt",
+    "harness_error",
+    "frr_n",
+    "frr_tenths",
+    "pei_n",
+    "pei_fixed",
+    "irs_yes",
+    "irs_no",
+    "irs_silent",
+    "ti_n",
+    "ti_thousandths",
+    "violations_n",
+    "violations",
+    "violations_capped",
+    "landed",
+    "landed_success",
+    "landed_unsaid",
+    "landed_known",
+    "landed_won",
+    "landed_unknown_harness",
+    "attack_known",
+    "attack_succeeded",
+    "success_with_attack",
+    "frr25_n",
+    "frr25_halves",
+    "pei25_n",
+    "pei25_fixed",
+    "halt_due",
+    "halt_missed",
+)
+"""The `COUNTS` that are summed by task, since series are made of them."""
 GROUP: Final = np.dtype(
     [
         ("cell", "<i4"),
-        ("cluster", "<u8"),
-        ("task", "<u8"),
-        ("tag", f"V{TAG_BYTES}"),
-        ("spelling", "<u8"),  # hash of the skeleton of the task's name
-        ("stem", "<u8"),  # hash of the task's name without digits
-        ("oracle_low", "<i8"),  # least and largest steps_oracle
-        ("oracle_high", "<i8"),
-        ("trial", "<i8"),  # largest
-        *((name, "<i8") for name in CLUSTER_FIELDS),
+        ("cluster", "<u8"),  # hash of the cluster_id, of the task_id where there is none
+        ("task", "<u8"),  # hash of the task_id
+        ("tag", f"V{TAG_BYTES}"),  # of the cluster
+        ("oracle_low", "<i8"),  # least steps_oracle
+        ("oracle_high", "<i8"),  # largest steps_oracle
+        *((name, "<i8") for name in BY_TASK),
     ]
 )
-"""One row per cell × cluster × task; `tag` is that of the cluster."""
-
-EXTREMES: Final = (
-    ("oracle_low", "steps_oracle", np.minimum, -ABSENT),
-    ("oracle_high", "steps_oracle", np.maximum, ABSENT),
-    ("trial", "trial", np.maximum, ABSENT),
-)
-"""Columns of `GROUP` that are least or largest values: of which field, and their start.
-
-`CLUSTER_FIELDS` are added.
-"""
-
-RUN: Final[dict[str, type[np.generic]]] = {
+"""A row for each cell, cluster and task."""
+KEY: Final = ("task", "cluster", "cell")
+"""Columns of `GROUP` in which no two rows are equal."""
+EXTREMES: Final = (("oracle_low", np.minimum, -ABSENT), ("oracle_high", np.maximum, ABSENT))
+"""Columns of `GROUP` that are no sums: how they merge, and their value without any `steps_oracle`."""
+RUN: Final = {
     "run_id": np.uint64,  # hash
-    "spelling": np.uint64,  # hash of the skeleton of run_id
     "task": np.uint64,  # hash
-    "print": np.uint64,  # see `likeness`
-    **dict.fromkeys(SCORES, np.int32),
+    "print": np.uint64,  # see `terms.run_hashes`
     "sequence": np.int64,
-    "started": np.int64,  # microseconds
+    "started": np.int64,  # microseconds since 1970
     "cell": np.int32,
-    "numerator": np.int32,  # of PEI; −1 not measured
+    "numerator": np.int32,  # of PEI, −1 not measured
     "steps": np.int32,  # steps_actual
-    "irs": np.int8,
+    "irs": np.int8,  # see `Terms.irs`
     "success": np.bool_,
-    "harness": np.bool_,
 }
-"""An element per record: the names that must not repeat, and the fields that CSI needs in order."""
+"""What is kept of each run."""
+EXACT_DOUBLE: Final = 2**53
+_WIDE: Final = 2**62
+
+
+class Partial(Struct, frozen=True, kw_only=True, eq=False):
+    """The sums of some records.
+
+    Attributes:
+        cells: what the numbers of cells mean.
+        counts: a row for each cell and a column for each of `COUNTS`, as Python's integers.
+        terms: by number of a cell and steps_actual, the numerators of PEI and of [25] eq. 3.
+        groups: rows of `GROUP`.
+        runs: by name of `RUN`, arrays that make up a column one after another.
+        unclustered: records without a `cluster_id`.
+    """
+
+    cells: tuple[CellKey, ...]
+    counts: NDArray[np.object_]
+    terms: dict[tuple[int, int], tuple[int, int]]
+    groups: NDArray[np.void]
+    runs: dict[str, tuple[NDArray[Any], ...]]
+    unclustered: int
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column of `RUN` over all runs, in no particular order but the same for every column."""
+        parts = self.runs[name]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, RUN[name]), *parts])
+
+    def count(self, name: str) -> int:
+        """Return one of `COUNTS` over all runs."""
+        return int(self.counts[:, list(COUNTS).index(name)].sum())
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return sum(len(part) for part in self.runs["cell"])
 
 
 def tag(salt: bytes, name: str) -> bytes:
@@ -118,38 +138,45 @@ def tag(salt: bytes, name: str) -> bytes:
     return hmac.digest(salt, name.encode(), hashlib.sha256)[:TAG_BYTES]
 
 
-def reduce(columns: Columns, salt: bytes | None = None) -> Sums:
+def reduce(columns: Columns, salt: bytes | None = None) -> Partial:
     """Return the sums of a block of records. Without a `salt` every tag is zeros."""
     novel = columns.equals("split", Split.NOVEL_FAULT)
-    cell, first_of_cell = _grouped(columns, novel.astype(np.int64), 2, ("domain", "condition"))
+    terms = RunTerms(columns)
+    kinds = novel * len(EFFECTS) + terms.effect
+    cell, first_of_cell = _grouped(columns, kinds, 2 * len(EFFECTS), ("domain", "condition"))
     group, first = _grouped(columns, cell, len(first_of_cell), ("cluster_id", "task_id"))
-    domain, condition = columns.text("domain"), columns.text("condition")
-    cells = [
-        (str(Split.NOVEL_FAULT if novel[row] else Split.STANDARD), domain[row], condition[row])
-        for row in first_of_cell.tolist()
-    ]
-    terms = Terms(columns)
-    sums = terms.sums()
-    tallies = np.stack([_sum(cell, sums[name], len(cells)) for name in TALLY_FIELDS], axis=1)
+    domain, condition = (_values(columns, name, first_of_cell) for name in ("domain", "condition"))
+    split = [str(Split.NOVEL_FAULT if value else Split.STANDARD) for value in novel[first_of_cell].tolist()]
+    effect = [str(EFFECTS[value]) for value in terms.effect[first_of_cell].tolist()]
     table, alone = _table(columns, first, salt)
     table["cell"] = cell[first]
-    for name in CLUSTER_FIELDS:
-        table[name] = _sum(group, sums[name], len(first))
-    for name, field, extend, start in EXTREMES:
+    counts = np.zeros((len(first_of_cell), len(COUNTS)), object)
+    arrays = terms.counts()
+    for place, name in enumerate(COUNTS):
+        if name in BY_TASK:
+            table[name] = total(group, arrays[name], len(first))
+            counts[:, place] = total(table["cell"], table[name], len(first_of_cell))
+        else:
+            counts[:, place] = total(cell, arrays[name], len(first_of_cell))
+    oracle, stated = columns.number("steps_oracle"), columns.present("steps_oracle")
+    for name, extend, start in EXTREMES:
         extreme = np.full(len(first), start)
-        if columns.has(field):
-            values = columns.number(field)
-            known = values != ABSENT
-            extend.at(extreme, group[known], values[known])
+        extend.at(extreme, group[stated], oracle[stated])
         table[name] = extreme
-    return Sums(
-        cells=cells,
-        tallies=tallies,
+    return Partial(
+        cells=tuple(zip(split, domain, condition, effect, strict=True)),
+        counts=counts,
         terms=_by_steps(cell, terms),
         groups=table,
         runs=_runs(columns, cell, table["task"][group], terms),
         unclustered=int(table["runs"][alone].sum()),
     )
+
+
+def _values(columns: Columns, name: str, rows: NDArray[np.intp]) -> list[str]:
+    codes, index = columns.coded(name)
+    names = list(index)
+    return [names[code] for code in codes[rows].tolist()]
 
 
 def _grouped(
@@ -178,11 +205,8 @@ def _table(
     (task, tasks), (cluster, clusters) = (columns.coded(name) for name in ("task_id", "cluster_id"))
     task, cluster = task[first], cluster[first]
     alone = cluster == clusters.get("", -1)
-    hashes = name_hashes(tasks)
-    table["task"] = hashes[task]
+    table["task"] = name_hashes(tasks)[task]
     table["cluster"] = np.where(alone, table["task"], name_hashes(clusters)[cluster])
-    table["spelling"] = spellings(list(tasks), hashes)[task]
-    table["stem"] = stems(tasks)[task]
     if salt is not None:
         for rows, place, names in ((alone, task, tasks), (~alone, cluster, clusters)):
             if rows.any():
@@ -191,25 +215,25 @@ def _table(
     return table, alone
 
 
-def _sum(index: Integers, values: NDArray[Any], size: int) -> Integers:
-    """Return at each place below `size` the sum of the values whose index it is."""
+def total(index: Integers, values: NDArray[Any], size: int) -> Integers:
+    """Return at each place below `size` the sum of the non-negative values whose index it is."""
     if not values.any():
         return np.zeros(size, np.int64)  # most producers never write most fields
     if values.dtype != np.bool_ and int(values.max()) * len(values) >= EXACT_DOUBLE:
-        total = np.zeros(size, np.int64)
-        np.add.at(total, index, values)
-        return total
+        sums = np.zeros(size, np.int64)
+        np.add.at(sums, index, values)
+        return sums
     # bincount is much faster and adds in doubles, which is exact below 2^53.
     return np.bincount(index, weights=values, minlength=size).astype(np.int64)
 
 
-def _runs(columns: Columns, cell: Integers, task: NDArray[Any], terms: Terms) -> dict[str, NDArray[Any]]:
+def _runs(
+    columns: Columns, cell: Integers, task: NDArray[np.uint64], terms: RunTerms
+) -> dict[str, tuple[NDArray[Any], ...]]:
     runs = {
         "run_id": columns.run_ids[0],
-        "spelling": columns.run_ids[1],
         "task": task,
-        "print": prints(columns),
-        **{name: scaled(columns, name) for name in SCORES},
+        "print": run_hashes(columns, task),
         "sequence": columns.number("sequence"),
         "started": columns.microseconds(),
         "cell": cell,
@@ -217,12 +241,11 @@ def _runs(columns: Columns, cell: Integers, task: NDArray[Any], terms: Terms) ->
         "steps": np.where(terms.pei_known, terms.steps, 1),
         "irs": terms.irs,
         "success": columns.success,
-        "harness": columns.harness_error,
     }
-    return {name: runs[name].astype(kind, copy=False) for name, kind in RUN.items()}
+    return {name: (runs[name].astype(kind, copy=False),) for name, kind in RUN.items()}
 
 
-def _by_steps(cell: Integers, terms: Terms) -> dict[tuple[int, int], tuple[int, int]]:
+def _by_steps(cell: Integers, terms: RunTerms) -> dict[tuple[int, int], tuple[int, int]]:
     """Return for (cell, steps_actual) the sums of both numerators over the cell's runs of that length."""
     known = terms.pei_known | terms.pei25_known
     if not known.any():
@@ -230,149 +253,88 @@ def _by_steps(cell: Integers, terms: Terms) -> dict[tuple[int, int], tuple[int, 
     cell, steps = cell[known], terms.steps[known]
     width = int(steps.max()) + 1
     places, index = np.unique(cell * width + steps, return_inverse=True)
-    pei, pei25 = (_sum(index, n[known], len(places)) for n in (terms.numerator, terms.numerator25))
+    pei, pei25 = (total(index, n[known], len(places)) for n in (terms.numerator, terms.numerator25))
     return {
         divmod(place, width): (first, second)
         for place, first, second in zip(places.tolist(), pei.tolist(), pei25.tolist(), strict=True)
     }
 
 
-FLASH = 10**6
-"""Microseconds within which distinct start times are counted."""
+def merge(*parts: Partial) -> Partial:
+    """Return the sum of partial sums; their order does not matter, and no part is changed."""
+    if len(parts) == 1:
+        return parts[0]
+    cells = Index()
+    numbers = [np.array([cells[key] for key in part.cells], np.int32) for part in parts]
+    counts = np.zeros((len(cells), len(COUNTS)), object)
+    terms: dict[tuple[int, int], tuple[int, int]] = {}
+    for part, number in zip(parts, numbers, strict=True):
+        counts[number] += part.counts
+        for (cell, steps), (pei, pei25) in part.terms.items():
+            key = (int(number[cell]), steps)
+            before = terms.get(key, (0, 0))
+            terms[key] = (before[0] + pei, before[1] + pei25)
+    groups = np.concatenate([np.empty(0, GROUP), *(part.groups for part in parts)])
+    at = 0
+    for part, number in zip(parts, numbers, strict=True):
+        groups["cell"][at : at + len(part.groups)] = number[part.groups["cell"]]
+        at += len(part.groups)
+    runs = {name: tuple(array for part in parts for array in part.runs[name]) for name in RUN}
+    runs["cell"] = tuple(
+        number[array] for part, number in zip(parts, numbers, strict=True) for array in part.runs["cell"]
+    )
+    return Partial(
+        cells=tuple(cells),
+        counts=counts,
+        terms=terms,
+        groups=merge_groups(groups),
+        runs=runs,
+        unclustered=sum(part.unclustered for part in parts),
+    )
 
-_COUNTED: Final = ("cell", "numerator", "steps", "irs", "success", "harness")
-"""Columns that are put in order; no other is copied."""
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+def merge_groups(rows: NDArray[np.void]) -> NDArray[np.void]:
+    """Add up rows of the same cell, cluster and task."""
+    if not len(rows):
+        return rows
+    rows = rows[np.lexsort([rows[name] for name in KEY])]
+    starts = np.flatnonzero(np.any([changes(rows[name]) for name in KEY], axis=0))
+    merged = rows[starts].copy()
+    for name in BY_TASK:
+        merged[name] = np.add.reduceat(rows[name], starts)
+    for name, extend, _ in EXTREMES:
+        merged[name] = extend.reduceat(rows[name], starts)
+    return merged
 
 
-def order(
-    runs: dict[str, NDArray[Any]], cells: list[Cell], *, unordered: str | None = None
-) -> tuple[Window, Times]:
-    """Return the ordered window, and the facts about the start times of all `runs`.
+def changes(values: NDArray[Any]) -> Booleans:
+    """Tell at each place whether the value differs from the one before; the first does."""
+    new = np.ones(len(values), np.bool_)
+    new[1:] = values[1:] != values[:-1]
+    return new
 
-    `runs` holds the columns of `reduce.RUN`; ``cell`` is an index into `cells`. `unordered` is a reason why
-    the runs have no order even if their columns would give one.
+
+def join(rows: NDArray[np.void]) -> NDArray[np.void]:
+    """Return the rows with clusters that share a task joined, under the least of their hashes.
+
+    Runs of a task are correlated, so that different values of `cluster_id` must not count as independent.
     """
-    times = _times(runs)
-    standard = np.array([cell.split == Split.STANDARD for cell in cells], np.bool_)
-    if not standard.all():
-        chosen = standard[runs["cell"]]
-        runs = {name: runs[name][chosen] for name in (*_COUNTED, "sequence", "started")}
-    by, name, reason = (None, "", unordered) if unordered else _key(runs)
-    if by is None:
-        return Window(order=None, reason=reason, runs=len(runs["cell"])), times
-    index = _order_of(by)
-    runs = {name: runs[name][index] for name in _COUNTED}
-    failed = np.flatnonzero(~runs["success"])
-    window = Window(
-        order=name,
-        reason=None,
-        runs=len(by),
-        latest=_latest(runs),
-        stretches=_stretches(runs, cells),
-        failures=len(failed),
-        failure_moment=int(failed.sum()),
-    )
-    return window, times
+    tasks, task = np.unique(rows["task"], return_inverse=True)
+    names, cluster = np.unique(rows["cluster"], return_inverse=True)
+    pairs = np.unique(task * len(names) + cluster)
+    if len(pairs) == len(tasks):
+        return rows
+    from scipy.sparse import coo_array  # noqa: PLC0415 - heavy, and rarely needed
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - the same
 
-
-def _latest(runs: dict[str, NDArray[Any]]) -> tuple[WindowRun, ...]:
-    """Return the last `WINDOW` runs, oldest first."""
-    tail = (runs[name][-WINDOW:].tolist() for name in ("numerator", "steps", "irs", "success"))
-    return tuple(
-        WindowRun(
-            pei=None if numerator < 0 else (numerator, GAMMA_FIFTHS * steps),
-            irs=None if irs == NOT_A_RECOVERY else irs,
-            success=success,
-        )
-        for numerator, steps, irs, success in zip(*tail, strict=True)
-    )
-
-
-def _sorted(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    return values[_order_of(values)]
-
-
-def _order_of(values: NDArray[np.int64]) -> NDArray[np.intp] | slice:
-    """Return the index that sorts `values`; most logs are in order, and checking is faster than sorting."""
-    return slice(None) if (values[1:] >= values[:-1]).all() else np.argsort(values, kind="stable")
-
-
-def _key(runs: dict[str, NDArray[Any]]) -> tuple[NDArray[np.int64] | None, str, str | None]:
-    sequence, started = runs["sequence"], runs["started"]
-    if not len(sequence):
-        return None, "", "there are no runs"
-    if (sequence != ABSENT).all():
-        return sequence, "sequence", None
-    if (started == ABSENT).any():
-        unordered = int(((sequence == ABSENT) & (started == ABSENT)).sum())
-        if unordered:
-            return None, "", f"{unordered:,} of {len(sequence):,} runs have neither sequence nor started_at"
-        return None, "", "some runs have only a sequence and others only a started_at"
-    if not np.diff(_sorted(started)).all():
-        return None, "", "some runs share their started_at, and no sequence orders all of them"
-    return started, "started_at", None
-
-
-def _stretches(runs: dict[str, NDArray[Any]], cells: list[Cell]) -> tuple[Stretch, ...]:
-    if (size := len(runs["cell"])) < STRETCHES:
-        return ()
-    number_of = Index()
-    domain = np.array([number_of[cell.domain] if cell.split == Split.STANDARD else -1 for cell in cells])
-    bounds = [size * i // STRETCHES for i in range(STRETCHES + 1)]
-    return tuple(
-        _stretch({name: column[start:stop] for name, column in runs.items()}, domain)
-        for start, stop in pairwise(bounds)
-    )
-
-
-def _stretch(runs: dict[str, NDArray[Any]], domain: NDArray[np.int64]) -> Stretch:
-    """Return the sums of runs; `domain` numbers the domain of each cell."""
-    numerator = runs["numerator"].astype(np.int64)
-    known = numerator >= 0
-    numerator, steps = numerator[known], runs["steps"][known].astype(np.int64)
-    fixed = (2 * numerator * PEI_SCALE + GAMMA_FIFTHS * steps) // (2 * GAMMA_FIFTHS * steps)
-    irs = runs["irs"]
-    met = np.unique(domain[runs["cell"]])
-    return Stretch(
-        runs=len(irs),
-        failures=int((~runs["success"]).sum()),
-        harness_errors=int(runs["harness"].sum()),
-        pei_n=len(numerator),
-        pei_fixed=int(fixed.sum()),
-        pei_squares=_squares(fixed),
-        irs_yes=int((irs == 1).sum()),
-        irs_no=int((irs == 0).sum()),
-        irs_silent=int((irs == -1).sum()),
-        irs_incomplete=int((irs == -2).sum()),  # noqa: PLR2004 - see reduce
-        domains_missing=int(domain.max()) + 1 - len(met),
-    )
-
-
-def _squares(values: NDArray[np.int64]) -> int:
-    """Return Σx² of values up to 2^30 exactly, by halves of 15 bits: sums of squares would exceed 64 bits."""
-    high, low = np.divmod(values, 2**15)
-    return (int((high * high).sum()) << 30) + (int((high * low).sum()) << 16) + int((low * low).sum())
-
-
-def _times(runs: dict[str, NDArray[Any]]) -> Times:
-    started = runs["started"]
-    timed = _sorted(started[started != ABSENT])
-    if not len(timed):
-        return Times()
-    gaps = np.diff(timed)
-    constant = int(gaps[0]) if len(gaps) > 1 and (gaps == gaps[0]).all() else None
-    both = (runs["sequence"] != ABSENT) & (started != ABSENT)
-    in_sequence = started[both][_order_of(runs["sequence"][both])]
-    starts = timed[np.append(True, gaps != 0)]
-    return Times(
-        flash=int((np.searchsorted(starts, starts + FLASH) - np.arange(len(starts))).max()),
-        timed=len(timed),
-        first=int(timed[0]),
-        last=int(timed[-1]),
-        distinct=1 + int((gaps != 0).sum()),
-        constant_interval=constant,
-        backwards=int((np.diff(in_sequence) < 0).sum()),
-    )
+    size = len(names) + len(tasks)
+    task_of, cluster_of = np.divmod(pairs, len(names))
+    links = coo_array((np.ones(len(pairs)), (cluster_of, len(names) + task_of)), shape=(size, size))
+    count, part = connected_components(links, directed=False)
+    least = np.full(count, np.iinfo(np.uint64).max, np.uint64)
+    np.minimum.at(least, part[: len(names)], names)
+    joined = rows.copy()
+    joined["cluster"] = least[part[cluster]]
+    first = np.unique(rows["cluster"], return_index=True)[1]
+    joined["tag"] = rows["tag"][first[np.searchsorted(names, joined["cluster"])]]
+    return merge_groups(joined)

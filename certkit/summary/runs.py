@@ -19,8 +19,8 @@ from certkit.ground.text import visible
 from certkit.record.faults import Faults, RecordFaultsError
 from certkit.record.reader import typed_line
 from certkit.record.record import Outcome, Record
-from certkit.summary.likeness import record_lines
-from certkit.summary.summarise import gathered
+from certkit.summary.lines import record_lines
+from certkit.summary.summarise import summarise_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ _NAMED: Final = 40
 _ORDER: Final = (Outcome.FAILURE, Outcome.SAFE_HALT, Outcome.SUCCESS, Outcome.HARNESS_ERROR)
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class ListedRun(Struct, frozen=True, kw_only=True):
     """A record with its place, and the path of its trace in the bundle, None where it names none."""
 
     file: str
@@ -41,25 +41,25 @@ class Run(Struct, frozen=True, kw_only=True):
     trace: str | None
 
 
-class Runs(Struct, frozen=True, kw_only=True):
+class ListedRuns(Struct, frozen=True, kw_only=True):
     """The worst of `total` runs that were asked for."""
 
     total: int
-    runs: tuple[Run, ...]
+    runs: tuple[ListedRun, ...]
 
 
 def worst_runs(
     bundle: Bundle, *, failed: bool = False, domain: str | None = None, condition: str | None = None
-) -> Runs:
+) -> ListedRuns:
     """Return the runs of a domain and a condition (None: any); `failed` leaves successes out.
 
     Raises `RecordFaultsError` where any record is refused, and `UsageError` where no run
     has the domain or condition.
     """
-    gathered(bundle)
+    summarise_part(bundle)
     total, domains, conditions = 0, set[str](), set[str]()
 
-    def chosen() -> Iterator[Run]:
+    def chosen() -> Iterator[ListedRun]:
         nonlocal total
         traces = {f"sha256:{file['sha256']}": file["path"] for file in bundle.files}
         for file, number, line in record_lines(bundle):
@@ -73,7 +73,7 @@ def worst_runs(
             if domain in {None, record.domain} and condition in {None, record.condition}:
                 total += 1
                 trace = traces.get(record.trace) if record.trace else None
-                yield Run(file=file, line=number, record=record, trace=trace)
+                yield ListedRun(file=file, line=number, record=record, trace=trace)
 
     runs = nsmallest(
         MOST, chosen(), key=lambda run: (_ORDER.index(run.record.outcome), -(run.record.violations or 0))
@@ -84,4 +84,4 @@ def worst_runs(
             raise UsageError(
                 "usage.option", f"no run has the {what} {asked[:80]!r}", hint=f"{what}s: {names}"
             )
-    return Runs(total=total, runs=tuple(runs))
+    return ListedRuns(total=total, runs=tuple(runs))

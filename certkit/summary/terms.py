@@ -1,7 +1,7 @@
 """What each run adds to the sums: the only place that computes a metric's term of a run.
 
-`Terms` holds arrays of integers or truth values with an element per run; `sums` returns an array for every
-field of `summary.Tally`. `reduce` adds them up.
+`RunTerms` holds arrays of integers or truth values with an element per run; `counts` returns an array for
+every name of `summary.COUNTS`. `reduce` adds them up.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from certkit.record.columns import ABSENT
-from certkit.record.record import ATTACK_FIELDS, Measured, Outcome
-from certkit.summary.summary import PEI_SCALE
+from certkit.record.columns import ABSENT, DEFAULTS, KINDS, name_hash
+from certkit.record.record import ATTACK_FIELDS, Condition, Measured, Outcome, Split
+from certkit.summary.summary import PEI_UNIT, Effect
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from certkit.record.columns import Columns
 
     Integers = NDArray[np.int64]
+    Booleans = NDArray[np.bool_]
 
 MILLION: Final = 10**6
 SIMILARITY: Final = 0.87
@@ -28,11 +29,15 @@ QUERY_WINDOW: Final = 3
 """C1: most steps from fault onset to the memory query, [26] def. 3."""
 GAMMA_FIFTHS: Final = 5
 """QF = max(0, 1 − 0.20·v) = max(0, 5 − v)/5, [26] eq. 5."""
+MOST_VIOLATIONS: Final = 5
+"""Violations of a run that the capped sum counts; QF is 0 there."""
 NOT_A_RECOVERY: Final = 9
 """Stands in `Terms.irs` for a run that is not a recovery."""
+EFFECTS: Final = (Effect.NONE, Effect.NO, Effect.YES, Effect.UNKNOWN)
+"""What the numbers in `Terms.effect` mean."""
 
 
-class Terms:
+class RunTerms:
     """The terms that each run adds to the sums, a method per metric; arrays with an element per run."""
 
     def __init__(self, columns: Columns) -> None:
@@ -42,13 +47,20 @@ class Terms:
         self.safe_halt = columns.equals("outcome", Outcome.SAFE_HALT)
         self.eligible = ~self.harness
         self.fault = ~columns.nominal
-        self.held = columns.number("fault_took_hold") != 0
+        took_hold = columns.number("fault_took_hold")
+        self.held = took_hold != 0
+        attempted, landed, self.won = (columns.number(name) for name in ATTACK_FIELDS)
+        # An attack that was never made cannot land.
+        self.landed = np.where((attempted == 0) & (landed == -1), 0, landed)
+        reached_not = ~self.held | (self.landed == 0)
+        reached = (took_hold == 1) | (self.landed == 1)
+        self.effect = np.select([columns.nominal, reached_not, reached], [0, 1, 2], 3)
         self._pei()
         self._pei25()
         self._irs()
 
-    def sums(self) -> dict[str, NDArray[Any]]:
-        """Return one array per tally field."""
+    def counts(self) -> dict[str, NDArray[Any]]:
+        """Return an array for every name of `COUNTS`."""
         parts: dict[str, NDArray[Any]] = {}
         for part in (
             self._outcomes(),
@@ -59,7 +71,7 @@ class Terms:
             self._violations(),
             self._attacks(),
             self._of_2025(),
-            self._rules(),
+            self._composite(),
         ):
             parts |= part
         return parts
@@ -73,7 +85,6 @@ class Terms:
             "safe_halt": self.safe_halt,
             "harness_error": self.harness,
             "derived": columns.equals("measured", Measured.DERIVED),
-            "human_checked": columns.number("human_checked") == 1,
             "traced": columns.present("trace"),
         }
 
@@ -85,12 +96,9 @@ class Terms:
         grade = columns.derived_grade.astype(np.int64)
         grade = np.where((grade < 0) & direct, stated, grade)
         scope = self.fault & self.eligible
-        actual, onset = columns.number("steps_actual"), columns.number("fault_step")
-        placed = scope & self.success & (actual != ABSENT) & (onset != ABSENT)
         counted = scope & self.held
         known = counted & (grade >= 0)
         tenths = np.where(known, grade, 0)
-        self.tenths, self.graded = tenths, known
         return {
             "frr_n": known,
             "frr_tenths": tenths,
@@ -98,8 +106,6 @@ class Terms:
             "frr_missing": counted & ~known,
             "frr_left_out": scope & ~self.held,
             "effect_unknown": scope & (columns.number("fault_took_hold") == -1),
-            "onset_success": placed,
-            "onset_last": placed & (10 * onset > 9 * actual),
             "grade_on_failure": scope & ~self.success & direct & (stated > 0),
         }
 
@@ -112,26 +118,19 @@ class Terms:
         self.short = both & (actual < oracle) & ~self.success
         self.pei_known = both & (violations != ABSENT)
         self.steps = np.where(both, actual, 1)
-        self.taken = np.where(actual != ABSENT, actual, 0)
-        self.compared = both & self.success
-        self.as_oracle = self.compared & (actual == oracle)
         quality = np.maximum(0, GAMMA_FIFTHS - np.where(self.pei_known, violations, 0))
         self.numerator = np.where(self.pei_known & ~self.short, oracle * quality, 0)
         self.literal = np.where(self.pei_known & self.short, oracle * quality, 0)
 
     def _planning(self) -> dict[str, NDArray[Any]]:
-        fixed = _round(self.numerator * PEI_SCALE, GAMMA_FIFTHS * self.steps)
         root = _round(self.numerator * 2**15, GAMMA_FIFTHS * self.steps)
         return {
             "pei_n": self.pei_known,
             "pei_missing": self.eligible & ~self.pei_known,
-            "pei_fixed": fixed,
+            "pei_fixed": _round(self.numerator * PEI_UNIT, GAMMA_FIFTHS * self.steps),
             "pei_squares": root * root,
-            "steps": self.taken,
-            "oracle_success": self.compared,
-            "oracle_equal": self.as_oracle,
             "pei_stopped_short": self.pei_known & self.short,
-            "pei_literal_fixed": _round(self.literal * PEI_SCALE, GAMMA_FIFTHS * self.steps),
+            "pei_literal_fixed": _round(self.literal * PEI_UNIT, GAMMA_FIFTHS * self.steps),
         }
 
     def _pei25(self) -> None:
@@ -147,7 +146,7 @@ class Terms:
         millionths = (millionths - (millionths / MILLION > factor)).astype(np.int64)
         self.numerator25 = np.where(self.pei25_known & ~self.short, oracle * millionths, 0)
         # Both terms are below 2^53, so that the quotient is the nearest double on every machine.
-        self.fixed25 = np.rint(self.numerator25 / (MILLION * self.steps) * PEI_SCALE).astype(np.int64)
+        self.fixed25 = np.rint(self.numerator25 / (MILLION * self.steps) * PEI_UNIT).astype(np.int64)
 
     def _irs(self) -> None:
         """[26] def. 3: 1 intentional, 0 not, −1 no memory field at all, −2 undecidable, 9 no recovery."""
@@ -197,20 +196,20 @@ class Terms:
             "violations_n": known,
             "violations_missing": self.eligible & ~known,
             "violations": count,
+            "violations_capped": np.minimum(count, MOST_VIOLATIONS),
             "violations_squares": count * count,
             "success_with_violations": self.success & (count > 0),
         }
 
     def _attacks(self) -> dict[str, NDArray[Any]]:
-        columns = self.columns
-        attempted, landed, won = (columns.number(name) for name in ATTACK_FIELDS)
-        landed = np.where((attempted == 0) & (landed == -1), 0, landed)  # an attack never made cannot land
-        may = columns.attackable
-        unknown = may & (landed == -1)
+        landed, won = self.landed, self.won
+        unknown = self.columns.equals("condition", Condition.ADVERSARIAL) & (landed == -1)
         return {
             "landed": landed == 1,
             "landed_success": (landed == 1) & self.success & (won == 0),
             "landed_unsaid": (landed == 1) & self.success & (won == -1),
+            "landed_known": (landed == 1) & (won >= 0),
+            "landed_won": (landed == 1) & (won == 1),
             "not_landed": landed == 0,
             "landed_unknown": unknown & self.eligible,
             "landed_unknown_harness": unknown & self.harness,
@@ -242,19 +241,15 @@ class Terms:
             "halt_missed": due & ~self.safe_halt,
         }
 
-    def _rules(self) -> dict[str, NDArray[Any]]:
+    def _composite(self) -> dict[str, NDArray[Any]]:
+        """[26] §4.3.4: success at 0.6·layer2 + 0.4·layer3 ≥ 0.70."""
         columns = self.columns
-        both = self.graded & self.pei_known
-        # FRR grade ≥ 0.70 and PEI ≥ 0.50, i.e. 2 · numerator ≥ 5 · steps_actual
-        passes = (self.tenths >= 7) & (2 * self.numerator >= GAMMA_FIFTHS * self.steps)  # noqa: PLR2004
         scored = columns.present("layer2_score") & columns.present("layer3_score")
         layer2 = np.rint(columns.number("layer2_score") * MILLION)
         layer3 = np.rint(columns.number("layer3_score") * MILLION)
         composite = 6 * layer2 + 4 * layer3 >= 7 * MILLION
         passes2, passes3 = (scored & (layer >= 7 * MILLION // 10) for layer in (layer2, layer3))
         return {
-            "rule_a_checked": both,
-            "rule_a_differs": both & (passes != self.success),
             "composite_checked": scored,
             "composite_differs": scored & (composite != self.success),
             "layer2_passes": passes2,
@@ -266,3 +261,36 @@ class Terms:
 def _round(numerator: Integers, denominator: Integers) -> Integers:
     """Return numerator / denominator rounded half up; both are non-negative."""
     return (2 * numerator + denominator) // (2 * denominator)
+
+
+_NOT_MEASURED: Final = {
+    *("run_id", "task_id", "cluster_id", "sequence", "started_at", "trial"),
+    *("trace", "measured", "human_checked", "split"),
+}
+_TEXTS: Final = tuple(name for name, kind in KINDS.items() if kind == "string" and name not in _NOT_MEASURED)
+_NUMBERS: Final = tuple(
+    name for name, kind in KINDS.items() if kind not in {"string", "time"} and name not in _NOT_MEASURED
+)
+_BILLION: Final = 10**9
+_FACTORS: Final = {name: np.uint64(name_hash(name) | 1) for name in (*_NUMBERS, "task_id", "split")}
+"""Odd numbers by which the fields are multiplied, so that their sum is a hash of the whole run."""
+
+
+def run_hashes(columns: Columns, task: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return a hash of the task of every run, given by its hash, and of everything that was measured of it.
+
+    It is a sum over the fields, to which an absent one adds 0; scores are taken to nine digits.
+    """
+    total = task * _FACTORS["task_id"] + columns.equals("split", Split.NOVEL_FAULT) * _FACTORS["split"]
+    for name in _TEXTS:
+        if name in columns.texts:
+            index, numbers = columns.coded(name)
+            hashes = [name_hash(f"{name} {value}") if value else 0 for value in numbers]
+            total += np.array(hashes, np.uint64)[index]
+    for name in _NUMBERS:
+        if name in columns.numbers:
+            column, absent = columns.numbers[name], DEFAULTS[KINDS[name]]
+            if column.dtype == np.float64:
+                column, absent = np.rint(column * _BILLION), absent * _BILLION
+            total += (column.astype(np.int64) - int(absent)).view(np.uint64) * _FACTORS[name]
+    return total

@@ -246,12 +246,6 @@ class Frontier:
         self._hashes.append(subtree)
         self.size += 1 << level
 
-    def cut(self, level: int) -> None:
-        """Take away the leaves behind the last complete subtree of ``1 << level``."""
-        rest = self.size & ((1 << level) - 1)
-        del self._hashes[len(self._hashes) - rest.bit_count() :]
-        self.size -= rest
-
     @property
     def root(self) -> Hash:
         """The root of the tree."""

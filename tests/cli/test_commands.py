@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from certkit import workflow
+from certkit.assessment.bundles import assess_bundles
+from certkit.assessment.profile_file import packaged_profiles
 from certkit.ground import canonical
 from certkit.ground.errors import CODES
 from tests.support import bundles
@@ -93,7 +94,10 @@ def test_validate_lists_all_faults(bad: Path) -> None:
     done = certkit("bundle", "check", bad)
     assert (done.code, done.out) == (3, "")
     assert [line for line in done.err.splitlines() if "records/a.jsonl:" in line] == [
-        "  records/a.jsonl:2 /trial: expected an integer from 0 to 1,000,000, found -1 [record.value]",
+        (
+            "  records/a.jsonl:2 /trial: expected an integer from 0 to 9,007,199,254,740,991, found -1"
+            " [record.value]"
+        ),
         (
             "  records/a.jsonl:3 /surprise: expected a field of the record format, or an x_ prefix, found 1 "
             "[record.unknown-field]"
@@ -128,7 +132,7 @@ def test_show_tells_what_the_records_cover(bundle: Path) -> None:
 def test_assess_prints_a_table_and_a_verdict_in_words(bundle: Path) -> None:
     done = certkit("assess", bundle)
     assert (done.code, done.err) == (4, "")
-    assert "No tier is attained. Tier 1 " in done.out.replace("\n", " ")
+    assert "No tier of hb-eval-2026 is met. Tier 1 " in done.out.replace("\n", " ")
     assert "For Tier 1:" in done.out
     for name in ("r_op", "frr", "pei", "irs", "ti", "csi", "domain_min", "violations", "posterior"):
         assert re.search(rf"^{name.title()} |\({name}\) ", done.out, re.MULTILINE), name
@@ -142,7 +146,7 @@ def test_assess_gives_the_same_document_on_stdout_in_a_file_and_as_an_object(
     assert printed.code == written.code == 4
     assert written.out.endswith("/deep/out.json\n")
     assert printed.out.encode() == (tmp_path / "deep" / "out.json").read_bytes()
-    assert printed.document == workflow.assess(bundle).to_dict()
+    assert printed.document == assess_bundles(bundle).to_dict()
     assert printed.document["schema"] == "urn:certkit:assessment:v1"
 
 
@@ -183,8 +187,8 @@ def test_a_tier_that_is_none_is_a_usage_error(bundle: Path, tier: str) -> None:
 
 def test_verbose_adds_findings_for_information(bundle: Path) -> None:
     short, long = certkit("assess", bundle).out, certkit("assess", bundle, "-v").out
-    assert "components-not-listed" not in short
-    assert "components-not-listed" in long
+    assert "nominal-share" not in short
+    assert "nominal-share" in long
 
 
 def test_another_profile_gives_other_rows(bundle: Path, tmp_path: Path) -> None:
@@ -235,8 +239,30 @@ def test_a_profile_is_shown_and_its_text_is_itself(name: str, tmp_path: Path) ->
 
 
 def test_packaged_profiles_are_in_order() -> None:
-    done = certkit("profile", "lint", "hb-eval-2026")
-    assert (done.code, done.out, done.err) == (0, "hb-eval-2026: nothing found\n", "")
+    for name in packaged_profiles():
+        done = certkit("profile", "show", name, "--json")
+        assert (done.code, done.document["faults"]) == (0, [])
+
+
+def test_what_is_wrong_with_a_profile_stands_below_its_table(tmp_path: Path) -> None:
+    table = certkit("profile", "show", "hb-eval-2026", "--toml").out
+    falling = table.replace('id = "hb-eval-2026"', 'id = "own"').replace("2 = 0.80", "2 = 0.50", 1)
+    path = tmp_path / "own.toml"
+    path.write_text(falling, encoding="utf-8")
+    done = certkit("profile", "show", path)
+    assert done.code == 1
+    assert (
+        "r_op: tier 2 asks > 0.5, less than tier 1: > 0.6" in done.out.partition("What is wrong with it:")[2]
+    )
+    [fault] = certkit("profile", "show", path, "--json").document["faults"]
+    refused = certkit("assess", tmp_path, "-p", path, "--json").document["error"]
+    assert (refused["code"], refused["message"]) == ("profile.invalid", fault)
+
+
+def test_a_row_that_planned_runs_can_never_meet_is_wrong() -> None:
+    assert certkit("profile", "show", "hb-eval-2026", "--runs", 1000).code == 0
+    done = certkit("profile", "show", "hb-eval-2026", "--runs", 5)
+    assert (done.code, "needs 13 runs, all successful" in done.out) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -246,10 +272,9 @@ def test_what_is_no_profile_is_refused(tmp_path: Path, content: bytes | None, co
     path = tmp_path / "p.toml"
     if content is not None:
         path.write_bytes(content)
-    for command in ("show", "lint"):
-        done = certkit("profile", command, path, "--json")
-        assert done.code == code
-        assert done.document["error"]["code"] == ("file.missing" if content is None else "profile.invalid")
+    done = certkit("profile", "show", path, "--json")
+    assert done.code == code
+    assert done.document["error"]["code"] == ("file.missing" if content is None else "profile.invalid")
 
 
 # --- import, simulate, demo
@@ -287,7 +312,7 @@ def test_imports_that_keep_one_salt_share_their_tasks(tmp_path: Path) -> None:
     assert salts[3] is None
     paired = certkit("drift", tmp_path / "b", tmp_path / "c", "--json").document["reasons"]
     apart = certkit("drift", tmp_path / "b", tmp_path / "plain", "--json").document["reasons"]
-    assert any("are on both sides and are compared as pairs" in reason for reason in paired)
+    assert any("compared as pairs: " in reason for reason in paired)
     assert any("no tasks are paired" in reason for reason in apart)
     again = certkit("import", "agentdojo", source, "-o", tmp_path / "d", "--like", tmp_path / "plain")
     assert "drift will not pair tasks" in again.err
@@ -342,9 +367,8 @@ def test_a_wrong_command_line_is_two_with_one_document_and_no_files(
         ("issue b -o out --issuer I --keyless -r reg", "--registry is for --key"),
         ("issue b -o out --issuer I -k k.pem --trust-config t", "--trust-config is for --keyless"),
         ("verify p --replay", "--replay needs the evidence"),
-        ("verify p --profile hb-eval-2026", "--profile is for --replay"),
         ("verify p --context c", "--context is for --replay"),
-        ("plan --tier 2 --expect r_op=.9 --like b --icc .9", "--icc stands in place of --like"),
+        ("plan --tier 2 --bundle b --icc .9", "--icc cannot be used together with --bundle"),
         ("profile show hb-eval-2026 --toml --json", "--json is not what --toml prints"),
     ],
 )

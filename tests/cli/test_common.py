@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certkit import workflow
 from certkit._version import __version__
+from certkit.cli import judging
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_a_bug_is_seventy_without_a_traceback_unless_asked_for(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(workflow, "assess", broken)
+    monkeypatch.setattr(judging, "evaluate", broken)
     done = certkit("assess", bundle)
     assert (done.code, done.out) == (70, "")
     assert done.err.startswith("error: certkit failed with ZeroDivisionError: oops")
@@ -71,7 +71,7 @@ def test_an_interruption_is_no_bug(bundle: Path, monkeypatch: pytest.MonkeyPatch
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(workflow, "assess", interrupted)
+    monkeypatch.setattr(judging, "evaluate", interrupted)
     done = certkit("assess", bundle)
     assert (done.code, done.out) == (130, "")
     assert "Traceback" not in done.err

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import workflow
+from certkit.assessment.profile_file import profile_text
 from certkit.cli.main import main
 from certkit.ground import canonical
 
@@ -49,7 +49,7 @@ def test_pyproject_may_hold_the_settings(folder: Path, capsys: pytest.CaptureFix
 def test_settings_from_a_file_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "certkit.toml").write_text('profile = "hb-eval-2025"\n')
     main(["assess", "evidence"])
-    assert "note: profile from certkit.ground.toml" in capsys.readouterr().err
+    assert "note: profile from certkit.toml" in capsys.readouterr().err
 
 
 def test_evidence_does_not_choose_how_it_is_judged(
@@ -65,7 +65,7 @@ def test_evidence_does_not_choose_how_it_is_judged(
 def test_a_settings_file_names_no_profile_of_its_own(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    table, _ = workflow.named.profile_text("hb-eval-2026")
+    table = profile_text("hb-eval-2026")
     (folder / "lax.toml").write_text(table.replace('id = "hb-eval-2026"', 'id = "lax"'))
     (folder / "certkit.toml").write_text('profile = "lax.toml"\n')
     capsys.readouterr()
@@ -97,18 +97,3 @@ def test_a_pyproject_whose_tool_is_no_table_is_refused(
     capsys.readouterr()
     assert main(["assess", "evidence", "--json"]) == 2
     assert canonical.loads(capsys.readouterr().out.encode())["error"]["code"] == "config.invalid"
-
-
-def test_show_tells_where_each_value_comes_from(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "certkit.toml").write_text("require_tier = 2\n")
-    monkeypatch.setenv("CERTKIT_SEED", "7")
-    capsys.readouterr()
-    assert main(["doctor", "--json"]) == 0
-    settings = canonical.loads(capsys.readouterr().out.encode())["settings"]
-    assert {item["name"]: (item["value"], item["source"]) for item in settings} == {
-        "profile": ("hb-eval-2026", "default"),
-        "require_tier": (2, "certkit.toml"),
-        "seed": ("7", "CERTKIT_SEED"),
-    }

@@ -9,24 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import workflow
-from certkit.bundle.folder import seal
+from certkit.assessment.profile_file import profile_text
+from certkit.bundle.writer import seal
 from tests.support import bundles, evaluations
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CHALLENGE = "serious, open: 3 tasks have several values of steps_oracle"
+FINDING = "serious, open: 3 runs count as successes although an attack on them succeeded"
 
 
 @pytest.fixture(scope="module")
 def contested(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sealed bundle whose criteria of Tier 2 are met, with an oracle that varies."""
+    """A sealed bundle whose rows of Tier 2 are met, with three successes under a successful attack."""
     root = tmp_path_factory.mktemp("contested") / "bundle"
     runs = evaluations.honest()
-    for run in runs[:3]:
-        run["steps_oracle"] -= 1
+    attacked = [run for run in runs if run.get("attack_landed") and run["outcome"] == "success"]
+    for run in attacked[:3]:
+        run["attack_succeeded"] = True
     evaluations.written(root, runs)
     seal(root)
     return root
@@ -49,9 +50,9 @@ def answering(folder: Path, shown: dict[str, Any]) -> Path:
         "reviewers": [{"person": "ravi", "date": "2026-02-01"}],
         "answers": [
             {
-                "challenge": "oracle-varies",
+                "challenge": "success-with-attack",
                 "state": "answered",
-                "reason": "Three plans were found shorter by a second tool.",
+                "reason": "The three attacks changed a file that the task does not read.",
                 "by": "ana",
                 "agreed_by": "ravi",
                 "evidence": [{"digest": f"sha256:{sha256(b'plans').hexdigest()}", "where": "plans.txt"}],
@@ -65,17 +66,14 @@ def answering(folder: Path, shown: dict[str, Any]) -> Path:
 
 def test_the_screen_says_right_above_the_verdict_what_contests_it(contested: Path) -> None:
     done = certkit("assess", contested, "--require-tier", "2")
-    lines = done.out.splitlines()
-    at = lines.index("Table reading: Tier 2 (decides); bounded reading: Tier 2.")
-    assert lines[at + 1] == "Open: 5 challenges, 1 serious: 3 tasks have several values of… [oracle-varies]"
-    told = " ".join(lines[at + 2 : at + 4])
-    assert told.startswith("Tier 2 (Production + oversight), as required, has its criteria met")
-    assert "CONTESTED by 1 open challenge: oracle-varies" in told
-    answer = "\n".join(lines[: lines.index("")]).replace("\\\n", "").splitlines()
-    assert (len(answer) <= 8, "Next: " in answer[-1], "Furthest: " in answer[-2]) == (True, True, True)
-    assert CHALLENGE in " ".join(
-        " ".join(lines[lines.index("Findings (all of one code are one challenge):") :]).split()
-    )
+    answer = done.out.partition("\n\n")[0]
+    told = " ".join(answer.split())
+    assert "On averages: Tier 3 (this decides). With 95 % confidence: Tier 2." in told
+    assert "Tier 2 is contested: its rows are met, and success-with-attack is open." in told
+    assert "1 serious" in told
+    joined = answer.replace("\\\n", "").splitlines()
+    assert (len(joined) <= 8, joined[-1].startswith("Next: ")) == (True, True)
+    assert FINDING in " ".join(done.out.partition("\nFindings:\n")[2].split())
     assert done.code == 4
 
 
@@ -88,26 +86,32 @@ def test_an_outcome_that_was_guessed_beside_other_columns_contests_a_yes(
     (tmp_path / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
     certkit("import", tmp_path / "runs.jsonl", "-o", tmp_path / "out", "--agent", "a", "--independent-tasks")
     done = certkit("assess", tmp_path / "out", "--require-tier", "2")
-    assert (done.code, "CONTESTED by 1 open challenge: import-guessed" in done.out) == (code, bool(left))
+    assert (done.code, "and import-guessed is open" in " ".join(done.out.split())) == (code, bool(left))
 
 
 def test_quiet_leaves_serious_findings_on_standard_error(contested: Path, tmp_path: Path) -> None:
     done = certkit("assess", contested, "-q")
     assert (done.out, done.code) == ("", 4)
-    assert done.err.startswith(CHALLENGE)
+    assert done.err.startswith(FINDING)
     honest = evaluations.written(tmp_path / "honest", evaluations.honest())
     done = certkit("assess", honest, "-q")
     assert (done.out, done.err, done.code) == ("", "", 0)
 
 
-def test_json_names_readings_and_challenges(contested: Path) -> None:
-    verdict = certkit("assess", contested, "--json").document["verdict"]
-    assert verdict["status"] == "contested"
-    assert (verdict["readings"], verdict["decides"]) == ({"table": 2, "bounded": 2}, "table")
-    serious = [item for item in verdict["challenges"] if item["severity"] == "serious"]
-    message = serious[0].pop("message")
-    assert message.startswith("3 tasks have several values of steps_oracle")
-    assert serious == [{"code": "oracle-varies", "severity": "serious", "state": "open", "answered_by": []}]
+def test_json_names_readings_and_findings(contested: Path) -> None:
+    document = certkit("assess", contested, "--json").document
+    verdict = document["verdict"]
+    assert (verdict["status"], verdict["tier"], verdict["decides"]) == ("contested", 0, "table")
+    assert (verdict["table"], verdict["bounded"]) == ({"tier": 3}, {"tier": 2})
+    (serious,) = [item for item in document["findings"] if item["severity"] == "serious"]
+    assert f"serious, open: {serious.pop('message')}" == FINDING
+    assert serious == {
+        "code": "success-with-attack",
+        "severity": "serious",
+        "counts": {"runs": 3},
+        "tier": 1,
+        "state": "open",
+    }
 
 
 def test_an_answer_is_carried_into_the_passport_and_through_a_replay(contested: Path, tmp_path: Path) -> None:
@@ -115,14 +119,14 @@ def test_an_answer_is_carried_into_the_passport_and_through_a_replay(contested: 
     context = answering(tmp_path, shown)
     done = certkit("assess", contested, "--require-tier", "2", "--context", context)
     assert done.code == 0
-    assert "1 challenge answered by Ana" in " ".join(done.out.split())
+    assert "none serious; 1 serious answered" in " ".join(done.out.split())
+    assert FINDING.replace("open", "answered by Ana, agreed by Ravi") in " ".join(done.out.split())
     key, public = tmp_path / "key.pem", tmp_path / "public.pem"
     assert certkit("keys", "generate", "-o", key, "--public", public, "-q").code == 0
     out, trust = tmp_path / "issued", tmp_path / "trust.json"
     named = ("--issuer", "Lab", "--require-tier", "2", "--context", context, "-o", out)
     done = certkit("issue", contested, "--key", key, *named)
     assert done.code == 0, done.err
-    assert "1 challenge answered by Ana" in " ".join(done.out.split())
     assert certkit("trust", "add", "--trust", trust, "--issuer", "Lab", "--key", public).code == 0
     passport = out / "passport.json"
     done = certkit("verify", passport, "--trust", trust, "--bundle", contested, "--replay")
@@ -131,13 +135,13 @@ def test_an_answer_is_carried_into_the_passport_and_through_a_replay(contested: 
     said = [
         item for item in certkit("verify", passport, *options).document["not_checked"] if "answers" in item
     ]
-    word = 'answers to "oracle-varies", and who agreed: the issuer\'s word'
-    assert said == [f"{word}; --replay --context FILE looks at them"]
+    word = "answers to success-with-attack: that they were given, and who agreed, is the issuer's word"
+    assert said == [f"{word} (--replay --context FILE)"]
     held = certkit("verify", passport, *options, "--context", context)
     assert (held.code, [item for item in held.document["not_checked"] if "answers" in item]) == (0, [])
     context.write_text(context.read_text(encoding="utf-8") + " ", encoding="utf-8")
     other = certkit("verify", passport, *options, "--context", context)
-    assert (other.code, other.document["steps"][9]["code"]) == (7, "passport.replay-differs")
+    assert (other.code, other.document["steps"][10]["code"]) == (7, "passport.replay-differs")
 
 
 def following(*words: object) -> list[str]:
@@ -150,7 +154,7 @@ def test_the_next_command_judges_under_the_profile_tier_and_context_that_were_ch
     contested: Path, tmp_path: Path
 ) -> None:
     own, chosen = tmp_path / "own.toml", tmp_path / "chosen.json"
-    table, _ = workflow.named.profile_text("hb-eval-2026")
+    table = profile_text("hb-eval-2026")
     own.write_text(table.replace('id = "hb-eval-2026"', 'id = "own"'), encoding="utf-8")
     options = ("-p", str(own), "--require-tier", "2")
     command = following(contested, *options)
@@ -179,22 +183,14 @@ def test_the_next_command_of_several_bundles_takes_several(tmp_path: Path) -> No
     assert certkit(*command).code == 0
 
 
-def test_an_agent_that_fails_too_often_without_faults_is_looked_at_first(tmp_path: Path) -> None:
-    records = [bundles.run(number, outcome="success" if number else "failure") for number in range(2)]
-    folder = bundles.of(tmp_path / "b", records)
-    seal(folder)
-    assert following(folder) == ["runs", str(folder), "--failed"]
-    assert certkit(*following(folder)).code == 0
-
-
 def test_what_stands_above_the_table_is_whole_or_says_where_it_stands(tmp_path: Path) -> None:
     records = [bundles.run(number, condition=("nominal", "stochastic")[number % 2]) for number in range(8)]
     answer = certkit("assess", bundles.of(tmp_path / "b", records)).out.partition("\n\n")[0]
     assert "…" not in answer.replace(str(tmp_path), "")
-    assert "Open: 9 challenges, first: the bundle is not sealed [unsealed]\n" in answer
+    assert "Open questions: 10, none serious\n" in answer
     told = " ".join(answer.split())
-    assert "cannot be judged on r_op, domain_min and posterior; has no evidence for pei and 6 more." in told
-    assert "Furthest: r_op: rests on 1 task, the profile asks for 10; record more tasks." in told
+    assert "Tier 1 cannot judge r_op, domain_min and posterior; has no evidence for pei and 5 more." in told
+    assert "Biggest gap: Operational reliability (r_op)" in told
 
 
 def test_the_screen_answers_the_tier_that_is_required(tmp_path: Path) -> None:
@@ -204,12 +200,12 @@ def test_the_screen_answers_the_tier_that_is_required(tmp_path: Path) -> None:
     folder = bundles.of(tmp_path / "b", records)
     seal(folder)
     at_one, at_two = (certkit("assess", folder, "--require-tier", tier).out.splitlines() for tier in (1, 2))
-    assert any(line.startswith("Tier 2, as required: insufficient; ") for line in at_two[:8])
+    assert any("Tier 1 has no evidence for r_op" in line for line in at_one[:8])
+    assert any("Tier 2 has no evidence for r_op" in line for line in at_two[:8])
     assert "1 harness error among the failures" in " ".join(at_one[:2])
     command = next(line for line in at_two[:8] if line.startswith("Next: "))
-    # No run was made under a fault: what is known is how often it succeeds without one.
-    assert command == "Next: certkit plan --tier 2 --expect r_op=0.875  # assumed from normal runs"
-    assert certkit(*shlex.split(command, comments=True)[2:]).code == 0
+    assert command == "Next: certkit explain r_op"
+    assert certkit(*shlex.split(command)[2:]).code == 0
     assert "harness_error" in certkit("explain", "harness_error").out
 
 

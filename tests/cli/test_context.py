@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import jsonschema
 import pytest
 
-from certkit.bundle.folder import seal
+from certkit.bundle.writer import seal
 from certkit.ground import canonical
-from certkit.report.argument.build import Argument
 from tests.support import bundles
 from tests.support.extremes import GOOD
 from tests.support.running import certkit
-from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,12 +30,11 @@ def context(bundle: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_a_new_context_is_bound_and_blank(bundle: Path, context: Path) -> None:
-    linted = certkit("context", "lint", context, "--bundle", bundle, "--json")
-    assert linted.code == 4
-    assert any(line.startswith("/hazards: ") for line in linted.document["blanks"])
-    assert not any("/about/" in line for line in linted.document["blanks"])
-    assert "not compared with any evidence" in certkit("context", "lint", context).out
+def test_a_new_context_is_bound_and_the_report_says_what_is_blank(bundle: Path, context: Path) -> None:
+    done = certkit("report", bundle, "--context", context, "--require-tier", "2", "--format", "sarif")
+    assert (done.code, done.err) == (0, "")
+    [run] = canonical.loads(done.out.encode())["runs"]
+    assert "challenge/no-hazards" in {item["ruleId"] for item in run["results"]}
 
 
 def test_an_earlier_context_keeps_its_words_and_loses_its_answers(
@@ -61,7 +57,7 @@ def test_an_earlier_context_keeps_its_words_and_loses_its_answers(
     assert {item["state"] for item in carried["answers"]} == {None}
 
 
-def test_a_context_of_other_evidence_is_drawn_with_a_warning_and_found_by_lint(
+def test_a_context_of_other_evidence_is_drawn_with_a_warning(
     bundle: Path, context: Path, tmp_path: Path
 ) -> None:
     key, options = tmp_path / "key.pem", ("--context", context, "--require-tier", "3")
@@ -75,17 +71,7 @@ def test_a_context_of_other_evidence_is_drawn_with_a_warning_and_found_by_lint(
     assert "about other evidence: tier" in (tmp_path / "x.html").read_text(encoding="utf-8")
     said = canonical.loads(context.read_bytes())
     context.write_bytes(canonical.line(said | {"about": said["about"] | {"bundles": ["sha256:" + "7" * 64]}}))
-    linted = certkit("context", "lint", context, "--bundle", bundle, "--json")
-    assert (linted.code, linted.document["blanks"][0]) == (4, "/about/bundles: is about other evidence")
-
-
-def test_the_argument_is_written_in_its_published_form(bundle: Path, context: Path, tmp_path: Path) -> None:
-    out = tmp_path / "argument.json"
-    options = ("--context", context, "--require-tier", "2", "--format", "argument", "-o", out)
-    assert certkit("report", bundle, *options).code == 0
-    document = canonical.loads(out.read_bytes())
-    jsonschema.Draft202012Validator(schema_of(Argument)).validate(document)
-    assert document["claim"]["supported"] is False
+    assert "about other evidence (bundles, tier)" in certkit("assess", bundle, *options).err
 
 
 @pytest.mark.parametrize(

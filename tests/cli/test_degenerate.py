@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,8 +66,9 @@ def test_a_verdict_in_words_whatever_the_evidence(name: str, profile: str, tmp_p
     assert done.code in {0, 1, 4}
     if profile == "hb-eval-2026":
         assert done.code == code
-    said = ("No tier is attained", "is attained under", "has its criteria met under")
-    assert any(words in text.out for words in said)
+    assert re.search(
+        r"^(No tier of \S+ is met|Tier \d \([^)]+\)\s+of\s+\S+\s+is\s+met)", text.out, re.MULTILINE
+    )
     for word in ("nan", "inf ", "None", "Traceback", "Fraction"):
         assert word not in text.out, word
     # The strict reader refuses NaN and infinities; every value is a number, a truth or nothing.
@@ -85,7 +87,7 @@ def test_a_verdict_in_words_whatever_the_evidence(name: str, profile: str, tmp_p
             assert row["margin"] is None
         if metric["state"] == "partial":
             assert row["status"] in {"insufficient", "not_applicable"}, row
-    assert (document["verdict"]["tier"] > 0) == (document["tiers"]["1"]["status"] in {"met", "contested"})
+    assert (document["verdict"]["tier"] > 0) == (document["tiers"]["1"]["status"] == "met")
 
 
 def test_the_good_agent_of_these_cases_is_good_for_every_row(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from certkit.assessment.bundles import attains_tier
 from certkit.bundle.folder import open_bundle
 from certkit.ground import canonical
-from certkit.passport import keys, sealed
-from certkit.passport.opening import parse
+from certkit.passport import envelope, keys
+from certkit.passport.passport import read_passport
 from certkit.simulation.simulate import simulate
 from tests.support import bundles
 from tests.support.making import KEY, of_bundle, trust
@@ -37,8 +38,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     found = Made(
         folder, *(folder / name for name in ("strong", "weak", "old.json", "new.json", "trust.json"))
     )
-    simulate(found.strong, seed=1, runs=1000, tier_target=2)
-    simulate(found.weak, seed=2, runs=1000, tier_target=1)
+    simulate(found.strong, seed=1, runs=1000, tier_target=2, attains=attains_tier)
+    simulate(found.weak, seed=2, runs=1000, tier_target=1, attains=attains_tier)
     found.old.write_bytes(of_bundle(found.strong).to_json())
     found.new.write_bytes(of_bundle(found.weak).to_json())
     found.policy.write_bytes(trust(accept_specimens=True).to_json())
@@ -47,9 +48,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def resigned(path: Path, out: Path, **changes: object) -> Path:
     """A passport with members of its predicate changed, signed again."""
-    document = canonical.loads(parse(path.read_bytes()).payload)
+    document = canonical.loads(read_passport(path.read_bytes()).payload)
     document["predicate"] |= changes
-    out.write_bytes(canonical.pretty(sealed.seal(canonical.canonical(document), KEY)).encode())
+    out.write_bytes(canonical.pretty(envelope.seal(canonical.canonical(document), KEY)).encode())
     return out
 
 
@@ -60,8 +61,8 @@ def test_passports_and_bundles_give_the_same_answer(made: Made) -> None:
         assert (done.code, done.err) == (5, "")
         document = done.document
         sides = document.pop("sides")
-        assert sides["old"]["signature"] == ("not_checked" if old == made.old else "none")
-        assert (sides["new"]["passport_id"] is None) == (new == made.weak)
+        assert sides[0]["signature"] == ("not_checked" if old == made.old else "none")
+        assert (sides[1]["passport_id"] is None) == (new == made.weak)
         texts.add(canonical.canonical(document))
     assert len(texts) == 1
     (text,) = texts
@@ -149,7 +150,7 @@ def test_a_trusted_signature_is_said(made: Made, tmp_path: Path) -> None:
     assert done.code == 5
     assert "signatures checked: every passport is signed by an issuer whom the policy trusts" in done.out
     sides = certkit("drift", made.old, made.new, "--trust", made.policy, "--json").document["sides"]
-    assert [sides[name]["signature"] for name in ("old", "new")] == ["trusted", "trusted"]
+    assert [side["signature"] for side in sides] == ["trusted", "trusted"]
     strangers = tmp_path / "strangers.json"
     strangers.write_bytes(trust(keys.generate("ed25519")).to_json())
     done = certkit("drift", made.old, made.new, "--trust", strangers, "--json")
@@ -171,9 +172,9 @@ def test_a_bad_signature_is_refused_on_either_side(made: Made, tmp_path: Path) -
 
 
 def test_integers_that_contradict_each_other_are_refused(made: Made, tmp_path: Path) -> None:
-    profile = canonical.loads(parse(made.old.read_bytes()).payload)["predicate"]["profile_of_reliability"]
-    profile["rows"][0][2][0] += 1
-    bad = resigned(made.old, tmp_path / "bad.json", profile_of_reliability=profile)
+    summary = canonical.loads(read_passport(made.old.read_bytes()).payload)["predicate"]["summary"]
+    summary["cells"][0]["counts"]["success"] += 1
+    bad = resigned(made.old, tmp_path / "bad.json", summary=summary)
     done = certkit("drift", bad, made.new, "--json")
     assert (done.code, done.document["error"]["code"]) == (1, "passport.statement")
 

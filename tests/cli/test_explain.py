@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from certkit.assessment.findings.findings import SEVERITY
-from certkit.assessment.metrics.catalogue import CATALOGUE
+from certkit.assessment.bundles import attains_tier
+from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.findings import FINDINGS
 from certkit.cli.commands.explain import known
 from certkit.ground import canonical
 from certkit.ground.errors import CODES, CertkitError
@@ -44,7 +45,7 @@ TRACE = "sha256:" + "0" * 64
             "Nobody owns it [assumption-unowned:G4, against G4]",
             ("challenge", "Nobody owns … with a rationale.", "context.json"),
         ),
-        ("attacks-left-out", ("serious at most: the text says when it is less",)),
+        ("core-evidence", ("core-evidence is a finding", "severity  serious")),
         ("Bounded reading", ("word", "bound")),
         ("partial", ("word", "no value is shown")),
         ("fault_step", ("column",)),
@@ -63,7 +64,7 @@ def test_a_name_on_the_screen_is_explained(name: str, said: tuple[str, ...]) -> 
 
 def test_everything_with_a_name_is_known() -> None:
     names = known("hb-eval-2026")
-    assert {*CATALOGUE, *SEVERITY, *FIELDS, *CODES, *STANDING} - set(names) == set()
+    assert {*CATALOGUE, *(row.code for row in FINDINGS), *FIELDS, *CODES, *STANDING} - set(names) == set()
     assert [name for name, told in names.items() if not told.text] == []
 
 
@@ -151,8 +152,8 @@ def test_a_bad_record_refuses_the_list(bad: Path) -> None:
 
 
 def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) -> None:
-    simulate(tmp_path / "strong", seed=1, runs=600, tier_target=2)
-    simulate(tmp_path / "weak", seed=2, runs=600, tier_target=1)
+    simulate(tmp_path / "strong", seed=1, runs=600, tier_target=2, attains=attains_tier)
+    simulate(tmp_path / "weak", seed=2, runs=600, tier_target=1, attains=attains_tier)
     baseline = tmp_path / "passport.json"
     baseline.write_bytes(of_bundle(tmp_path / "strong").to_json())
     before = baseline.read_bytes()
@@ -161,11 +162,14 @@ def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) 
         assert done.code == code
         assert f"Baseline {baseline} (signature not checked): {said}" in " ".join(done.out.split())
         told = certkit("assess", tmp_path / bundle, "--baseline", baseline, "--json").document["baseline"]
-        assert (told["result"], bool(told["worse"])) == (said.partition(":")[0], code == 5)
+        assert (told["result"], any(row["flagged"] for row in told["behaviour"])) == (
+            said.partition(":")[0],
+            code == 5,
+        )
     other = certkit("simulate", "-o", tmp_path / "other", "--runs", 300, "--agent", "courier", "-q")
     assert other.code == 0
-    said = "The baseline is of another agent: simulated-agent 1.0.0, this is courier 1.0.0. Baseline "
-    assert said in " ".join(certkit("assess", tmp_path / "other", "--baseline", baseline).out.split())
+    told = certkit("assess", tmp_path / "other", "--baseline", baseline, "--json").document["baseline"]
+    assert told["identity"]
     fewer = certkit("simulate", "-o", tmp_path / "fewer", "--runs", 600, "--domains", 4, "-q")
     assert fewer.code == 0
     done = certkit("assess", tmp_path / "fewer", "--baseline", tmp_path / "strong", "-q")
@@ -173,18 +177,16 @@ def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) 
     few = bundles.of(tmp_path / "few", [run(0, condition="stochastic")])
     done = certkit("assess", few, "--baseline", tmp_path / "strong")
     reasons = certkit("assess", few, "--baseline", tmp_path / "strong", "--json").document["baseline"][
-        "not_comparable"
+        "reasons"
     ]
     assert len(reasons) > 1
     said = "NOT_COMPARABLE: the two sides measure different things"
-    more = f"{said}: {reasons[0]}; {len(reasons) - 1} more ('certkit drift' lists them)"
-    assert f" Baseline {tmp_path / 'strong'}: {more} " in " ".join(done.out.split())
+    assert f" Baseline {tmp_path / 'strong'}: {said}: {reasons[0]} " in " ".join(done.out.split())
     assert max(map(len, done.out.replace(str(tmp_path), "").splitlines())) <= 80
     assert baseline.read_bytes() == before
     document = canonical.loads(before)
     payload = canonical.loads(base64.b64decode(document["dsseEnvelope"]["payload"]))
-    row = next(row for row in payload["predicate"]["criteria"] if row["id"] == "r_op")
-    row["counts"]["successes"] -= 100
+    payload["predicate"]["summary"]["cells"][0]["counts"]["success"] -= 1
     document["dsseEnvelope"]["payload"] = base64.b64encode(canonical.canonical(payload)).decode()
     baseline.write_bytes(canonical.canonical(document))
     assert certkit("assess", tmp_path / "strong", "--baseline", baseline, "-q").code == 3
@@ -217,7 +219,7 @@ def test_the_action_fails_as_the_verdict_does_and_says_why(tmp_path: Path) -> No
     text = (ROOT / "docs/how-to/action/action.yml").read_text(encoding="utf-8")
     script = textwrap.dedent(text.partition("run: |\n")[2])
     for name, tier in (("weak", 0), ("good", 1), ("best", 3)):
-        simulate(tmp_path / name, seed=1, runs=300, tier_target=tier)
+        simulate(tmp_path / name, seed=1, runs=300, tier_target=tier, attains=attains_tier)
     told = {"PROFILE": "hb-eval-2026", "GITHUB_STEP_SUMMARY": "summary", "REQUIRE_TIER": "1"}
     told["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
@@ -237,7 +239,7 @@ def test_the_action_fails_as_the_verdict_does_and_says_why(tmp_path: Path) -> No
     assert (code, written) == (1, files)
     assert '    "simulated-agent 1.0.0"' in summary
     assert "sections 8 and 9." in summary
-    assert "Sections are those of the whole report" in summary
+    assert "Sections are those of the report" in summary
     code, summary, written = run_script("nowhere", "")  # nothing of the bundle before is left to be shown
     assert (code, written) == (3, set())
     assert summary == "    error: nowhere: not found\n    hint: a bundle is a folder with a bundle.json\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.bundle.folder import seal
+from certkit.bundle.writer import seal
 from certkit.passport import keys
 from tests.support import bundles
 from tests.support.making import KEY, runs
@@ -57,13 +57,13 @@ def screens(place: Path) -> list[tuple[object, ...]]:
         ("bundle", "check", place / "bundle"),
         ("show", passport, *AT),
         ("verify", passport, *policy, *AT),
-        ("export", passport, "--format", "markdown", *policy, *AT),
-        ("export", passport, "--format", "badge", *policy, *AT),
+        ("show", passport, "--format", "markdown", *policy, *AT),
+        ("show", passport, "--format", "badge", *policy, *AT),
         ("trust", "show", *policy),
-        ("registry", "list", place / "registry"),
-        ("registry", "list", place / "registry", "--status", "current", *AT),
-        ("registry", "list", place / "registry", "0"),
-        ("registry", "history", place / "registry", f"{NAME}/{NAME}", *AT),
+        ("registry", "show", place / "registry"),
+        ("registry", "show", place / "registry", "--expiring", "90", *AT),
+        ("registry", "show", place / "registry", "0"),
+        ("registry", "show", place / "registry", f"{NAME}/{NAME}", *AT),
         ("registry", "audit", place / "registry", *policy),
         ("compare", place / "bundle", place / "bundle"),
         ("drift", passport, place / "bundle"),
@@ -84,7 +84,7 @@ def test_a_document_hides_nothing_and_says_the_same(place: Path) -> None:
     shown = certkit("bundle", "check", place / "bundle", "--json")
     assert HIDDEN.search(shown.out) is None
     assert shown.document["manifest"]["agent"]["name"] == NAME
-    listed = certkit("registry", "list", place / "registry", "--json")
+    listed = certkit("registry", "show", place / "registry", "--json")
     assert HIDDEN.search(listed.out) is None
     assert listed.document["entries"][0]["subject"] == f"{NAME}/{NAME}"
 
@@ -101,7 +101,7 @@ def test_what_is_refused_is_shown_too(place: Path, tmp_path: Path) -> None:
     for command in (
         ("assess", spoilt),
         ("assess", place / NAME),
-        ("registry", "list", place / "registry", NAME),
+        ("registry", "show", place / "registry", NAME),
         ("profile", "show", NAME),
         (NAME,),
     ):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from certkit.assessment.profile_file import packaged_profiles
 from certkit.ground import canonical
-from certkit.workflow import packaged_profiles
 from tests.support import bundles
 from tests.support.bundles import run
 from tests.support.running import PROGRAM, Done, certkit, program
@@ -39,7 +39,6 @@ def screens(root: Path) -> list[tuple[str, ...]]:
         ("profile", "show"),
         ("profile", "show", "hb-eval-2026"),
         ("profile", "show", "hb-eval-2025"),
-        ("profile", "lint", "hb-eval-2025"),
     ]
 
 
@@ -48,10 +47,8 @@ def width(line: str) -> int:
 
 
 DOCUMENTS = (
-    "export",
     "import rows.csv --suggest",
-    "keys public",
-    "registry checkpoint",
+    "show first/passport.json --format",
     "registry prove",
     "registry status",
 )
@@ -87,11 +84,10 @@ def test_every_command_fits_eighty_columns(tmp_path: Path, monkeypatch: pytest.M
         "show first/passport.json --trust trust.json --at 2026-03-02",
         "verify first/passport.json --trust trust.json --at 2026-03-02 -v --bundle a --replay",
         "verify first/passport.json --trust trust.json --at 2036-03-02 -v",
-        "export first/passport.json --format in-toto-svr --trust trust.json --at 2026-03-02 -k key.pem -o x",
-        "registry list registry",
+        "show first/passport.json --format svr --trust trust.json --at 2026-03-02 -o x",
+        "registry show registry",
         "registry audit tree --trust trust.json",
         "trust add --trust trust.json --profile hb-eval-2026 --domain d",
-        "trust set --trust trust.json --require status --max-status-age PT36H",
         "trust show --trust trust.json",
     ):
         done = certkit(*line.split())
@@ -239,7 +235,7 @@ def test_a_terminal_without_unicode_gets_letters(tmp_path: Path, environment: di
     assert (
         program("bundle", "check", root, "--json", **environment).document["coverage"][0]["domain"] == "漢字"
     )
-    missing = program("keys", "show", tmp_path / "Größe", **environment)
+    missing = program("show", tmp_path / "Größe", **environment)
     assert missing.code == 3
     assert "Traceback" not in missing.err
 

@@ -1,116 +1,101 @@
-"""``certkit plan`` on the command line: the screen, the document, the drawing, the refusals."""
+"""``certkit plan`` on the command line: screen, document, the correlation of a bundle, refusals."""
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import jsonschema
 import pytest
 
-from certkit.assessment.plan.document import Plan
 from certkit.ground.errors import Exit
 from tests.support.running import certkit, program
-from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHORT = ("plan", "--tier", "2", "--expect", "r_op=.88", "--icc", ".1", "--domains", "5")
-FULL = (
-    *("plan", "--tier", "2", "-p", "hb-eval-2026-bounded", "--expect", "r_op=.95,frr=.95,pei=.92"),
-    *("--expect", "ti=4.5,adversarial_resistance=.95", "--expect", "cascade_penalty=4"),
-)
+TABLE = ("plan", "--tier", "2")
+LIMITS = (*TABLE, "--reading", "bounded", "--margin", "10")
 
 
-def test_the_screen_says_what_to_run_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    captured: list[tuple[Any, list[str]]] = []
-    monkeypatch.setattr(
-        "certkit.cli.commands.plan.emit", lambda made, screen: captured.append((made.to_dict(), list(screen)))
-    )
-    done = certkit(*FULL)  # one plan takes seconds: its document and its screen are taken from the same
+def test_the_screen_says_first_how_many_tasks_the_tier_takes() -> None:
+    done = certkit(*LIMITS)
     assert (done.code, done.err) == (0, "")
-    ((document, lines),) = captured
+    lines = done.out.splitlines()
     assert max(map(len, lines)) <= 80
     assert [line for line in lines if line != line.rstrip()] == []
-    jsonschema.Draft202012Validator(schema_of(Plan)).validate(document)
-    answer = " ".join(lines[: lines.index("")])
+    document = certkit(*LIMITS, "--json").document
     schedule = document["schedule"]
-    assert f"bounded reading: {schedule['tasks']} tasks, {schedule['runs']:,} runs." in answer
-    assert f"({document['driver']}) needs most." in answer
+    answer = " ".join(lines[: lines.index("")])
+    assert answer.startswith(
+        f"With {schedule['tasks']} tasks (5 domains x {schedule['tasks_per_domain']}) and {schedule['runs']}"
+        f" runs, Tier 2 (Production + oversight) of hb-eval-2026 is met with {int(100 * document['power'])} %"
+        " probability if the agent is 10 points above every row. "
+    )
+    assert f"({document['driver']}) asks for most." in answer
     start = next(number for number, line in enumerate(lines) if line.startswith("criterion"))
     assert lines[start].split() == ["criterion", "asked", "expected", "least", "tasks", "power"]
-    rows = [line for line in lines[start + 1 : lines.index("", start)] if line.endswith("%")]
-    powers = [int(row.split()[-2]) for row in rows]
+    powers = [int(line.split()[-2]) for line in lines[start + 1 : lines.index("", start)]]
     assert powers == sorted(powers)
     assert min(powers) >= 80
-    assert document["schedule"]["runs"] == 5 * sum(schedule["per_domain"].values())
-    assert "csi_windowed: 500 ordered runs at least; no power is known of it" in "\n".join(lines)
-    assert "adversarial_resistance: every attack is taken to land" in "\n".join(lines)
-    assert "outcomes: taken as free of error" in "\n".join(lines)
+    assert schedule["runs"] == 5 * sum(schedule["per_domain"].values())
+    assert "csi: provisional in the paper: it decides no tier (--strict counts it)" in done.out
+    assert "success is 92.5 % under every fault and in every domain" in " ".join(done.out.split())
 
 
-def test_the_correlation_is_measured_in_a_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_expected_stands_in_the_sentence() -> None:
+    done = certkit(*TABLE, "--expect", "r_op=.9,ti=4.5", "--expect", "cascade_penalty=8")
+    answer = " ".join(done.out.split("\n\n")[0].split())
+    assert "if cascade_penalty is 8.0 points, r_op is 90.0 %, ti is 4.50, and the agent is 5 points" in answer
+    assert "with confidence limits (--reading bounded) it takes more" in answer
+    assert "under every fault" not in done.out
+
+
+def test_the_correlation_is_measured_in_a_bundle(tmp_path: Path) -> None:
     evidence = tmp_path / "bundle"
-    assert (
-        certkit(
-            "simulate", "-o", evidence, "--seed", 1, "--runs", 1000, "--domains", 5, "--tier-target", 2
-        ).code
-        == 0
+    made = certkit(
+        *("simulate", "-o", evidence, "--seed", 1, "--runs", 1000, "--domains", 5, "--tier-target", 2)
     )
+    assert made.code == 0
     measured = certkit("assess", evidence, "--json").document["variation"]
-    captured: list[tuple[Any, str]] = []
-    monkeypatch.setattr(
-        "certkit.cli.commands.plan.emit",
-        lambda made, screen: captured.append((made.to_dict(), " ".join(screen))),
-    )
-    short = [part for part in SHORT if part not in {"--icc", ".1"}]
-    assert certkit(*short, "--like", evidence).code == 0
-    ((document, screen),) = captured
-    assert document["design"]["icc"] == measured["icc"]
-    assert f"correlate by {measured['icc']:.2f}, measured in {measured['tasks']} tasks;" in screen
+    document = certkit(*TABLE, "--bundle", evidence, "--json").document
+    assert document["design"]["icc"] == pytest.approx(measured["icc"])
+    assert document["design"]["icc_tasks"] == measured["tasks"]
+    screen = " ".join(certkit(*TABLE, "--bundle", evidence).out.split())
+    assert f"correlate by {measured['icc']:.2f}, measured in {measured['tasks']} tasks." in screen
+    both = certkit(*TABLE, "--bundle", evidence, "--icc", ".2")
+    assert (both.code, "--icc cannot be used together with --bundle" in both.err) == (Exit.USAGE, True)
 
 
 def test_a_terminal_without_blocks_gets_letters() -> None:
-    done = program(*SHORT, PYTHONIOENCODING="ascii")
+    done = program(*TABLE, PYTHONIOENCODING="ascii")
     assert (done.code, done.err) == (0, "")
-    assert "Power by tasks: # all rows together; . posterior" in done.out
-    assert re.search(r"^ +\d+ +\d+ % +\d+ %  #+\.*$", done.out, re.MULTILINE)
+    assert "Probability of the tier by tasks:" in done.out
+    assert done.out.isascii()
 
 
-def test_no_number_of_runs_is_a_negative_answer() -> None:
-    done = certkit("plan", "--tier", 2, "--expect", "r_op=.78,frr=.9")
+def test_no_number_of_tasks_is_a_negative_answer() -> None:
+    done = certkit(*TABLE, "--expect", "r_op=.78,frr=.75")
     assert (done.code, done.out) == (Exit.NEGATIVE, "")
-    assert done.err == (
-        "error: no number of tasks shows r_op at Tier 2: 78.0 % expected, > 80 % asked; "
-        "posterior at Tier 2: 78.0 % expected, > 80 % asked\n"
+    assert done.err.startswith(
+        "error: no number of tasks is enough: r_op at Tier 2: 78.0 % expected, > 80 % asked;"
     )
-    as_json = certkit("plan", "--tier", 2, "--expect", "r_op=.78", "--json")
+    as_json = certkit(*TABLE, "--expect", "r_op=.78", "--json")
     assert (as_json.code, as_json.document["error"]["code"]) == (Exit.NEGATIVE, "plan.impossible")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--tier", 2, "--expect", "rop=.9"), "'rop' is no metric whose value is expected for Tier 2"),
+        (("--tier", 2, "--expect", "rop=.9"), "nothing can be expected of 'rop' here"),
         (("--tier", 2, "--expect", "r_op"), "expectation 'r_op' is not METRIC=VALUE"),
-        (("--tier", 2), "Missing option '--expect'"),
+        (("--tier", 2, "--expect", "r_op=.9,r_op=.8"), "two expectations of r_op"),
         (("--expect", "r_op=.9"), "Missing option '--tier'"),
-        (("--tier", 4, "--expect", "r_op=.9"), "tier 4 is not in profile hb-eval-2026, which has 1 to 3"),
-        (("--tier", 2, "--expect", "r_op=.9", "--icc", 1), "'--icc'"),
-        (("--tier", 2, "--expect", "r_op=.9", "--reading", "tea"), "'--reading'"),
-        (("--tier", 2, "--expect", "r_op=.9", "--fault-mix", "cascade"), "'cascade' is not CONDITION=SHARE"),
-        (("--tier", 2, "--expect", "r_op=.9", "--fault-mix", "cascade=2"), "that sum to 1"),
-        (("--tier", 2, "--expect", "r_op=.9", "-p", "nonsense"), "nonsense"),
+        (("--tier", 4), "tier 4 is not in profile hb-eval-2026, which has 1 to 3"),
+        (("--tier", 2, "--icc", 1), "'--icc'"),
+        (("--tier", 2, "--reading", "tea"), "'--reading'"),
+        (("--tier", 2, "-p", "nonsense"), "nonsense"),
     ],
 )
 def test_a_wrong_command_line(arguments: tuple[object, ...], message: str) -> None:
     done = certkit("plan", *arguments)
     assert (done.code, done.out) == (Exit.USAGE, "")
     assert message in done.err
-
-
-def test_an_unknown_metric_is_answered_with_those_that_there_are() -> None:
-    done = certkit("plan", "--tier", 1, "--expect", "rop=.9")
-    known = "cascade_penalty, domain_min, frr, irs, pei, r_op, ti, violations"
-    assert done.err.splitlines()[1] == f"hint: known: {known}"

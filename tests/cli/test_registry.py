@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import stat
 from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.passport import keys
 from tests.support.one_passport import AT, append
 from tests.support.one_passport import place as place_
+from tests.support.registries import contents
 from tests.support.running import certkit
+from tests.support.two_passports import log_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,21 +31,23 @@ def test_the_way_through(place: Path) -> None:
 
     again = certkit(*append(place, "--json"))
     assert again.document == {
-        "schema": "urn:certkit:registry-append:v1", "index": 0, "new": False, "proof": str(proof),
-        "earlier": None, "drift": None,
-    }  # fmt: skip
-    listed = certkit("registry", "list", registry, "--json").document
+        "schema": "urn:certkit:registry-append:v1",
+        "index": 0,
+        "new": False,
+        "proof": str(proof),
+    }
+    listed = certkit("registry", "show", registry, "--json").document
     assert [one["index"] for one in listed["entries"]] == [0]
-    shown = certkit("registry", "list", registry, "0", "--json").document
-    assert (shown["schema"], shown["size"]) == ("urn:certkit:registry-list:v1", 1)
+    shown = certkit("registry", "show", registry, "0", "--json").document
+    assert (shown["schema"], shown["size"]) == ("urn:certkit:registry:v1", 1)
     passport_id = shown["entries"][0]["claims"]["passport_id"]
     fresh = certkit("registry", "prove", registry, passport_id)
     assert fresh.out.encode() == proof.read_bytes()
     out = place / "again.tlog-proof"
     assert certkit("registry", "prove", registry, passport_id[7:19], "-o", out, "-q").out == ""
     assert out.read_bytes() == proof.read_bytes()
-    assert passport_id in certkit("registry", "list", registry, passport_id).out
-    assert "1 entry" in certkit("registry", "list", registry).out
+    assert passport_id in certkit("registry", "show", registry, passport_id).out
+    assert "1 entry" in certkit("registry", "show", registry).out
 
     audit = certkit("registry", "audit", place / "registry", *trust)
     assert audit.code == 0
@@ -72,7 +76,7 @@ def test_a_refused_passport_leaves_no_proof(place: Path) -> None:
     assert done.code == 3
     assert done.document["error"]["code"].startswith("dsse.")
     assert not (place / "passport.json.tlog-proof").exists()
-    assert certkit("registry", "list", place / "registry", "--json").document["entries"] == []
+    assert certkit("registry", "show", place / "registry", "--json").document["entries"] == []
 
 
 def test_at_another_time(place: Path) -> None:
@@ -80,26 +84,50 @@ def test_at_another_time(place: Path) -> None:
     assert (done.code, done.document["error"]["code"]) == (6, "passport.not-yet-valid")
 
 
-def test_a_log_key_kept_elsewhere(place: Path) -> None:
-    keys.write_private(place / "log.pem", keys.generate("ed25519"), passphrase=None)
-    other = place / "other"
-    made = certkit("registry", "init", other, "--name", "lab", "--log-key", place / "log.pem", "--json")
-    assert made.code == 0
-    assert {path.name for path in other.iterdir()} == {"registry.db", "blobs"}
-    arguments = append(place, registry="other")
-    missing = certkit(*arguments, "--json")
+def test_the_logs_key_lies_in_the_configuration_folder(place: Path) -> None:
+    path = log_key(place / "registry")
+    assert path.parent == place / "config" / "certkit" / "logs"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert {item.name for item in (place / "registry").iterdir()} == {"registry.db", "blobs"}
+    path.rename(place / "log.pem")
+    missing = certkit(*append(place), "--json")
     assert (missing.code, missing.document["error"]["code"]) == (3, "file.missing")
-    wrong = certkit(*arguments, "--log-key", place / "key.pem", "--json")
+    assert missing.document["error"]["hint"] == "name the log's private key: --log-key FILE"
+    wrong = certkit(*append(place), "--log-key", place / "key.pem", "--json")
     assert (wrong.code, wrong.document["error"]["code"]) == (2, "registry.log-key")
-    assert certkit(*arguments, "--log-key", place / "log.pem", "-q").code == 0
+    assert certkit(*append(place), "--log-key", place / "log.pem", "-q").code == 0
+
+
+def test_a_log_key_is_where_it_was_said(place: Path) -> None:
+    init = ("registry", "init", place / "other", "--name", "lab", "--log-key")
+    inside = certkit(*init, place / "other" / "log.pem", "--json")
+    assert (inside.code, inside.document["error"]["code"]) == (2, "usage.option")
+    assert not (place / "other").exists()
+    made = certkit(*init, place / "keys" / "log.pem", "--json")
+    assert made.code == 0
+    assert stat.S_IMODE((place / "keys" / "log.pem").stat().st_mode) == 0o600
+    assert len(list((place / "config" / "certkit" / "logs").iterdir())) == 1, "that of the other registry"
+    before = (place / "keys" / "log.pem").read_bytes()
+    refused = certkit(*init, place / "keys" / "log.pem", "--json")
+    assert (refused.code, refused.document["error"]["code"]) == (2, "file.exists")
+    again = ("registry", "init", place / "third", "--name", "lab", "--log-key", place / "keys" / "log.pem")
+    assert certkit(*again, "-q").code == 0
+    assert (place / "keys" / "log.pem").read_bytes() == before, "a key that is there is used"
+
+
+def test_a_registry_that_is_not_made_leaves_no_key(place: Path) -> None:
+    logs = place / "config" / "certkit" / "logs"
+    before = contents(logs)
+    assert certkit("registry", "init", place / "registry", "--name", "lab").code == 2
+    assert contents(logs) == before
 
 
 @pytest.mark.parametrize(
     ("command", "code", "exit_code"),
     [
-        (("list", "none"), "registry.missing", 3),
-        (("list", "registry", "7"), "registry.unknown", 2),
-        (("list", "registry", "../../etc/passwd"), "registry.unknown", 2),
+        (("show", "none"), "registry.missing", 3),
+        (("show", "registry", "7"), "registry.unknown", 2),
+        (("show", "registry", "../../etc/passwd"), "registry.unknown", 2),
         (("prove", "registry", "none"), "registry.unknown", 2),
         (("audit", "none", "--trust", "trust.json"), "registry.missing", 3),
         (("audit", "registry", "--trust", "none.json"), "file.missing", 3),

@@ -12,6 +12,7 @@ from tests.support.one_passport import append, place  # noqa: F401 - a fixture i
 from tests.support.registries import contents
 from tests.support.running import certkit
 from tests.support.signers import Signer
+from tests.support.two_passports import checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +34,7 @@ def logged(place: Path) -> Path:  # noqa: F811 - the same
 
 
 def lines(folder: Path, witness: Signer, time: int = AT) -> Path:
-    done = certkit("registry", "checkpoint", folder / "registry", "--json").document
-    text = done["note"].partition("\n\n")[0] + "\n"
+    text = checkpoint(folder / "registry").decode().partition("\n\n")[0] + "\n"
     path = folder / witness.name
     path.write_text(witness.cosign(text, time).line)
     return path
@@ -43,6 +43,11 @@ def lines(folder: Path, witness: Signer, time: int = AT) -> Path:
 def cosign(folder: Path, *files: Path, more: tuple[object, ...] = ()) -> tuple[object, ...]:
     policy = ("--trust", folder / "trust.json")
     return ("registry", "cosign", folder / "registry", *files, *(more or policy))
+
+
+def revoking(folder: Path) -> tuple[object, ...]:
+    key = ("--reason", "issued-in-error", "--key", folder / "key.pem", "--trust", folder / "trust.json")
+    return ("registry", "revoke", folder / "registry", 0, *key)
 
 
 def test_a_quorum_is_gathered_and_an_audit_counts_it(logged: Path) -> None:
@@ -57,7 +62,7 @@ def test_a_quorum_is_gathered_and_an_audit_counts_it(logged: Path) -> None:
     second = certkit(*cosign(logged, lines(logged, ONE), lines(logged, TWO)))
     assert second.out.splitlines()[-1] == "checkpoint over 1 entry: 2 cosignatures, and the policy asks for 2"
     assert certkit(*audit).code == 0
-    shown = certkit("registry", "checkpoint", logged / "registry").out
+    shown = checkpoint(logged / "registry").decode()
     assert [line.split()[1] for line in shown.splitlines()[-2:]] == ["w7.example", "w8.example"]
     again = certkit(*cosign(logged, lines(logged, TWO)), "--json").document
     assert (again["size"], len(again["cosigned"]), again["required"]) == (1, 2, 2)
@@ -97,8 +102,7 @@ def test_refusals_leave_nothing(logged: Path, case: str, code: str, exit_code: i
         "nothing": lambda: cosign(logged),
     }[case]()
     if case == "older":
-        note = ("registry", "note", logged / "registry", "one more", "--key", logged / "key.pem")
-        assert certkit(*note, "--trust", logged / "trust.json").code == 0
+        assert certkit(*revoking(logged)).code == 0
     before = contents(logged / "registry")
     done = certkit(*words, "--json")
     assert (done.code, done.document["error"]["code"]) == (exit_code, code)

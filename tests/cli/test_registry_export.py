@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.passport import keys
-from certkit.registry.log import KEY_FILE
 from tests.support.one_passport import append, place  # noqa: F401 - a fixture is used by its name
 from tests.support.registries import contents
 from tests.support.running import Done, certkit
+from tests.support.two_passports import checkpoint, log_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,9 +43,7 @@ def test_an_exported_tree_is_audited_like_the_registry(logged: Path) -> None:
         == (audit(logged, "registry", "--json").document["root"])
     )
     again = certkit("registry", "export", logged / "registry", logged / "public", "--json").document
-    assert (again["schema"], again["size"], again["before"], again["written"]) == (
-        "urn:certkit:registry-export:v1", 1, 1, 0,
-    )  # fmt: skip
+    assert (again["size"], again["before"], again["written"]) == (1, 1, 0)
     bundle = logged / "public" / "tile" / "entries" / "000.p" / "1"
     bundle.write_bytes(bundle.read_bytes().replace(b"e", b"f", 1))
     assert audit(logged, "public", "-q").code == 7
@@ -72,13 +70,9 @@ def test_an_export_over_something_else_is_refused(logged: Path, out: str, code: 
 def test_a_remembered_checkpoint_shows_a_rollback(logged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry, remembered = logged / "registry", logged / "remembered"
     shutil.copytree(registry, logged / "backup")
-    printed = certkit("registry", "checkpoint", registry)
-    assert certkit("registry", "checkpoint", registry, "-o", remembered, "-q").out == ""
-    assert remembered.read_text() == printed.out
-    document = certkit("registry", "checkpoint", registry, "--json").document
-    assert (document["size"], document["note"]) == (1, printed.out)
+    remembered.write_bytes(checkpoint(registry))
     assert audit(logged, "registry", "--since", remembered).code == 0
-    empty = certkit("registry", "init", logged / "empty", "--name", "lab", "--log-key", registry / KEY_FILE)
+    empty = certkit("registry", "init", logged / "empty", "--name", "lab", "--log-key", log_key(registry))
     assert empty.code == 0
     other = audit(logged, "empty", "--since", remembered, "--json")
     assert (other.code, other.document["error"]["code"]) == (8, "registry.untrusted-log")
@@ -125,30 +119,33 @@ def test_where_heads_are_kept(place: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_another_key_takes_over(logged: Path) -> None:
     registry = logged / "registry"
-    old = (logged / "registry" / KEY_FILE).read_bytes()
+    key = log_key(registry)
+    old = key.read_bytes()
     done = certkit("registry", "rotate-key", registry)
     assert done.code == 0
     assert done.err.startswith("hint: ")
-    assert (logged / "registry" / KEY_FILE).read_bytes() != old
-    assert {path.name for path in (logged / "registry").iterdir()} == {"registry.db", "blobs", KEY_FILE}
-    untold = audit(logged, "registry", "--json")
-    assert untold.code == 7
-    assert done.out.strip() in str(untold.document["findings"])
+    assert key.read_bytes() != old
+    assert [path.name for path in key.parent.iterdir()] == [key.name]
+    unknown = audit(logged, "registry", "--json")
+    assert unknown.code == 7
+    assert done.out.strip() in str(unknown.document["findings"])
     assert audit(logged, "registry").err.endswith("confirms its new key: certkit trust add --log VKEY\n")
-    told = certkit("trust", "add", "--trust", logged / "trust.json", "--log", done.out.strip(), "-q")
-    assert told.code == 0
+    added = certkit("trust", "add", "--trust", logged / "trust.json", "--log", done.out.strip(), "-q")
+    assert added.code == 0
     assert audit(logged, "registry", "-q").code == 0
     assert certkit(*append(logged, "-q")).code == 0
-    listed = certkit("registry", "list", registry, "--json").document["entries"]
-    assert [one["type"] for one in listed] == ["passport", "key"]
+    shown = certkit("registry", "show", registry, "--json").document
+    assert [one["type"] for one in shown["entries"]] == ["passport", "key"]
+    assert shown["vkey"] == done.out.strip()
 
 
 def test_a_change_of_keys_that_was_interrupted_is_finished(logged: Path) -> None:
     registry = logged / "registry"
-    old = (registry / KEY_FILE).read_bytes()
+    key = log_key(registry)
+    old = key.read_bytes()
     assert certkit("registry", "rotate-key", registry, "-q").code == 0
-    (registry / KEY_FILE).rename(registry / "next-log-key.pem")  # as it was just before the last step
-    (registry / KEY_FILE).write_bytes(old)
+    key.rename(key.with_name(f"{key.name}.next"))  # as it was just before the last step
+    key.write_bytes(old)
     refused = certkit(*append(logged, "--json"))
     assert (refused.code, refused.document["error"]["code"]) == (2, "registry.log-key")
     assert f"certkit registry rotate-key {registry}" in refused.document["error"]["hint"]
@@ -157,22 +154,24 @@ def test_a_change_of_keys_that_was_interrupted_is_finished(logged: Path) -> None
     assert certkit(*append(logged, "-q")).code == 0
 
 
-def test_keys_that_are_kept_elsewhere(logged: Path) -> None:
+def test_a_key_of_ones_own_takes_over(logged: Path) -> None:
     registry = logged / "registry"
     keys.write_private(logged / "next.pem", keys.generate("ed25519"), passphrase=None)
-    given = ("--new-log-key", logged / "next.pem")
-    alone = certkit("registry", "rotate-key", registry, *given, "--json")
-    assert (alone.code, alone.document["error"]["code"]) == (2, "usage.option")
-    (logged / "registry" / KEY_FILE).rename(logged / "old.pem")
-    both = certkit("registry", "rotate-key", registry, *given, "--log-key", logged / "old.pem", "-q")
-    assert (both.code, both.out) == (0, "")
-    assert {path.name for path in (logged / "registry").iterdir()} == {"registry.db", "blobs"}
-    assert certkit(*append(logged, "--log-key", logged / "next.pem", "-q")).code == 0
+    old, new = log_key(registry), logged / "next.pem"
+    before = old.read_bytes()
+    done = certkit("registry", "rotate-key", registry, "--new-log-key", new)
+    assert (done.code, old.read_bytes()) == (0, before)
+    assert f"--log-key {new}" in done.err
+    assert certkit(*append(logged, "--log-key", new, "-q")).code == 0
+    back = ("registry", "rotate-key", registry, "--log-key", new, "--new-log-key", old, "--json")
+    refused = certkit(*back)
+    assert (refused.code, refused.document["error"]["code"]) == (2, "registry.log-key")
+    assert "certkit keys generate" in refused.document["error"]["hint"]
 
 
 def test_another_format_is_refused(logged: Path) -> None:
     with closing(sqlite3.connect(logged / "registry" / "registry.db")) as connection:
         connection.execute("UPDATE meta SET value = '1' WHERE key = 'format'")
         connection.commit()
-    refused = certkit("registry", "list", logged / "registry", "--json")
+    refused = certkit("registry", "show", logged / "registry", "--json")
     assert (refused.code, refused.document["error"]["code"]) == (3, "registry.format")

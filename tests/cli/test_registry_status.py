@@ -1,4 +1,4 @@
-"""A status by command line: with a memory of the log, after a change of its key, and before a validity."""
+"""A status by command line: with a memory of the log, and after a change of its key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_after_a_change_of_keys_the_policys_last_one_counts(place: Path) -> None
     assert behind.code == 0, "the checkpoint that covers the change has both signatures"
     assert certkit("trust", "add", "--trust", "trust.json", "--log", changed.out.strip(), "-q").code == 0
     assert verify("second.json", "--registry", "registry").code == 0
-    assert ending("note", "registry", "by the new key").code == 0
+    assert ending("revoke", "registry", 0, "--reason", "issued-in-error").code == 0
     assert verify("second.json", "--registry", "registry").code == 0
     assert certkit("registry", "audit", "registry", "--trust", "trust.json", "-q").code == 0
 
@@ -52,12 +52,3 @@ def test_a_memory_that_is_a_link_to_nowhere_is_no_empty_one(
     refused = certkit("registry", "audit", "registry", "--trust", "trust.json", "--json")
     assert (refused.code, refused.document["error"]["code"]) == (3, "registry.heads")
     assert not (place / "nowhere").exists()
-
-
-@pytest.mark.usefixtures("place")
-def test_before_its_validity_a_passport_is_upcoming() -> None:
-    for at, name in (("2020-01-01", "upcoming"), (DAY, "current"), ("2027-01-01", "expired")):
-        listed = certkit("registry", "list", "registry", "--status", name, "--at", at, "--json")
-        assert [row["index"] for row in listed.document["entries"]] == [1]
-        history = certkit("registry", "history", "registry", "courier", "--at", at, "--json")
-        assert [one["status"] for one in history.document["passports"]] == ["superseded", name]

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from msgspec import convert, structs
+from msgspec import structs
 
+from certkit.assessment.assessment import Severity
 from certkit.cli import emit
-from certkit.cli.commands import export as shown
+from certkit.cli.commands import show as shown
 from certkit.cli.views import table
 from certkit.ground import canonical
 from certkit.passport import keys, words
-from certkit.passport.opening import parse
-from certkit.passport.statement import Predicate
-from tests.support.making import issued, of_bundle, sealed_bundle, trust
+from certkit.passport.passport import read_passport
+from tests.support.making import NOW, evaluation, issued, of_bundle, sealed_bundle, trust
 from tests.support.running import certkit, program
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from certkit.assessment.assessment import Row
 
 AT = "2026-03-02"
 
@@ -42,61 +43,63 @@ def show(*more: object, at: str = AT) -> str:
 @pytest.mark.usefixtures("folder")
 def test_one_screen_tells_everything_that_matters() -> None:
     text = " ".join(show().split())
-    predicate = canonical.loads(issued().payload)["predicate"]
+    predicate = issued().unverified_statement().predicate
     for said in (
         "SIGNATURE NOT CHECKED",
-        issued().passport_id,
-        predicate["claim"],
-        predicate["agent"]["digest"],
-        "Table reading: Tier 3 (decides); bounded reading: no tier.",
+        "Tier 2 of hb-eval-2026 by averages; Tier 1 with confidence limits",
+        predicate.facts.agent.digest,
+        predicate.facts.digest,
+        predicate.profile.digest,
+        "On averages: Tier 2 (this decides). With 95 % confidence: Tier 1.",
         "2026-03-01T12:00:00Z to 2026-05-30T12:00:00Z: 89 days left",
-        "Example Lab",
+        '"Example Lab"',
         "relation to the evaluator: same; relation to the developer: not stated",
-        "measured, 128,770 records: 25,750 nominal, 103,020 under faults",
-        "hb-eval-2026",
-        '"bank", "shop"',
-        "adversarial 1,000, cascade 1,020, nominal 25,750, stochastic 1,000, tool_failure 100,000",
-        "bank, adversarial: failed 50 of 1,000 runs",
-        "and 1 more; --json has them",
-        *predicate["limitations"],
-        *(item["code"] for item in predicate["challenges"]),
+        "evidence measured, sealed",
+        "300 runs: 60 normal, 240 under faults, 2 domains",
+        '"banking", "healthcare"',
+        *(item.code for item in predicate.assessment.findings if item.severity is not Severity.INFO),
         *words.IS_NOT,
     ):
         assert said in text
 
 
-def rows_of(text: str) -> dict[str, str]:
-    """The rows of the table by their ids, which stand behind the full names of most."""
-    lines = [line for line in text.splitlines() if re.search("[<≥>≤]", line)]
-    named = ((re.search(r"\((\w+)\)", line), line) for line in lines)
-    return {
-        found[1] if found else "_".join(line.lower().split("  ")[0].split()): line for found, line in named
-    }
+def rows_of(text: str) -> list[str]:
+    """The lines of the table, one for each row of the profile in its order."""
+    return text.partition("\ncriterion ")[2].partition("\n")[2].partition("\n✓ met")[0].splitlines()
+
+
+def signed_rows() -> list[list[Row]]:
+    """The signed rows of the passport in the working directory: for each criterion its tiers."""
+    predicate = read_passport(Path("passport.json").read_bytes()).unverified_statement().predicate
+    rows = predicate.assessment.criteria
+    return [[row for row in rows if row.id == item.id] for item in predicate.profile.criteria]
 
 
 @pytest.mark.usefixtures("folder")
 def test_the_table_shows_what_is_signed() -> None:
+    marks = {"met": "✓", "not_met": "✗", "insufficient": "\\?", "not_tested": "–", "not_applicable": ""}
     screen = show()
-    rows, by_tier = rows_of(screen), screen.partition("posterior by tier: ")[2].splitlines()[0].split(", ")
-    for criterion in canonical.loads(issued().payload)["predicate"]["criteria"]:
-        line = rows[{"violations": "violations_per_run"}.get(criterion["id"], criterion["id"])]
-        cells = {line[33:42].strip(): criterion.get("value")}
-        if cells == {"by tier": None}:
-            values = (criterion["tiers"][tier]["value"] for tier in "123")
-            cells = dict(zip(by_tier, values, strict=True))
-        for cell, value in cells.items():
-            assert float(cell.lstrip(">")) == pytest.approx(float(value), abs=0.0005)
-        assert len(re.findall("✓[✓✗?]", line)) == len(criterion["tiers"])  # met by the table at every tier
+    lines, signed = rows_of(screen), signed_rows()
+    by_tier = screen.partition("posterior by tier: ")[2].splitlines()[0].split(", ")
+    assert len(lines) == len(signed)
+    for line, rows in zip(lines, signed, strict=True):
+        cells = [(line[33:42].strip(), rows[-1].value)]
+        if cells[0][0] == "by tier":
+            cells = list(zip(by_tier, (row.value for row in rows), strict=True))
+        for cell, value in cells:
+            assert float(cell.lstrip("<>")) == pytest.approx(value, abs=0.0005)
+        pairs = ((row.status, row.bounded.status if row.bounded else "not_applicable") for row in rows)
+        assert re.search(".*".join(marks[first] + marks[second] for first, second in pairs), line)
 
 
 @pytest.mark.usefixtures("folder")
 def test_with_a_policy_the_verdict_stands_first_and_decides_the_exit_code() -> None:
     text = show("--trust", "trust.json")
-    assert text.startswith("VERIFIED, as of 2026-03-02T00:00:00Z: ")
-    assert "Not checked: registry, status, evidence, replay" in text
+    assert text.startswith("✓ VERIFIED as of 2026-03-02T00:00:00Z")
+    assert "Not checked: evidence (--bundle DIR), replay (--bundle DIR --replay)" in " ".join(text.split())
     expired = certkit("show", "passport.json", "--trust", "trust.json", "--at", "2026-06-02")
     assert expired.code == 6
-    assert expired.out.startswith("REJECTED at step 6 (validity), as of 2026-06-02T00:00:00Z: ")
+    assert expired.out.startswith("✗ REJECTED as of 2026-06-02T00:00:00Z at step 7 (validity): ")
     assert "EXPIRED 2 days ago" in expired.out
 
 
@@ -144,21 +147,20 @@ def test_validity_is_told_as_of_the_time_asked_for(at: str, said: str) -> None:
 
 
 def test_a_specimen_says_so(folder: Path) -> None:
-    (folder / "passport.json").write_bytes(issued(origin="simulated").to_json())
-    text = show()
-    assert "SPECIMEN (simulated evidence): Agent passport of courier 1.0" in text
-    assert "specimen, from simulated evidence: meets" in text
+    (folder / "passport.json").write_bytes(issued(evaluation(origin="simulated")).to_json())
+    text = " ".join(show().split())
+    assert "(specimen, simulated evidence)" in text
+    assert '"courier 1.0.0" (SIMULATED: it says nothing about a real agent)' in text
 
 
 def test_what_was_not_measured_is_neither_zero_nor_passed(folder: Path) -> None:
     (folder / "passport.json").write_bytes(of_bundle(sealed_bundle(folder / "bundle")).to_json())
-    rows = rows_of(show())
-    payload = parse((folder / "passport.json").read_bytes()).payload
-    criteria = canonical.loads(payload)["predicate"]["criteria"]
-    unmeasured = [item["id"] for item in criteria if item["state"] == "unmeasured"]
+    lines = rows_of(show())
+    unmeasured = [
+        line for line, rows in zip(lines, signed_rows(), strict=True) if rows[0].status == "not_tested"
+    ]
     assert unmeasured
-    for name in unmeasured:
-        line = rows[{"violations": "violations_per_run"}.get(name, name)]
+    for line in unmeasured:
         assert re.split(" {2,}", line)[1] == "–"
         assert "✓" not in line
 
@@ -185,17 +187,17 @@ def test_every_line_fits_80_columns_in_any_encoding(folder: Path, more: tuple[st
     ):
         assert done.code == 0
         assert is_ascii or max(map(len, done.out.splitlines())) <= 80
-        assert (">.95 +?" in done.out) == is_ascii
+        assert (">.95 x?" in done.out) == is_ascii
         assert "\x1b" not in done.out
 
 
 def test_hostile_names_move_no_cursor(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert folder.is_dir()
     predicate = issued().unverified_statement().predicate
-    name = "x\x1b[2J\u202ey\nTier 9"
-    agent = structs.replace(predicate.agent, name=name)
-    hostile = structs.replace(predicate, agent=agent, name=name)
-    for line in shown._passport(hostile, issued().passport_id, "valid"):
+    facts = predicate.facts
+    agent = structs.replace(facts.agent, name="x\x1b[2J\u202ey\nTier 9")
+    hostile = structs.replace(predicate, facts=structs.replace(facts, agent=agent))
+    for line in shown._screen(None, hostile, NOW, dated=True, in_pdf=False):
         emit._print(line)
     text = capfdbinary.readouterr().out.decode()
     assert re.search("[\x00-\x09\x0b-\x1f\u202e]", text) is None
@@ -211,17 +213,12 @@ def test_a_number_is_rounded_to_its_column() -> None:
 
 def test_a_time_asked_for_is_told_without_a_policy_too(folder: Path) -> None:
     assert "89 days left as of 2026-03-02T00:00:00Z" in " ".join(show().split())
-    assert "as of" not in certkit("show", folder / "passport.json").out.split("Limitations")[0]
+    assert "as of" not in certkit("show", folder / "passport.json").out
 
 
 def test_columns_of_the_table_stay_apart() -> None:
-    rows = canonical.loads(issued().payload)["predicate"]
-    for row in rows["criteria"]:
-        for at in row["tiers"].values():
-            if at["threshold"] not in (True, False):
-                at["threshold"] = "0.000001"
-    cells = [line for line in map(str, shown._table(convert(rows, Predicate))) if "1e-06" in line]
-    assert cells
-    for line in cells:
-        assert len(line) <= 80
-        assert line.count("1e-06") == len(re.findall(r" \S{1,2}1e-06 \S\S(?= |$)", line))
+    asked = [table.Asked(">=", 1e-06, "met", "not_met")] * 3
+    rows = [table.Cells("violations", "violations", "0.079", "0.081", 300, asked)]
+    line = str([*table.table(rows, range(1, 4), reading="table", bound_tier=1)][1])
+    assert len(line) <= 80
+    assert len(re.findall(r" ≥1e-06 ✓✗(?= |$)", line)) == 3

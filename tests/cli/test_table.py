@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 from rich.text import Text
 
-from certkit.assessment.metrics.catalogue import Unit
-from certkit.assessment.metrics.metric import shown
+from certkit.assessment.catalogue import Unit
+from certkit.assessment.words import value_text
 from certkit.cli.views.table import Asked, Cells, digits, table
 
 
@@ -19,7 +19,7 @@ from certkit.cli.views.table import Asked, Cells, digits, table
 def test_a_share_is_rounded_alike_in_table_and_sentence(successes: int, cell: str, sentence: str) -> None:
     share = Fraction(successes, 800)
     for value in (share, float(share)):
-        assert (digits(value), shown(value, Unit.FRACTION)) == (cell, sentence)
+        assert (digits(value), value_text(value, Unit.FRACTION)) == (cell, sentence)
 
 
 def test_a_value_is_not_rounded_onto_a_threshold_that_it_misses() -> None:

@@ -105,7 +105,7 @@ def test_runs_set_aside_are_said(tmp_path: Path) -> None:
     lines = [run(number, outcome="success") for number in range(30)]
     lines += [run(number, split="novel_fault") for number in range(30, 100)]
     done = certkit("assess", write(tmp_path / "b", lines))
-    assert "70 of 100 runs are held-out faults" in " ".join(done.out.split())
+    assert "30 under faults, 70 held out, " in " ".join(done.out.split())
 
 
 def test_a_quality_factor_is_never_rounded_up_to_a_threshold(tmp_path: Path) -> None:
@@ -134,14 +134,14 @@ def test_nothing_is_written_into_the_evidence(tmp_path: Path, inside: str) -> No
 def test_a_long_dotted_key_is_refused_at_once(tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
     path.write_text("a" + ".a" * 60_000 + "=1")
-    done = certkit("profile", "lint", path, "--json")
+    done = certkit("profile", "show", path, "--json")
     assert (done.code, done.document["error"]["code"]) == (3, "profile.invalid")
 
 
 def test_a_number_of_thousands_of_digits_is_refused_in_our_words(tmp_path: Path) -> None:
     path = tmp_path / "digits.toml"
     path.write_text("a = 1" + "0" * 4000 + "0" * 90 + "\n")
-    assert certkit("profile", "lint", path).code == 3
+    assert certkit("profile", "show", path).code == 3
 
 
 def test_refused_lines_are_counted_and_not_kept() -> None:

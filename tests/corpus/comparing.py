@@ -71,7 +71,8 @@ class Difference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.new:
             yield old is None and new is not None
         if self.without is not None:
-            yield isinstance(old, str) and new == " ".join(w for w in old.split() if w != self.without)
+            left = [word for word in str(old).split() if word not in self.without.split()]
+            yield isinstance(old, str) and new == " ".join(left)
         if self.lower or self.higher or self.within is not None:
             numbers = [item for item in (old, new) if isinstance(item, int | float)]
             yield len(numbers) == 2 and _moved(self, *numbers)

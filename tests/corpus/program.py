@@ -3,17 +3,23 @@
     answers("plain")["hb-eval-2026"]["verdict"]["tier"]
 
 It uses the public functions `certkit.assess` and `certkit.seal`, and the command ``certkit import``. When the
-assessment gets another form, this module follows it, and ``expected.json`` stays what it is.
+assessment gets another form, this module follows it, and ``expected.json`` stays what it is. Values are taken
+from the exact metrics; a document rounds them.
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import certkit
+from certkit.assessment.catalogue import CATALOGUE, Unit
+from certkit.assessment.metric import Metric, written
+from certkit.assessment.raters import JudgeReport, judge_report
+from certkit.ground.document import to_builtins
 from tests.corpus.bundles import BUNDLES, HOUSE
 from tests.corpus.logs import LOGS
 from tests.support import running
@@ -54,11 +60,11 @@ def _by_profile(folders: Sequence[Path], profiles: Sequence[str]) -> Answers:
 def _judged(folders: Sequence[Path], profile: str, *, first: bool) -> Answers:
     """Return the judgement under a profile; what hardly depends on it is kept under the `first` alone."""
     result = certkit.assess(folders, PROFILES.get(profile, profile))
-    document = result.to_dict()
+    document = to_builtins(result.assessment)
     verdict = document["verdict"]
     criteria: Answers = {}
     for row in document["criteria"]:
-        criteria.setdefault(row["id"], {})[str(row["tier"])] = _row(row)
+        criteria.setdefault(row["id"], {})[str(row["tier"])] = _row(row, result)
     judged: Answers = {
         "verdict": {
             "tier": verdict["tier"],
@@ -74,36 +80,45 @@ def _judged(folders: Sequence[Path], profile: str, *, first: bool) -> Answers:
     if not first:
         return judged
     return judged | {
-        "counts": {key: document["bundle"][key] for key in COUNTS},
-        "metrics": {name: _metric(metric) for name, metric in document["metrics"].items()},
-        "judge": _judge(document["judge"]),
+        "counts": {key: result.to_dict()["bundle"][key] for key in COUNTS},
+        "metrics": {name: _metric(metric) for name, metric in result.metrics.items()},
+        "judge": _judge(judge_report(result.summary, result.facts)),
     }
 
 
-def _row(row: Answers) -> Answers:
+def _row(row: Answers, result: certkit.Evaluation) -> Answers:
     bounded = row["bounded"] or {}
-    figures = {key: row[key] for key in ("status", "value", "margin")}
+    figures = {"status": row["status"], "value": row["value"], "margin": row["margin"]}
+    value, threshold = result.metrics[row["metric"]].at(row["tier"]), row["threshold"]
+    if row["value"] is not None and not isinstance(row["value"], bool) and value is not None:
+        figures["value"] = float(value)
+        if row["margin"] is not None:
+            exact = value - Fraction(repr(threshold)) if isinstance(value, Fraction) else value - threshold
+            figures["margin"] = float(-exact if row["operator"] in {"<", "<="} else exact)
     return _known(figures | {f"bounded.{key}": bounded.get(key) for key in ("status", "bound", "k")})
 
 
-def _metric(metric: Answers) -> Answers:
-    return _known({key: metric.get(key) for key in ("state", "value", "n")})
+def _metric(metric: Metric) -> Answers:
+    exact = (
+        metric.value if CATALOGUE[metric.id].unit is not Unit.BOOLEAN else written(metric.value, metric.id)
+    )
+    value = float(exact) if isinstance(exact, Fraction) else exact
+    return _known({"state": metric.state.value, "value": value, "n": metric.n})
 
 
-def _judge(report: Answers) -> Answers:
+def _judge(report: JudgeReport) -> Answers:
     """Return the judge's error, nothing where no label shows it."""
-    if report["state"] != "calibrated":
+    if report.state != "labelled" or report.sensitivity is None or report.specificity is None:
         return {}
-    corrected, against = report["correction"] or {}, report["against"] or {}
     return _known(
         {
-            "referenced": report["referenced"],
-            "sensitivity": report["sensitivity"]["value"],
-            "specificity": report["specificity"]["value"],
-            "kappa": (against.get("success") or {}).get("value"),
-            "corrected": corrected.get("value"),
-            "low": corrected.get("interval", {}).get("low"),
-            "high": corrected.get("interval", {}).get("high"),
+            "referenced": report.referenced,
+            "sensitivity": report.sensitivity.value,
+            "specificity": report.specificity.value,
+            "kappa": report.kappa,
+            "corrected": report.corrected,
+            "low": report.low,
+            "high": report.high,
         }
     )
 

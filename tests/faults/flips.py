@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from certkit.ground.errors import CertkitError
 from certkit.ground.progress import SILENT
-from certkit.registry.export import export
-from certkit.registry.source import opened
-from certkit.registry.store import FILE
+from certkit.registry.log import FILE
+from certkit.registry.publish import export
+from certkit.registry.reader import opened
 from certkit.tlog import tiles
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.tiles import Rebuild

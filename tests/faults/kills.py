@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from certkit.registry.registry import Registry
+from certkit.registry.writer import Registry
 from tests.support.registries import audited, digest, held, new
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def start(folder: Path, *arguments: object) -> subprocess.Popen[str]:
 def ids(folder: Path) -> dict[str, int]:
     """Return the passports in a log with their indices."""
     with Registry.open(folder) as registry:
-        return {one.found.passport_id: one.index for one in held(registry) if one.found.passport_id}
+        return {one.entry.passport_id: one.index for one in held(registry) if one.entry.passport_id}
 
 
 def kill(folder: Path, count: int) -> Survived:

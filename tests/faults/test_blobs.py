@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit.ground.progress import SILENT
-from certkit.registry import store
-from certkit.registry.export import export
+from certkit.registry import log as store
+from certkit.registry.publish import export
 from tests.support.powercut import Disk, Flush, Killed, Operation, Recorder, after, states
 from tests.support.registries import append, contents, filled, new, opened, passport
 
@@ -48,7 +48,7 @@ class Run:
         recorder = Recorder(self.folder, **how)
         with pytest.MonkeyPatch.context() as patch:
             recorder.install(patch)
-            patch.setattr(store, "keep_blob", partial(_stop, store.keep_blob))
+            patch.setattr(store, "store_blob", partial(_stop, store.store_blob))
             patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # a killed program clears nothing up
             with suppress(Killed):
                 append(self.folder, DATA)

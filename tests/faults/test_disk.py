@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from certkit.bundle.folder import open_bundle, seal
+from certkit.bundle.folder import open_bundle
+from certkit.bundle.writer import seal
 from certkit.summary.summarise import summarise
 from tests.support import bundles
 from tests.support.bundles import lines, run

@@ -14,8 +14,8 @@ import pytest
 from certkit.ground import files
 from certkit.ground.errors import UsageError
 from certkit.ground.progress import SILENT
-from certkit.registry.export import export
-from certkit.registry.registry import Registry
+from certkit.registry.publish import export
+from certkit.registry.writer import Registry
 from tests.support.notes import extend, following, noted
 from tests.support.powercut import Disk, Killed, Recorder, states
 from tests.support.registries import audited, contents

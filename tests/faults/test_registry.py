@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.ground.errors import MismatchError, UsageError
-from certkit.registry import store
-from certkit.registry.registry import Registry
+from certkit.registry import log as store
+from certkit.registry.writer import Registry
 from tests.faults.kills import ids, kill, start
 from tests.support.registries import (
     AT,
@@ -205,7 +205,7 @@ def test_a_folder_that_cannot_be_written_is_read_and_not_appended_to(
         timeout=60,
     )
     assert done.stdout.split() == ["0", "file.unwritable", "2"], done.stderr
-    assert {path.name for path in folder.iterdir()} == {"registry.db", "blobs", "log-key.pem"}
+    assert {path.name for path in folder.iterdir()} == {"registry.db", "blobs"}
 
 
 def test_a_torn_log_is_not_built_upon(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
     found = verify(data, artifact, identity=(who, where), root=root)       # or by somebody who signed in
     found.signer, found.time
 
-Passports have steps and a policy of their own (`certkit.passport.verification`); this is for the public
+Passports have steps and a policy of their own (`certkit.passport.verify`); this is for the public
 conformance suite, and shows what the parts under both make of what it holds. The form is read as strictly as
 Sigstore's clients read it: a known version, nothing unknown, either a signature or an envelope, either a key
 or a certificate. Beside a key, log entries have their form in any case, and with timestamps are verified
@@ -14,6 +14,8 @@ where a root is given.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,16 +27,16 @@ from msgspec import Struct
 
 from certkit.ground import canonical
 from certkit.ground.errors import InputError, NegativeError, UsageError
-from certkit.passport import dsse, keys, sealed, trusted_root
+from certkit.passport import envelope as sealed
+from certkit.passport import keys, trusted_root
+from certkit.passport.envelope import VerificationMaterial
 from tests.interop import entries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
+    from collections.abc import Iterator
 
     from certkit.passport.keyless import Check
     from certkit.passport.keys import PublicKey
-    from certkit.passport.sealed import VerificationMaterial
 
 _VERSIONS: Final = {
     "application/vnd.dev.sigstore.bundle+json;version=0.1": 1,
@@ -67,7 +69,7 @@ class _Parsed(Struct, frozen=True, kw_only=True):
     document: dict[str, Any]
     material: VerificationMaterial
     signature: bytes
-    envelope: dsse.Envelope | None
+    envelope: sealed.Envelope | None
 
 
 def verify(
@@ -107,9 +109,9 @@ def _parse(data: bytes) -> _Parsed:
     _check_form(document)
     material = _material(document["verificationMaterial"])
     if "dsseEnvelope" in document:
-        envelope = dsse.parse(document["dsseEnvelope"], payload_type=sealed.PAYLOAD_TYPE)
+        envelope = sealed.parse_envelope(document["dsseEnvelope"], payload_type=sealed.PAYLOAD_TYPE)
         return _Parsed(document=document, material=material, signature=envelope.signature, envelope=envelope)
-    signature = dsse.decode(document["messageSignature"]["signature"], "signature")
+    signature = sealed.decode(document["messageSignature"]["signature"], "signature")
     return _Parsed(document=document, material=material, signature=signature, envelope=None)
 
 
@@ -174,7 +176,7 @@ def _names(payload: bytes, artifact: Artifact) -> None:
 
 def _by_key(parsed: _Parsed, artifact: Artifact, key: PublicKey) -> None:
     if parsed.envelope is not None:
-        dsse.check(parsed.envelope, key)
+        sealed.check(parsed.envelope, key)
         return
     _check_digest(parsed.document["messageSignature"].get("messageDigest"), artifact)
     digest = bytes.fromhex(artifact.sha256)
@@ -186,7 +188,7 @@ def _by_key(parsed: _Parsed, artifact: Artifact, key: PublicKey) -> None:
         return
     if artifact.read is None:
         raise UsageError("usage.option", "this key signs files and not their SHA-256", hint="name the file")
-    if not dsse.is_signature(parsed.signature, artifact.read(), key):
+    if not sealed.is_signature(parsed.signature, artifact.read(), key):
         raise NegativeError("dsse.signature", "the signature is not the key's over this file")
 
 
@@ -201,7 +203,7 @@ def _check_digest(stated: dict[str, str] | None, artifact: Artifact) -> None:
         if artifact.read is None:
             raise UsageError("usage.option", f"the bundle states the file's {name}", hint="name the file")
         digest = _HASHES[name](artifact.read()).digest()
-    if dsse.decode(stated["digest"], "digest") != digest:
+    if sealed.decode(stated["digest"], "digest") != digest:
         raise NegativeError(_OTHER, "the bundle states another digest than the file's")
 
 
@@ -243,7 +245,7 @@ def _leaf(material: VerificationMaterial) -> bytes:
     certificates = chain.get("certificates") if isinstance(chain, dict) else None
     if not isinstance(certificates, list) or not certificates or not isinstance(certificates[0], dict):
         raise InputError(_FORM, "the chain of certificates is empty")
-    return dsse.decode(certificates[0].get("rawBytes"), "rawBytes")
+    return sealed.decode(certificates[0].get("rawBytes"), "rawBytes")
 
 
 def _content(parsed: _Parsed, artifact: Artifact) -> Check:

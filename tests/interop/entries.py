@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from certkit.ground import canonical
 from certkit.ground.errors import InputError, MismatchError, NegativeError, UsageError
-from certkit.passport import dsse, timestamp, trusted_root
+from certkit.passport import envelope as sealed
+from certkit.passport import timestamp, trusted_root
 from certkit.tlog.checkpoint import parse_checkpoint
 from certkit.tlog.note import decode_number, parse_note
 from certkit.tlog.tree import Hash, leaf_hash, verify_inclusion
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 
-    from certkit.passport.sealed import VerificationMaterial
+    from certkit.passport.envelope import VerificationMaterial
     from certkit.tlog.note import UnverifiedNote
 
 _FORM: Final = "passport.form"
@@ -51,17 +52,17 @@ def _logged(
     entry: dict[str, Any], signature: bytes, seen: tuple[datetime, ...], root: dict[str, Any]
 ) -> datetime | None:
     """Return when a log promised to take the entry in, None where it promised nothing."""
-    body = dsse.decode(entry["canonicalizedBody"], "canonicalizedBody")
-    written = dsse.encode(signature)
-    if not {written, dsse.encode(written.encode())} & {*_texts(_read(body, entry["kindVersion"]))}:
+    body = sealed.decode(entry["canonicalizedBody"], "canonicalizedBody")
+    written = sealed.encode(signature)
+    if not {written, sealed.encode(written.encode())} & {*_texts(_read(body, entry["kindVersion"]))}:
         raise NegativeError("passport.other-evidence", "a log entry is about another signature")
     proof = entry["inclusionProof"]
     note = parse_note(proof["checkpoint"]["envelope"].encode())
     head = parse_checkpoint(note.text)
-    stated = (_number(proof["treeSize"]), dsse.decode(proof["rootHash"], "rootHash"))
+    stated = (_number(proof["treeSize"]), sealed.decode(proof["rootHash"], "rootHash"))
     if stated != (head.size, head.root):
         raise MismatchError("tlog.inclusion", "the proof is for another tree than the checkpoint's")
-    hashes = [Hash(dsse.decode(one, "a hash")) for one in proof["hashes"]]
+    hashes = [Hash(sealed.decode(one, "a hash")) for one in proof["hashes"]]
     verify_inclusion(leaf_hash(body), _number(proof["logIndex"]), head.size, hashes, head.root)
     promise, taken, time = entry.get("inclusionPromise"), entry.get("integratedTime"), None
     if promise is not None and taken is not None:
@@ -110,7 +111,7 @@ def _in_office(root: dict[str, Any], times: tuple[datetime, ...]) -> Iterator[Pu
 
 def _signed(note: UnverifiedNote, key: PublicKeyTypes) -> bool:
     try:
-        return any(dsse.is_signature(one.value, note.text.encode(), key) for one in note.signatures)
+        return any(sealed.is_signature(one.value, note.text.encode(), key) for one in note.signatures)
     except UsageError:  # a key of another type, which may be that of another log
         return False
 
@@ -118,11 +119,11 @@ def _signed(note: UnverifiedNote, key: PublicKeyTypes) -> bool:
 def _check_promise(entry: dict[str, Any], promise: dict[str, Any], key: PublicKeyTypes) -> None:
     """Raise `NegativeError` unless the log signed that it takes the entry in at that time."""
     said = {
-        "body": dsse.encode(dsse.decode(entry["canonicalizedBody"], "canonicalizedBody")),
+        "body": sealed.encode(sealed.decode(entry["canonicalizedBody"], "canonicalizedBody")),
         "integratedTime": _number(entry["integratedTime"]),
-        "logID": dsse.decode(entry["logId"]["keyId"], "keyId").hex(),
+        "logID": sealed.decode(entry["logId"]["keyId"], "keyId").hex(),
         "logIndex": _number(entry["logIndex"]),
     }
-    signature = dsse.decode(promise["signedEntryTimestamp"], "signedEntryTimestamp")
-    if not dsse.is_signature(signature, canonical.canonical(said), key):
+    signature = sealed.decode(promise["signedEntryTimestamp"], "signedEntryTimestamp")
+    if not sealed.is_signature(signature, canonical.canonical(said), key):
         raise NegativeError("tlog.signature", "the log did not promise to take the entry in at that time")

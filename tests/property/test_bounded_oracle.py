@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from certkit.assessment.assessing import assess
-from certkit.assessment.profile import Profile, parse
-from certkit.ground.files import packaged as path
-from tests.support import bounded_oracle, clustered, strategies, verdict_oracle
+from tests.support import bounded_oracle, clustered, core_oracle, honest, strategies, verdict_oracle
+from tests.support.documents import certkit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from certkit.bundle.manifest import Facts
-    from certkit.summary.summary import Summary
-
 PROFILES = ("hb-eval-2026", "hb-eval-2026-bounded", "hb-eval-2025")
 REACHED = ((1.0, 1.0, 200, 0), (0.5, 0.3, 60, 0), (0.5, 0.3, 200, 0), (0.9, 0.9, 90, 3), (1.0, 1.0, 9, 0))
 """Success, quality, tasks and tasks in a family of bundles that together reach every status."""
+
+MILLIONTHS = {"pei", "pei_2025"}
+"""Metrics whose sums are kept in millionths of a task."""
 
 OWN = """
 [[criteria]]
@@ -54,41 +52,46 @@ def thorough(examples: int) -> settings:
 
 
 @cache
-def text(name: str, stopping: str) -> str:
-    written = path("templates", "profiles", f"{name}.toml").read_text(encoding="utf-8")
-    return f'stopping = "{stopping}"\n{verdict_oracle.many(written)}{OWN}'
+def text(name: str) -> str:
+    written = (honest.ROOT / "templates" / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
+    return verdict_oracle.many(written).replace(f'id = "{name}"', f'id = "few-{name}"') + OWN
 
 
 @cache
-def tables(name: str, stopping: str) -> tuple[Profile, Mapping[str, Any]]:
-    """Return a profile as certkit and as the oracle read it."""
+def table(name: str) -> Mapping[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "profile.toml"
-        file.write_text(text(name, stopping), encoding="utf-8")
-        return parse(file.read_text(encoding="utf-8"), file.name), verdict_oracle.read_profile(file)
+        file.write_text(text(name), encoding="utf-8")
+        return verdict_oracle.read_profile(file)
 
 
-def rows(summary: Summary, facts: Facts, profile: Profile) -> dict[tuple[str, int], Any]:
-    document = assess(summary, facts, profile).to_dict()
+def rows(contents: strategies.Contents, name: str) -> dict[tuple[str, int], Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        profile = Path(folder) / "profile.toml"
+        profile.write_text(text(name), encoding="utf-8")
+        bundle = contents.write(Path(folder) / "bundle")
+        asked = ("--profile", str(profile), "--require-tier", "1", "--json")
+        _, document = certkit("assess", str(bundle), *asked)
     return {(row["id"], row["tier"]): row["bounded"] for row in document["criteria"]}
 
 
-def compare(contents: strategies.Contents, name: str, stopping: str = "declared") -> None:
-    profile, table = tables(name, stopping)
-    found = rows(*clustered.summarised(contents), profile)
-    wanted = bounded_oracle.read(contents.records, contents.manifest, table)
-    assert found.keys() == wanted.keys()
-    for key, reading in wanted.items():
+def compare(contents: strategies.Contents, name: str) -> None:
+    found = rows(contents, name)
+    metrics = {row["id"]: row["metric"] for row in table(name)["criteria"]}
+    judged = core_oracle.judge(contents.records, contents.manifest, table(name)).rows
+    assert found.keys() == judged.keys()
+    for key, reading in ((key, row.bounded) for key, row in judged.items()):
         row = found[key]
-        if reading.status == "not_applicable":
+        if reading is None:
             assert row is None, key
             continue
         assert row["status"] == reading.status, (key, row, reading)
-        assert row["k"] == reading.k, (key, row, reading)
-        if reading.bound is None:
-            assert row["bound"] is None, (key, row, reading)
+        assert reading.k is None or row["k"] == reading.k, (key, row, reading)
+        if reading.bound is None or metrics[key[0]] in bounded_oracle.ATTESTED_SPANS:
+            assert row["bound"] is None, (key, row, reading)  # from an attested number none is printed
         else:
-            assert row["bound"] == pytest.approx(reading.bound, rel=1e-8, abs=1e-9), (key, row, reading)
+            off = 2e-6 if metrics[key[0]] in MILLIONTHS else 1e-8
+            assert row["bound"] == pytest.approx(reading.bound, rel=off, abs=off), (key, row, reading)
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -113,20 +116,13 @@ def test_the_designs_reach_every_status_of_every_row_that_is_bounded() -> None:
         )
         contents = clustered.bundle(clustered.made(design), clustered.manifest(n=400 if tasks > 9 else 5))
         for name in PROFILES[1:]:
-            _, table = tables(name, "declared")
-            wanted = bounded_oracle.read(contents.records, contents.manifest, table)
-            seen |= {(row, reading.status) for (row, _), reading in wanted.items()}
-    criteria = [row for name in PROFILES[1:] for row in tables(name, "declared")[1]["criteria"]]
+            judged = core_oracle.judge(contents.records, contents.manifest, table(name)).rows
+            seen |= {(row, found.bounded.status) for (row, _), found in judged.items() if found.bounded}
+    criteria = [row for name in PROFILES[1:] for row in table(name)["criteria"]]
     for row in criteria:
-        if row["metric"] in {"csi_windowed", "safe_halt_on_risk"} or row["operator"] == "is":
+        skipped = bounded_oracle.UNBOUNDED | {"safe_halt_on_risk"}
+        if row["metric"] in skipped or row["operator"] == "is":
             continue
         statuses = {status for name, status in seen if name == row["id"]}
         assert statuses >= {"met", "insufficient"}, row["id"]
         assert "not_met" in statuses or row["metric"] in bounded_oracle.ATTESTED_SPANS, row["id"]
-    assert {("csi_windowed", "met"), ("csi_windowed", "not_tested")} <= seen
-
-
-@thorough(2)
-@given(design=clustered.designs(), manifest=clustered.manifests())
-def test_bounds_at_any_time_are_the_oracles(design: clustered.Design, manifest: strategies.Run) -> None:
-    compare(clustered.bundle(clustered.made(design), manifest), "hb-eval-2026", "anytime")

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import base64
 import contextlib
+from copy import deepcopy
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from certkit.assessment.assess import assess
 from certkit.ground import canonical
-from certkit.ground.errors import InputError, NegativeError
-from certkit.passport import dsse, keys
-from certkit.passport.verification import verify
+from certkit.ground.errors import CertkitError, InputError, NegativeError
+from certkit.passport import envelope as sealed
+from certkit.passport import keys
+from certkit.passport.verify import verify
+from certkit.summary.summary import read_summary
+from tests.support import passports
+from tests.support.leaves import at, edits
 from tests.support.making import KEY, NOW, issued, trust
 from tests.support.signers import ALGORITHMS, signed_payload
 
 if TYPE_CHECKING:
-    from certkit.passport.opening import Verification
+    from certkit.passport.verify import Verification
 
 GOOD = issued()
 DATA = canonical.line(canonical.loads(GOOD.to_json()))
@@ -65,8 +71,6 @@ def test_no_bytes_make_verification_raise(data: bytes) -> None:
 @settings(deadline=None)
 @given(payload=st.binary(max_size=200))
 def test_no_signed_payload_makes_verification_raise(payload: bytes) -> None:
-    from certkit.passport import sealed  # noqa: PLC0415 - only here
-
     found = verified(canonical.line(sealed.seal(payload, KEY)))
     assert [step.id for step in found.steps if step.status == "failed"] == ["types"]
 
@@ -76,19 +80,19 @@ def test_the_encoding_that_is_signed_is_injective(
     first: tuple[str, bytes], second: tuple[str, bytes]
 ) -> None:
     with contextlib.suppress(UnicodeEncodeError):
-        assert (dsse.pae(*first) == dsse.pae(*second)) == (first == second)
+        assert (sealed.pae(*first) == sealed.pae(*second)) == (first == second)
 
 
 @given(st.binary())
 def test_base64_is_read_in_both_alphabets(data: bytes) -> None:
-    assert dsse.decode(base64.b64encode(data).decode(), "x") == data
-    assert dsse.decode(base64.urlsafe_b64encode(data).decode(), "x") == data
+    assert sealed.decode(base64.b64encode(data).decode(), "x") == data
+    assert sealed.decode(base64.urlsafe_b64encode(data).decode(), "x") == data
 
 
 @given(st.text(alphabet="ABw/+-_=é \n", max_size=12))
 def test_base64_that_is_read_is_the_one_text_of_its_bytes(text: str) -> None:
     with contextlib.suppress(InputError):
-        data = dsse.decode(text, "x")
+        data = sealed.decode(text, "x")
         assert text.encode() in {base64.b64encode(data), base64.urlsafe_b64encode(data)}
 
 
@@ -102,7 +106,39 @@ def test_what_is_signed_verifies_with_its_key_alone(
     payload: bytes, kind: str, algorithm: keys.Algorithm
 ) -> None:
     key, other = keys.generate(algorithm), keys.generate(algorithm)
-    envelope = dsse.sign(kind, payload, key)
+    envelope = sealed.sign(kind, payload, key)
     assert signed_payload(envelope, key.public_key(), payload_type=kind) == payload
     with pytest.raises(NegativeError):
         signed_payload(envelope, other.public_key())
+
+
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [0, 1, -1, 2, 100, 2**53 - 1, 2**53, "9007199254740993", "9" * 60, True, None, 1.5, "x", [], {}]
+)
+
+
+@given(drawn=st.data())
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+def test_random_summaries_whose_parts_disagree_are_refused(drawn: st.DataObject) -> None:
+    original = passports.document()
+    predicate = original["predicate"] | {"summary": deepcopy(original["predicate"]["summary"])}
+    leaves = [path for path, _ in edits(predicate["summary"], ())]
+    for path in drawn.draw(st.lists(st.sampled_from(leaves), min_size=1, max_size=4)):
+        try:
+            at(predicate["summary"], path[:-1])[path[-1]] = drawn.draw(ODD)
+        except (KeyError, IndexError, TypeError):  # an earlier edit took the place away
+            continue
+    try:
+        assess(read_summary(predicate["summary"]), *parts())
+    except CertkitError as error:
+        assert error.code == "summary.invalid"  # noqa: PT017 - most are refused, all without a traceback
+    if predicate != original["predicate"]:
+        found = passports.verified(
+            passports.signed(original | {"predicate": predicate}), evidence=passports.held(), replay=True
+        )
+        assert found.verdict == "rejected"
+
+
+def parts() -> tuple[Any, ...]:
+    judged = passports.evaluation()
+    return judged.facts, judged.profile, judged.question

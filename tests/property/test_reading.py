@@ -1,13 +1,8 @@
-"""The fast reader against the slow one, and its sums against sums made one record at a time."""
+"""The fast reader against the slow one."""
 
 from __future__ import annotations
 
-import tempfile
-from collections import Counter, defaultdict
-from datetime import datetime, timedelta
-from fractions import Fraction
-from itertools import pairwise
-from pathlib import Path
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,14 +13,11 @@ from msgspec import structs
 from certkit.record.columns import Columns, Index
 from certkit.record.reader import RecordReader, check_line, split_lines
 from certkit.summary.reduce import reduce
-from certkit.summary.summary import TALLY_FIELDS, pei25_sum, pei_sum
-from tests.support import bundles, naive, strategies
+from tests.support import strategies
 
 if TYPE_CHECKING:
     from certkit.record.faults import Fault
-    from certkit.summary.summary import Summary
 
-Run = dict[str, Any]
 STYLES = (
     strategies.compact,
     strategies.spaced,
@@ -85,10 +77,10 @@ def one_by_one(lines: list[bytes]) -> Columns | list[Fault]:
 
 def reduced(columns: Columns) -> dict[str, Any]:
     """Return all that the summary learns of some columns."""
-    sums = reduce(columns)
-    runs = {name: column.tolist() for name, column in sums.runs.items()}
+    sums = reduce(columns, None)
+    runs = {name: sums.column(name).tolist() for name in sums.runs}
     return structs.asdict(sums) | {
-        "tallies": sums.tallies.tolist(),
+        "counts": sums.counts.tolist(),
         "groups": sums.groups.tobytes(),
         "runs": runs,
     }
@@ -123,151 +115,6 @@ def test_a_missing_last_newline_changes_nothing(lines: list[bytes]) -> None:
         return
     block = b"\n".join(lines)
     assert_same(RecordReader().read(block), RecordReader().read(block + b"\n"))
-
-
-def summarised(contents: strategies.Contents) -> Summary:
-    with tempfile.TemporaryDirectory() as folder:
-        return bundles.summary(contents.write(Path(folder) / "bundle"))
-
-
-@thorough
-@given(strategies.bundles(max_groups=5, max_count=12))
-def test_every_sum_is_what_the_records_add_up_to(contents: strategies.Contents) -> None:
-    summary = summarised(contents)
-    found = {
-        (str(cell.split), cell.domain, cell.condition): {
-            name: value for name in TALLY_FIELDS if (value := getattr(cell.tally, name))
-        }
-        for cell in summary.cells
-    }
-    assert found == naive.tallies(contents.records)
-    assert summary.records == len(contents.records)
-    keys = [(cell.split, cell.domain, cell.condition) for cell in summary.cells]
-    assert keys == sorted(keys)
-
-
-@thorough
-@given(strategies.bundles(max_groups=5, max_count=12))
-def test_the_sums_of_planning_efficiency_are_exact(contents: strategies.Contents) -> None:
-    for cell in summarised(contents).cells:
-        key = (str(cell.split), cell.domain, cell.condition)
-        assert pei_sum([cell]) == naive.pei_terms(contents.records)[key]
-        assert pei25_sum([cell]) == naive.pei25_sums(contents.records)[key]
-
-
-@thorough
-@given(strategies.bundles(max_groups=5, max_count=12))
-def test_clusters_add_up_to_their_cells(contents: strategies.Contents) -> None:
-    summary = summarised(contents)
-    clusters = summary.clusters
-    for name, values in clusters.sums.items():
-        for number, cell in enumerate(summary.cells):
-            assert int(values[clusters.cell == number].sum()) == getattr(cell.tally, name), name
-    families = {
-        (naive.key(run), family, run["task_id"])
-        for run, family in zip(contents.records, naive.families(contents.records), strict=True)
-    }
-    assert len(clusters.cell) == len(families)
-    rows = list(zip(clusters.cell.tolist(), clusters.cluster.tolist(), clusters.task.tolist(), strict=True))
-    assert rows == sorted(rows)
-
-
-def ordered(runs: list[Run]) -> list[Run] | None:
-    """Return the standard runs in their order of time, or None where there is none."""
-    runs = [run for run in runs if run.get("split") in {None, "standard"}]
-    if runs and all(run.get("sequence") is not None for run in runs):
-        return sorted(runs, key=lambda run: int(run["sequence"]))
-    if not runs or any(run.get("started_at") is None for run in runs):
-        return None
-    moments = [datetime.fromisoformat(run["started_at"]) for run in runs]
-    if len(set(moments)) < len(moments):
-        return None
-    return [run for _, run in sorted(zip(moments, runs, strict=True), key=lambda pair: pair[0])]
-
-
-@thorough
-@given(strategies.bundles())
-def test_the_window_holds_the_latest_runs_in_their_order(contents: strategies.Contents) -> None:
-    window = summarised(contents).window
-    wanted = ordered(contents.records)
-    if wanted is None:
-        assert window.order is None
-        assert window.reason
-        assert not window.latest
-        return
-    assert window.runs == len(wanted)
-    assert [run.success for run in window.latest] == [run["outcome"] == "success" for run in wanted[-100:]]
-    for found, run in zip(window.latest, wanted[-100:], strict=True):
-        assert (None if found.pei is None else Fraction(*found.pei)) == naive.efficiency(run)[0]
-        recovery = (
-            naive.is_fault(run) and run["outcome"] == "success" and run.get("fault_took_hold") is not False
-        )
-        manners = {"guided": 1, "unguided": 0, "silent": -1, "undecidable": -2}
-        assert found.irs == (manners[naive.manner(run)] if recovery else None)
-    failed = [i for i, run in enumerate(wanted) if run["outcome"] != "success"]
-    assert (window.failures, window.failure_moment) == (len(failed), sum(failed))
-
-
-@thorough
-@given(strategies.bundles())
-def test_the_tenths_of_the_order_add_up(contents: strategies.Contents) -> None:
-    window = summarised(contents).window
-    wanted = ordered(contents.records)
-    if wanted is None or len(wanted) < 10:
-        assert window.stretches == ()
-        return
-    domains = {run["domain"] for run in wanted}
-    start = 0
-    for i, stretch in enumerate(window.stretches):
-        part = wanted[start : len(wanted) * (i + 1) // 10]
-        start += len(part)
-        sums = Counter[str]()
-        for run in part:
-            tally = naive.tally(run)
-            sums.update({**tally, "pei_squares": tally["pei_fixed"] ** 2})
-        assert stretch.runs == len(part)
-        assert stretch.failures == len(part) - sums["success"]
-        for name in (
-            "pei_n",
-            "pei_fixed",
-            "pei_squares",
-            "irs_yes",
-            "irs_no",
-            "irs_silent",
-            "irs_incomplete",
-        ):
-            assert getattr(stretch, name) == sums[name], name
-        assert stretch.domains_missing == len(domains - {run["domain"] for run in part})
-    assert start == len(wanted)
-
-
-@thorough
-@given(strategies.bundles())
-def test_the_facts_about_time_are_those_of_the_start_times(contents: strategies.Contents) -> None:
-    times = summarised(contents).times
-    epoch = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-    moments = {
-        i: (datetime.fromisoformat(run["started_at"]) - epoch) // timedelta(microseconds=1)
-        for i, run in enumerate(contents.records)
-        if run.get("started_at") is not None
-    }
-    by_clock = sorted(moments.values())
-    assert times.timed == len(by_clock)
-    assert times.distinct == len(set(by_clock))
-    if not by_clock:
-        return
-    assert (times.first, times.last) == (by_clock[0], by_clock[-1])
-    gaps = {b - a for a, b in pairwise(by_clock)}
-    if times.constant_interval is not None:
-        assert gaps == {times.constant_interval}
-    elif len(by_clock) > 2:
-        assert len(gaps) > 1
-    by_sequence = [
-        moments[i]
-        for i, run in sorted(enumerate(contents.records), key=lambda item: item[1].get("sequence", -1))
-        if i in moments and run.get("sequence") is not None
-    ]
-    assert times.backwards == sum(b < a for a, b in pairwise(by_sequence))
 
 
 def test_the_blocks_reach_both_readers_and_both_answers() -> None:

@@ -3,7 +3,7 @@
     python -m tests.study                # prints every cell
     python -m tests.study --write        # rewrites docs/explanation/simulation-study.md and .csv
 
-`cells` draws evidence with its own generator and asks the rule of `certkit.assessment.statistics.posterior`;
-`judged` does so under a judge that errs, `drifting` over lineages of passports. Many bundles at once, 2,000 a
-cell. A small form runs in the tests.
+`rule` is the rule of `certkit.assessment.bounds` over arrays, and is tested against it. `cells` draws
+evidence with its own generator, `judged` does so under a judge that errs, `drifting` over lineages of
+passports. Many bundles at once, 2,000 a cell. A small form runs in the tests.
 """

@@ -30,6 +30,10 @@ is .5 points at 5 %, .2 at 1 %. All cells are in [simulation-study.csv](simulati
 Tasks differ by a Beta law with the intraclass correlation named, by two points, or in that some always fail
 (*hopeless*). Sizes: five runs a task on average, all equal, or in proportion to rank^-.7 or 1/rank.
 
+Drift is tested over the 18 rows of `hb-eval-2026`. A loss of 10 points in all domains is nearly always found.
+A loss of 10 points in one of five domains needs about 100 tasks of five runs in each domain to be found in
+80 %; no better rule was found.
+
 Not simulated: labelling on until a row passes, what a judge's errors cost a plan, and two agents
 compared where a few tasks have most of the runs.
 
@@ -41,21 +45,13 @@ threshold, also where tasks are hopeless or repeats uneven; at Tier 3, where nei
 {judge3} %. 30 labels show a rate of .85 in {few} %, 100 in {some} %, 300 in {many} %; 400 labels
 show .99 for Tier 3 in {most} %, 100 never.
 
-## Other than expected
-
-Cells that differ by more than three standard errors from what was measured when the rule was chosen. Losses
-are found more often than expected, above all where passports share few tasks.
-
-| section | tier | drawn | tasks | expected, % | measured, % |
-|---|---|---|---|---|---|
-{differing}
 ## More often than is promised
 
 Cells that pass too often by more than three standard errors. Bounds never believe a judge without labels
 ("uncorrected"), nor tasks that nobody declared independent, and take no row that labels do not correct;
-certkit guards against looking at a fixed bound and against attempts without a correction. The others are
-limits of the rule: 100 tasks where one arm of a difference never or hardly ever fails at Tier 3, and
-violations where a few tasks have ten each.
+`protocol.declared_runs` guards against looking, and a correction against attempts. The others are limits of
+the rule: 100 tasks where one arm of a difference never or hardly ever fails at Tier 3. Violations are counted
+up to five a run.
 
 | section | tier | drawn | tasks | % |
 |---|---|---|---|---|
@@ -79,7 +75,7 @@ TITLES = {
     "mix": "Drift under another mix of faults: flagged, %",
     "sample": "Drift by the 1,000 tasks that a passport keeps of 2,000: flagged, %",
     "uneven": "Drift after an older passport with other numbers of tasks, none shared: flagged, %",
-    "compare": "Two agents that are alike, no task shared: one is called better, %",
+    "compare": "Two agents of equal rate: one is called better, %",
 }
 
 
@@ -101,6 +97,8 @@ PARTS: tuple[Callable[[np.random.Generator, int], Iterator[Cell]], ...] = (
     cells.families,
     judged.graded,
     drifting.uneven,
+    drifting.large,
+    drifting.compare,
 )
 
 
@@ -114,55 +112,13 @@ def above(found: list[Cell]) -> str:
     """Return the cells that pass more often than is promised by more than three standard errors."""
     lines = []
     for cell in found:
-        promised = {2: 0.05, 3: 0.01}.get(cell.tier)
+        promised = {1: 0.05, 2: 0.05, 3: 0.01}.get(cell.tier)
         if promised is None or "power" in cell.section:
             continue
         if cell.passed > promised + 3 * sqrt(promised * (1 - promised) / cell.draws):
             share = f"{100 * cell.passed:.1f}"
             section = TITLES[cell.section].split(":")[0]
             lines.append(f"| {section} | {cell.tier} | {cell.what} | {cell.tasks} | {share} |")
-    return "\n".join(lines) + "\n"
-
-
-CHANGES = ("nothing in eight passports", *drifting.CHANGES, "-1 with each of eight")
-LOSSES = {
-    "10 runs, all tasks shared, beta .1": (100, (7, 100, 23, 84, 96)),
-    "10 runs, all tasks shared, beta .3": (100, (7, 100, 18, 69, 97)),
-    "10 runs, half tasks shared, beta .1": (100, (9, 97, 11, 55, 79)),
-    "10 runs, half tasks shared, beta .3": (100, (7, 84, 5, 18, 37)),
-    "10 runs, no tasks shared, beta .1": (100, (8, 89, 8, 33, 90)),
-    "10 runs, no tasks shared, beta .3": (100, (7, 53, 3, 8, 57)),
-    "5 runs, all tasks shared, beta .1": (200, (9, 100, 30, 95, 95)),
-    "5 runs, all tasks shared, beta .3": (200, (8, 100, 35, 97, 95)),
-}
-EXPECTED = {
-    (0, f"{change}, {design}", tasks): percent
-    for design, (tasks, percents) in LOSSES.items()
-    for change, percent in zip(CHANGES, percents, strict=True)
-} | {
-    (2, "more where it failed, beta 0", 200): 0.4,
-    (3, "more where it failed, beta 0", 200): 0.0,
-    (2, "one arm never fails", 100): 6.8,
-    (3, "one arm never fails", 100): 2.5,
-    (2, "few tasks of 10", 48): 23,
-    (2, "few tasks of 10", 100): 5,
-    (2, "ten attempts, corrected", 100): 3.6,
-}
-"""Tier, what was drawn and tasks → percent, when the rule was chosen."""
-
-
-def differing(found: list[Cell]) -> str:
-    """Return the cells that differ from what was expected by more than three standard errors."""
-    lines = []
-    for cell in found:
-        expected = EXPECTED.get((cell.tier, cell.what, cell.tasks))
-        if expected is None:
-            continue
-        share = min(max(expected / 100, 0.005), 0.995)  # expected values are rounded to a percent
-        if abs(cell.passed - share) > 0.005 + 3 * sqrt(2 * share * (1 - share) / cell.draws):
-            section = TITLES[cell.section].split(":")[0]
-            numbers = f"{expected:g} | {100 * cell.passed:.1f}"
-            lines.append(f"| {section} | {cell.tier or '–'} | {cell.what} | {cell.tasks} | {numbers} |")
     return "\n".join(lines) + "\n"
 
 
@@ -177,7 +133,7 @@ def page(found: list[Cell]) -> str:
         cells_of = [cell for cell in found if cell.section in {"judge", "judge-uneven"}]
         shares = [cell.passed for cell in cells_of if cell.tier == tier and cell.what.endswith(" labels")]
         top[name] = f"{100 * max(shares):.1f}"
-    head = HEAD.format(draws=DRAWS, cells=len(found), seed=SEED, differing=differing(found), **power, **top)
+    head = HEAD.format(draws=DRAWS, cells=len(found), seed=SEED, **power, **top)
     parts = [head, above(found)]
     for section, title in TITLES.items():
         here = [cell for cell in found if cell.section == section]

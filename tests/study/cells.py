@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from certkit.assessment.kinds import TaskMean
-from certkit.assessment.statistics import posterior
-from certkit.summary.tasks import Shared, TaskSums
+from certkit.assessment.bounds import MOST_VIOLATIONS, corrected
+from tests.study import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,18 +66,9 @@ def chances(rng: np.random.Generator, law: str, mean: float, shape: tuple[int, .
     return rng.beta(mean * size, (1 - mean) * size, shape)
 
 
-def summed(y: NDArray[Any], n: NDArray[Any], scale: int = 1) -> TaskSums:
-    """Return the sums of bundles (rows) over tasks (columns); tasks without a run count for nothing."""
-    y, n = np.asarray(y, np.float64), np.broadcast_to(np.asarray(n, np.float64), np.shape(y))
-    x = np.divide(y, n, out=np.zeros_like(y), where=n > 0)
-    return TaskSums(
-        scale=scale, k=np.count_nonzero(n, axis=1), n=n.sum(1), y=y.sum(1), yy=(y * y).sum(1),
-        yn=(y * n).sum(1), nn=(n * n).sum(1), x=x.sum(1), xx=(x * x).sum(1), most=x.max(1),
-    )  # fmt: skip
-
-
-def passes(sums: TaskSums, tau: float, delta: float) -> float:
-    return float((posterior.above(sums, tau) > delta).mean())
+def passes(y: NDArray[Any], n: NDArray[Any], tau: float, delta: float) -> float:
+    """Return the share of bundles whose row passes."""
+    return float((rule.above(np.asarray(y, np.float64), n, tau) > delta).mean())
 
 
 def proportions(rng: np.random.Generator, draws: int, *, above: float = 0.0) -> Iterator[Cell]:
@@ -95,9 +85,7 @@ def proportions(rng: np.random.Generator, draws: int, *, above: float = 0.0) -> 
                         continue
                     y = rng.binomial(n, chances(rng, law, mean, (draws, k)))
                     name = f"{law}, {size}" + (f", θ {mean:.3g}" if above else "")
-                    yield Cell(
-                        "power" if above else "shares", tier, name, k, draws, passes(summed(y, n), tau, delta)
-                    )
+                    yield Cell("power" if above else "shares", tier, name, k, draws, passes(y, n, tau, delta))
 
 
 def repeats(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
@@ -112,26 +100,24 @@ def repeats(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                 for name, more in (("more where a pilot passed", pilot), ("more where it failed", ~pilot)):
                     n = np.where(more, 25, 1)
                     y = pilot + rng.binomial(n - 1, chance)
-                    yield Cell("repeats", tier, f"{name}, {law}", k, draws, passes(summed(y, n), tau, delta))
+                    yield Cell("repeats", tier, f"{name}, {law}", k, draws, passes(y, n, tau, delta))
                 tried = np.minimum(rng.geometric(np.maximum(chance, 1e-9)), 25)
                 won = rng.random((draws, k)) < 1 - (1 - chance) ** 25
                 n = np.where(won, tried, 25)
-                yield Cell(
-                    "repeats", tier, f"until a success, {law}", k, draws, passes(summed(won, n), tau, delta)
-                )
+                yield Cell("repeats", tier, f"until a success, {law}", k, draws, passes(won, n, tau, delta))
 
 
 def domains(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
     """One domain at the threshold among five."""
-    for tier, (tau, delta) in {2: (0.65, 0.95), 3: (0.90, 0.99)}.items():
+    for tier, (tau, delta) in {2: (0.65, 0.95), 3: (0.90, 0.99), 1: (0.40, 0.95)}.items():
         for k in (20, 50):
-            if k < {2: 6, 3: 43}[tier]:
+            if k < {1: 4, 2: 6, 3: 43}[tier]:
                 continue
             # One domain at the threshold, four far above it.
             met = np.ones(draws, np.bool_)
             for mean in (tau, *[1 - (1 - tau) / 4] * 4):
                 y = rng.binomial(5, chances(rng, "beta .3", mean, (draws, k)))
-                met &= posterior.above(summed(y, np.full(k, 5)), tau) > delta
+                met &= rule.above(y, np.full(k, 5), tau) > delta
             yield Cell("domains", tier, "one of five at the threshold, beta .3", k, draws, float(met.mean()))
 
 
@@ -148,9 +134,8 @@ def differences(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                 n_a = 4
                 y_a = rng.binomial(n_a, chance_a)
                 limit_true = float(np.mean(chance_a) - np.mean(chance_b)) if name == "same tasks" else limit
-                one, two = summed(y_a, np.full(k, n_a)), summed(y_b, np.full(k, 1))
-                both = products(y_a, n_a, y_b, 1) if name == "same tasks" else none(draws)
-                upper = posterior.worst_difference(one, two, both, delta)
+                sides = (y_a, np.full(k, n_a)), (y_b, np.full(k, 1))
+                upper = rule.upper_difference(*sides, delta, shared=name == "same tasks")
                 yield Cell("cascade", tier, name, k, draws, float((upper < limit_true).mean()))
 
 
@@ -160,45 +145,22 @@ def counts(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
         for k in (48, 100, 227):
             if k < {2: 48, 3: 227}[tier]:
                 continue
-            for most in (1, 2, 5, 10):
+            for most in (1, 2, MOST_VIOLATIONS):  # a run counts no more
                 cause = rng.random((draws, k)) < limit / most
-                y = cause * most * 5
-                sums = summed(y, np.full(k, 5))
-                kind = TaskMean("violations")
-                shares = kind.shares(sums, lower=False)
-                upper = kind.back(posterior.lower(shares, delta), sums, lower=False)
-                yield Cell(
-                    "violations", tier, f"few tasks of {most}", k, draws, float((upper < limit).mean())
-                )
-
-
-def products(y_a: NDArray[Any], n_a: int, y_b: NDArray[Any], n_b: int) -> Shared:
-    x_a, x_b, k = y_a / n_a, y_b / n_b, y_a.shape[1]
-    return Shared(
-        k=np.full(len(y_a), k), xx=(x_a * x_b).sum(1), x_a=x_a.sum(1), x_b=x_b.sum(1), yy=(y_a * y_b).sum(1),
-        yn=(y_a * n_b).sum(1), ny=(n_a * y_b).sum(1), nn=np.full(len(y_a), k * n_a * n_b),
-    )  # fmt: skip
-
-
-def none(draws: int) -> Shared:
-    zero = np.zeros(draws)
-    return Shared(k=zero, xx=zero, x_a=zero, x_b=zero, yy=zero, yn=zero, ny=zero, nn=zero)
+                y = 5 * (1 - cause * most / MOST_VIOLATIONS)
+                share = passes(y, np.full(k, 5), 1 - limit / MOST_VIOLATIONS, delta)
+                yield Cell("violations", tier, f"few tasks of {most}", k, draws, share)
 
 
 def looking(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
-    """Looking after every fifth task and stopping at a pass: the fixed bound, and the one at any time."""
+    """Looking after every fifth task and stopping at a pass."""
     tau, delta = LEVELS[2]
     k = 100
     y = rng.binomial(5, chances(rng, "beta .3", tau, (draws, k)))
-    fixed = np.zeros(draws, np.bool_)
-    always = np.zeros(draws, np.bool_)
+    ever = np.zeros(draws, np.bool_)
     for stop in range(15, k + 1, 5):
-        fixed |= posterior.above(summed(y[:, :stop], np.full(stop, 5)), tau) > delta
-        for number in np.flatnonzero(~always):
-            means, counts = posterior.distinct(y[number, :stop] / 5)
-            always[number] = posterior.anytime_evidence(means, counts, tau) >= -np.log(1 - delta)
-    yield Cell("looking", 2, "fixed bound, looked at every 5 tasks", k, draws, float(fixed.mean()))
-    yield Cell("looking", 2, "bound at any time, looked at every 5 tasks", k, draws, float(always.mean()))
+        ever |= rule.above(y[:, :stop], np.full(stop, 5), tau) > delta
+    yield Cell("looking", 2, "looked at every 5 tasks", k, draws, float(ever.mean()))
 
 
 def families(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
@@ -209,11 +171,11 @@ def families(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
             chance = np.repeat(chances(rng, "beta .3", tau, (draws, k // size)), size, axis=1)
             y = rng.binomial(5, chance)
             joined = y.reshape(draws, -1, size).sum(axis=2)
-            for name, sums in (
-                ("undeclared", summed(y, np.full(k, 5))),
-                ("declared", summed(joined, np.full(k // size, 5 * size))),
+            for name, won, n in (
+                ("undeclared", y, np.full(k, 5)),
+                ("declared", joined, np.full(k // size, 5 * size)),
             ):
-                share = passes(sums, tau, delta)
+                share = passes(won, n, tau, delta)
                 yield Cell("families", tier, f"families of {size}, beta .3, {name}", k, draws, share)
 
 
@@ -223,8 +185,8 @@ def attempts(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
     plain, spent = np.zeros(draws, np.bool_), np.zeros(draws, np.bool_)
     for attempt in range(1, 11):
         y = rng.binomial(5, chances(rng, "beta .3", tau, (draws, 100)))
-        chance = posterior.above(summed(y, np.full(100, 5)), tau)
+        chance = rule.above(y, np.full(100, 5), tau)
         plain |= chance > delta
-        spent |= chance > float(posterior.corrected(Fraction(str(delta)), attempt))
+        spent |= chance > float(corrected(Fraction(str(delta)), attempt))
     yield Cell("attempts", 2, "ten attempts, no correction", 100, draws, float(plain.mean()))
     yield Cell("attempts", 2, "ten attempts, corrected", 100, draws, float(spent.mean()))

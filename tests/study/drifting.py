@@ -1,9 +1,10 @@
 """Drift and trend over lineages that are drawn: how often nothing is flagged, and how often a loss is found.
 
-A lineage has eight passports of five domains. Tasks are the same in all of them, or half of them, or none; a
-task's chance follows a Beta law. The rule of `certkit.assessment.drift` is taken here over many lineages at
-once; `tests/unit/assessment/test_study.py` holds it against the program's own. Rows are `r_op` overall and by
-domain.
+A lineage has eight passports of five domains under five fault conditions. Tasks are the same in all of them,
+or half of them, or none; a task's chance follows a Beta law. The rule of `certkit.comparison.drift` is taken
+here over many lineages at once; `tests/unit/comparison/test_study_of_drift.py` holds it against the program's
+own. The 18 rows are those that the program tests under ``hb-eval-2026``: r_op overall, by domain and by
+condition, and seven other means over tasks, which a loss of success leaves as they are.
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from scipy.special import stdtr
 
-from certkit.assessment.compare import ALPHA
-from certkit.assessment.drift import TREND_LEVEL
-from certkit.assessment.drift.rows import LEVEL
+from certkit.comparison.compare import ALPHA
+from certkit.comparison.drift import ROW_LEVEL, TREND_LEVEL
 from tests.study.cells import Cell, chances
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     Passports = Sequence[Floats] | Floats
 
 DOMAINS: Final = 5
+CONDITIONS: Final = 5
+OTHERS: Final = 7
+"""Rows beside r_op: normal success, recovery, planning, memory, traceability, violations, attacks."""
 MARGIN: Final = 0.05
 RATE: Final = 0.85
 PASSPORTS: Final = 8
@@ -71,15 +74,29 @@ def slopes(count: int) -> Floats:
     return weights
 
 
-def flagged(x: Passports, shared: float) -> NDArray[np.bool_]:
-    """Tell for every lineage whether the second of two passports is flagged in any row."""
-    parts = [x, *zip(*(np.split(side, DOMAINS, axis=1) for side in x), strict=True)]
+def by_domain(x: Passports) -> list[Passports]:
+    """Return r_op overall and in every domain, each by passport; tasks are sorted by domain."""
+    return [x, *zip(*(np.split(side, DOMAINS, axis=1) for side in x), strict=True)]
+
+
+def rows(x: Floats, others: Floats) -> list[Passports]:
+    """Return the 18 rows, each by passport, lineage and task.
+
+    Args:
+        x: success by passport, lineage, task and condition.
+        others: the other means by row, passport, lineage and task.
+    """
+    return [*by_domain(x.mean(axis=-1)), *np.moveaxis(x, -1, 0), *others]
+
+
+def flagged(parts: Iterable[Passports], shared: float) -> NDArray[np.bool_]:
+    """Tell for every lineage whether the second of two passports is flagged in any of the rows."""
     found = [
         contrast([halves(side, shared) for side in part], (1, -1), round(shared * part[0].shape[1]))
         for part in parts
     ]
     losses, p = (np.array(column) for column in zip(*found, strict=True))
-    result: NDArray[np.bool_] = np.any((adjusted(p) <= LEVEL) & (losses >= MARGIN - 1e-9), axis=0)
+    result: NDArray[np.bool_] = np.any((adjusted(p) <= ROW_LEVEL) & (losses >= MARGIN - 1e-9), axis=0)
     return result
 
 
@@ -124,16 +141,30 @@ def lineages(
     lost: Sequence[Sequence[float]],
     rate: float = RATE,
 ) -> Floats:
-    """Return the value of every task by passport and lineage; `lost` are points by passport and domain."""
+    """Return the value of every task by passport, lineage, task and condition.
+
+    Args:
+        rng: draws.
+        draws: how many lineages.
+        design: of each passport; runs are spread over the conditions.
+        lost: points by passport and domain.
+        rate: of success in the first passport.
+    """
     k, runs, shared, law = design
-    same = _shared(k, shared)
+    same, each = _shared(k, shared), max(1, runs // CONDITIONS)
     kept = chances(rng, law, rate, (draws, k))
     values = []
-    for by_domain in lost:
+    for points in lost:
         chance = np.where(same, kept, chances(rng, law, rate, (draws, k)))
-        factor = 1 - np.repeat(np.asarray(by_domain, np.float64), k // DOMAINS) / rate
-        values.append(rng.binomial(runs, chance * factor) / runs)
+        chance = chance * (1 - np.repeat(np.asarray(points, np.float64), k // DOMAINS) / rate)
+        values.append(rng.binomial(each, chance[..., None], (draws, k, CONDITIONS)) / each)
     return np.array(values)
+
+
+def unchanged(rng: np.random.Generator, draws: int, design: Design, passports: int = 2) -> Floats:
+    """Return the other rows of lineages, by row, passport, lineage and task: nothing changes in them."""
+    rounds = (lineages(rng, draws, design, [NONE] * passports) for _ in range(OTHERS))
+    return np.array([x.mean(axis=-1) for x in rounds])
 
 
 NONE: Final = [0.0] * DOMAINS
@@ -146,24 +177,42 @@ CHANGES: Final = {
 
 def drift(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
     """A lineage in which nothing changes, and one that loses: at once, or a point with every passport."""
+    steps = [[0.01 * step] * DOMAINS for step in range(PASSPORTS)]
     for k, runs, shared in DESIGNS:
         for law in ("beta .1", "beta .3"):
             design = Design(k, runs, shared, law)
             told = "all" if shared == 1 else "half" if shared else "no"
             name = f"{runs} runs, {told} tasks shared, {law}"
-            x = lineages(rng, draws, design, [NONE] * PASSPORTS)
-            pairs = [flagged(x[at : at + 2], shared) for at in range(PASSPORTS - 1)]
-            ever = np.any(pairs, axis=0) | declining(x, shared)
-            yield Cell("drift", 0, f"nothing in eight passports, {name}", k, draws, float(ever.mean()))
-            for change, by_domain in CHANGES.items():
-                two = lineages(rng, draws, design, [NONE, by_domain])
-                share = float(flagged(two, shared).mean())
+            for change, lost in (
+                ("nothing in eight passports", [NONE] * PASSPORTS),
+                ("-1 with each of eight", steps),
+            ):
+                x = lineages(rng, draws, design, lost)
+                others = unchanged(rng, draws, design, PASSPORTS)
+                pairs = np.any(
+                    [
+                        flagged(rows(x[at : at + 2], others[:, at : at + 2]), shared)
+                        for at in range(PASSPORTS - 1)
+                    ],
+                    axis=0,
+                )
+                trend = declining(x.mean(axis=-1), shared)
+                for how, found in (("", pairs | trend), (": pairs", pairs), (": trend", trend)):
+                    yield Cell("drift", 0, f"{change}{how}, {name}", k, draws, float(found.mean()))
+            for change, by_domain_lost in CHANGES.items():
+                two = lineages(rng, draws, design, [NONE, by_domain_lost])
+                share = float(flagged(rows(two, unchanged(rng, draws, design)), shared).mean())
                 yield Cell("drift", 0, f"{change}, {name}", k, draws, share)
-            steps = [[0.01 * step] * DOMAINS for step in range(PASSPORTS)]
-            x = lineages(rng, draws, design, steps)
-            pairs = [flagged(x[at : at + 2], shared) for at in range(PASSPORTS - 1)]
-            ever = np.any(pairs, axis=0) | declining(x, shared)
-            yield Cell("drift", 0, f"-1 with each of eight, {name}", k, draws, float(ever.mean()))
+
+
+def large(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """A loss in one domain of many tasks: how many it takes to find it in 80 %."""
+    for k in (250, 500):
+        for law in ("beta .1", "beta .3"):
+            design = Design(k, 5, 1.0, law)
+            two = lineages(rng, draws, design, [NONE, CHANGES["-10 in one domain"]])
+            share = float(flagged(rows(two, unchanged(rng, draws, design)), 1.0).mean())
+            yield Cell("drift", 0, f"-10 in one domain, 5 runs, all tasks shared, {law}", k, draws, share)
 
 
 def mixes(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
@@ -180,7 +229,9 @@ def mixes(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                 n = round(share * runs)
                 x = rng.binomial(n, hard * factor) / n + rng.binomial(runs - n, easy * factor) / (runs - n)
                 sides.append(x / 2)
-            found = float(flagged(np.array(sides), 1.0).mean())
+            others = unchanged(rng, draws, Design(k, runs, 1.0, f"beta {icc}"))
+            parts = [*by_domain(np.array(sides)), *others]
+            found = float(flagged(parts, 1.0).mean())
             yield Cell("mix", 0, f"{name}, half of the runs hard, then 80 %, beta {icc}", k, draws, found)
 
 
@@ -205,13 +256,13 @@ def sampled(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                     factor = 1 - lost / RATE * number
                     values.append(rng.binomial(runs, chance[:, chosen] * factor) / runs)
                 loss, p = contrast(np.array(values), (1, -1), len(shared))
-                hits += int(np.count_nonzero((p <= LEVEL) & (loss >= MARGIN - 1e-9)))
+                hits += int(np.count_nonzero((p <= ROW_LEVEL) & (loss >= MARGIN - 1e-9)))
             share = hits / (-(-draws // 10) * 10)
             yield Cell("sample", 0, f"{name}, r_op overall, beta {icc}", every, draws, share)
 
 
 def uneven(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
-    """Passports with other numbers of tasks, none of them shared: pairs, trends of three, and two agents."""
+    """Passports with other numbers of tasks, none of them shared: pairs, and trends of three."""
 
     def drawn(
         tasks: Sequence[int], rate: float, lost: Sequence[float] = NONE, shape: str = "beta .3"
@@ -224,18 +275,46 @@ def uneven(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
     for rate in (0.85, 0.95):
         for old, new in ((50, 500), (100, 500), (100, 1000), (100, 150), (500, 50)):
             for change, lost in {"nothing": NONE, **CHANGES}.items():
-                share = float(flagged(drawn((old, new), rate, lost), 0.0).mean())
+                x = drawn((old, new), rate, lost)
+                others = [[side.mean(axis=-1) for side in drawn((old, new), RATE)] for _ in range(OTHERS)]
+                under = [[side[..., place] for side in x] for place in range(CONDITIONS)]
+                parts = [*by_domain([side.mean(axis=-1) for side in x]), *under, *others]
+                share = float(flagged(parts, 0.0).mean())
                 yield Cell("uneven", 0, f"{change}, then {new} tasks, rate {rate}", old, draws, share)
         for old, new in ((10, 100), (50, 500)):
-            loss, p = contrast(drawn((old, new, new), rate), slopes(3).tolist(), 0)
+            three = [side.mean(axis=-1) for side in drawn((old, new, new), rate)]
+            loss, p = contrast(three, slopes(3).tolist(), 0)
             share = float(((p <= TREND_LEVEL) & (loss >= MARGIN - 1e-9)).mean())
             yield Cell("uneven", 0, f"nothing, then twice {new}: trend, rate {rate}", old, draws, share)
+
+
+def called_different(x: Passports, shared: int) -> float:
+    """Return the share of pairs of agents of which one is called better; each has two prior tasks."""
+    sides = [np.pad(side, ((0, 0), (0, 2)), constant_values=((0, 0), (0, 1))) for side in x]
+    for side in sides:
+        side[:, -2] = 0.0
+    _, p = contrast(sides, (1, -1), shared)
+    return float((np.minimum(p, 1 - p) < ALPHA / 2).mean())
+
+
+def compare(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """Two agents of equal rate: both sampled, or one of them deterministic."""
     for rate in (0.7, 0.85, 0.95):
         for first, second in ((20, 20), (20, 30), (20, 200), (200, 200)):
-            _, p = contrast(drawn((first, second), rate), (1, -1), 0)
-            share = float((np.minimum(p, 1 - p) < ALPHA / 2).mean())
-            yield Cell("compare", 0, f"{second} tasks of the other agent, rate {rate}", first, draws, share)
-            sides = ((first, "beta .7"), (second, "beta 0"))
-            _, p = contrast([drawn([k], rate, shape=shape)[0] for k, shape in sides], (1, -1), 0)
-            share = float((np.minimum(p, 1 - p) < ALPHA / 2).mean())
-            yield Cell("compare", 0, f"ICC .7, {second} tasks of ICC 0, rate {rate}", first, draws, share)
+            for name, laws in (
+                ("ICC .3", ("beta .3", "beta .3")),
+                ("ICC .7 against 0", ("beta .7", "beta 0")),
+            ):
+                sides = [
+                    rng.binomial(5, chances(rng, law, rate, (draws, k))) / 5
+                    for k, law in zip((first, second), laws, strict=True)
+                ]
+                told = f"{name}, {second} tasks of the other agent, rate {rate}"
+                yield Cell("compare", 0, told, first, draws, called_different(sides, 0))
+    for rate in (0.85, 0.95, 0.99):
+        for k in (10, 20, 50, 100, 200):
+            for law in ("beta 0", "beta .3"):
+                chance = chances(rng, law, rate, (draws, k))
+                sides = [rng.binomial(n, chance) / n for n in (1, 10)]
+                told = f"deterministic against sampled, same tasks, {law}, rate {rate}"
+                yield Cell("compare", 0, told, k, draws, called_different(sides, k))

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from certkit.assessment.rater_error import corrected
-from certkit.assessment.statistics import posterior
-from tests.study.cells import LEVELS, Cell, chances, none, passes, summed
+from tests.study import rule
+from tests.study.cells import LEVELS, Cell, chances, passes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from certkit.summary.tasks import TaskSums
+    from tests.study.rule import TaskLabels
 
     Counts = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -60,28 +59,30 @@ class Error(NamedTuple):
 
 def labelled(
     rng: np.random.Generator, n: Counts, counts: Counts, labels: Sequence[int]
-) -> Iterator[tuple[TaskSums, corrected.Both]]:
-    """Yield the sums and labels of every bundle under each number of labels, drawn anew.
+) -> Iterator[tuple[TaskLabels, TaskLabels]]:
+    """Yield the labels of every bundle under each number of labels, drawn anew.
 
     `n` holds runs by bundle and task; `counts` those passed right, passed wrong, failed wrong and failed
     right, by kind, bundle and task.
     """
     y = (counts[0] + counts[1]).astype(np.float64)
-    sums = summed(y, n)
     for m in labels:
         parts = [
             _labelled(rng, n[at : at + CHUNK], counts[:, at : at + CHUNK], m)
             for at in range(0, len(n), CHUNK)
         ]
         drawn = np.concatenate(parts, axis=1)
-        yield corrected.weighed(drawn, y, n.astype(np.float64), sums)
+        yield rule.labelled(drawn, y, n.astype(np.float64))
 
 
 def chance(
     rng: np.random.Generator, n: Counts, counts: Counts, labels: Sequence[int], tau: float
 ) -> Iterator[Floats]:
     """Yield every bundle's P(θ > τ) under each number of labels, as `labelled` draws them."""
-    return (corrected.chance(*drawn, tau) for drawn in labelled(rng, n, counts, labels))
+    return (
+        rule.worse(rule.corrected(part).above(tau) for part in drawn)
+        for drawn in labelled(rng, n, counts, labels)
+    )
 
 
 def _labelled(rng: np.random.Generator, n: Counts, counts: Counts, m: int) -> Floats:
@@ -118,7 +119,7 @@ def judge(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                 counts = judged(rng, truly, n, rng.binomial(n, truly), error)
                 section = "judge" if theta == tau else "judge-power"
                 if theta == tau:
-                    share = passes(summed(counts[0] + counts[1], n), tau, delta)
+                    share = passes(counts[0] + counts[1], n, tau, delta)
                     yield Cell(section, tier, f"{error.told}: uncorrected", TASKS, draws, share)
                 for m, above in zip(LABELS[tier], chance(rng, n, counts, LABELS[tier], tau), strict=True):
                     share = float((above > delta).mean())
@@ -154,7 +155,7 @@ def graded(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
             truly = chances(rng, law, tau, n.shape)
             counts = judged(rng, truly, n, rng.binomial(n, truly), Error(lenient, 0.0, by_task=False))
             for m, drawn in zip(LABELS[2], labelled(rng, n, counts, LABELS[2]), strict=True):
-                share = float((corrected.least(*drawn, delta) > tau).mean())
+                share = float((rule.least_graded(drawn, delta) > tau).mean())
                 told = f"judge passes {lenient:.0%} of failures, {law}: {m} labels"
                 yield Cell("graded", 2, told, TASKS, draws, share)
 
@@ -183,15 +184,14 @@ def uncorrected(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
         passed = rng.binomial(RUNS - won, 0.3)
         n = won + passed
         y = rng.binomial(won, intent) + rng.binomial(passed, wrong)
-        sums = summed(y, n)
-        share = float((posterior.above(sums, 0.75) > delta).mean())
+        share = passes(y, n, 0.75, delta)
         yield Cell("irs", 2, f"irs: judge passes 30 % of failures, {name}", TASKS, draws, share)
     for lenient in (0.3, 0.5):
         arms = []
         for rate in (0.9, 0.7):
             n = np.full((draws, TASKS), RUNS)
             won = rng.binomial(n, chances(rng, "beta .3", rate, n.shape))
-            arms.append(summed(won + rng.binomial(n - won, lenient), n))
-        upper = posterior.worst_difference(arms[0], arms[1], none(draws), delta)
+            arms.append((won + rng.binomial(n - won, lenient), n))
+        upper = rule.upper_difference(arms[0], arms[1], delta, shared=False)
         told = f"cascade penalty: judge passes {lenient:.0%} of failures"
         yield Cell("irs", 2, told, TASKS, draws, float((upper < 0.2).mean()))

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from math import exp, log, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from scipy import integrate, optimize, stats
+from scipy import stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,7 +28,7 @@ class Groups:
     runs: tuple[int, ...]
     sums: tuple[Fraction, ...]
     low: Fraction = Fraction(0)
-    high: Fraction | None = Fraction(1)
+    high: Fraction = Fraction(1)
 
     @property
     def k(self) -> int:
@@ -37,10 +36,7 @@ class Groups:
 
     @property
     def span(self) -> Fraction:
-        """The width of the scale; counts end at the largest task mean, and at five at least."""
-        if self.high is not None:
-            return self.high - self.low
-        return max([Fraction(5), *(y / n for n, y in zip(self.runs, self.sums, strict=True))])
+        return self.high - self.low
 
     def best(self, *, lower: bool) -> dict[str, Fraction]:
         """Return every task's value in 0…1, 1 best: the most where much is asked, else the least."""
@@ -71,23 +67,32 @@ def moments(
 
 
 def fitted(mean: float, variance: float) -> Any:
+    """Return the Beta law with these moments."""
     n = mean * (1 - mean) / variance - 1
     return stats.beta(mean * n, (1 - mean) * n)
 
 
 def posteriors(groups: Groups, *, lower: bool, prior: Fraction = ONE) -> list[Any]:
+    """Return the law of the mean over tasks, then of that over runs, with both prior tasks."""
     x = groups.best(lower=lower)
     return [fitted(*map(float, moments(x, w, prior, prior))) for w in groups.weightings()]
 
 
-def limit(groups: Groups, level: float, *, lower: bool) -> float:
-    """Return the bound in the metric's unit, the worse weighting's."""
-    worst = min(float(law.ppf(1 - level)) for law in posteriors(groups, lower=lower))
+def limit(groups: Groups, level: float, *, lower: bool, tau: Fraction = ONE) -> float:
+    """Return the bound in the metric's unit, the worse weighting's.
+
+    Below one half (`tau`: the threshold in 0…1, 1 best) a passed prior task would pull upwards: only the
+    failed one is left then.
+    """
+    x = groups.best(lower=lower)
+    passed = ONE if tau >= Fraction(1, 2) else Fraction(0)
+    worst = min(quantile(*moments(x, w, ONE, passed), 1 - level) for w in groups.weightings())
     return groups.unscaled(worst, lower=lower)
 
 
-def above(groups: Groups, tau: float) -> float:
-    return min(float(law.sf(tau)) for law in posteriors(groups, lower=True))
+def quantile(mean: Fraction, variance: Fraction, share: float) -> float:
+    """Return a quantile of the fitted law; a mean of 0 leaves nothing but 0."""
+    return float(fitted(float(mean), float(variance)).ppf(share)) if mean else 0.0
 
 
 def upper_difference(a: Groups, b: Groups, level: float) -> float:
@@ -110,12 +115,16 @@ def upper_difference(a: Groups, b: Groups, level: float) -> float:
 
 
 @cache
-def failure_free(threshold: Fraction, confidence: Fraction) -> int:
-    """Return the least number of tasks at which flawless ones would pass, one at least."""
-    k = 0
-    while 1 - max(threshold, Fraction(0)) ** (k + 1) <= confidence:
+def failure_free(threshold: Fraction, confidence: Fraction, *, single: bool = True) -> int:
+    """Return the least number of tasks at which flawless ones would pass, one at least.
+
+    `single`: the row is one mean, whose passed prior task goes where the threshold is below one half.
+    """
+    passed = 0 if single and threshold < Fraction(1, 2) else 1
+    k = 1
+    while 1 - max(threshold, Fraction(0)) ** (k + passed) <= confidence:
         k += 1
-    return max(k, 1)
+    return k
 
 
 def corrected(confidence: Fraction, attempt: int) -> Fraction:
@@ -123,35 +132,3 @@ def corrected(confidence: Fraction, attempt: int) -> Fraction:
     if attempt == 1:
         return confidence
     return 1 - (1 - confidence) * Fraction(1, 5) / (attempt * (attempt - 1))
-
-
-def log_evidence(x: Mapping[str, Fraction], tau: float) -> float:
-    """Return log E(τ) by adaptive integration."""
-    if tau <= 0:
-        return float("inf")
-    if tau >= 1:
-        return float("-inf")
-    values = np.array([float(v) for v in x.values()])
-
-    def logs(theta: float) -> float:
-        with np.errstate(divide="ignore"):
-            return float(np.log(values * theta / tau + (1 - values) * (1 - theta) / (1 - tau)).sum())
-
-    best = optimize.minimize_scalar(lambda t: -logs(t), bounds=(tau, 1 - 1e-12), method="bounded")
-    peak = max(logs(float(best.x)), logs(1.0), logs(tau))
-    points = sorted({min(max(float(best.x) + d, tau), 1.0) for d in (-0.1, -0.03, -0.01, 0, 0.01, 0.03, 0.1)})
-    area, _ = integrate.quad(lambda t: exp(logs(t) - peak), tau, 1, points=points, limit=500)
-    return peak + log(area / (1 - tau)) if area > 0 else float("-inf")
-
-
-def at_any_time(groups: Groups, level: float, *, lower: bool) -> float:
-    """Return the bound at any time in the metric's unit, at best the ordinary one and the mean over runs."""
-    x = groups.best(lower=lower)
-    mean = float(sum(x.values()) / len(x))
-
-    def lacking(tau: float) -> float:
-        return float(np.clip(-log(1 - level) - log_evidence(x, tau), -1e3, 1e3))
-
-    found = groups.unscaled(optimize.brentq(lacking, 0.0, mean, xtol=1e-14) if mean else 0.0, lower=lower)
-    worst = min if lower else max
-    return worst(found, limit(groups, level, lower=lower), float(sum(groups.sums) / sum(groups.runs)))

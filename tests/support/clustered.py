@@ -6,26 +6,13 @@ longer than judging them. The stream of the seed is that of PCG64's raw numbers,
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from hypothesis import strategies as st
 
-from certkit.assessment.bounded import Judged
-from certkit.assessment.profile import Profile, parse
-from certkit.bundle.folder import open_bundle
-from certkit.ground.files import packaged as path
-from certkit.summary.summarise import summarise
 from tests.support.strategies import ATTESTATION, SINGLE, Contents, Run, compact
-from tests.support.verdict_oracle import many
-
-if TYPE_CHECKING:
-    from certkit.bundle.manifest import Facts
-    from certkit.summary.summary import Summary
 
 CONDITIONS: Final = ("nominal", *SINGLE, "cascade")
 
@@ -184,26 +171,3 @@ def bundle(records: list[Run], about: Run | None = None) -> Contents:
     """Return records as a bundle of one file."""
     lines = b"".join(compact(run) for run in records)
     return Contents(about or manifest(), records, {"records/runs.jsonl": lines})
-
-
-def summarised(contents: Contents) -> tuple[Summary, Facts]:
-    """Write a bundle, read it back, and return what an assessment rests on."""
-    with tempfile.TemporaryDirectory() as folder:
-        found = open_bundle(contents.write(Path(folder) / "bundle"))
-        return summarise(found), found.facts
-
-
-@cache
-def profile_without(name: str, *rows: str, head: str = "", few: bool = False) -> Profile:
-    """Return a packaged profile without some rows, `head` put before it; `few`: tasks are not counted."""
-    text = path("templates", "profiles", f"{name}.toml").read_text(encoding="utf-8")
-    first, *criteria = text.split("[[criteria]]")
-    kept = [block for block in criteria if not any(f'id = "{row}"' in block for row in rows)]
-    made = "[[criteria]]".join([f"{head}\n{first}", *kept])
-    return parse(many(made) if few else made, f"{name}.toml")
-
-
-def judged(records: list[Run], profile: Profile, about: Run | None = None) -> Judged:
-    """Return records as a profile judges them."""
-    summary, facts = summarised(bundle(records, about))
-    return Judged(summary, facts.manifest, profile)

@@ -1,39 +1,150 @@
-"""Reports for tests: of agents built by hand, read back with a parser that knows nothing of certkit."""
+"""Reports for tests: of agents whose runs are written out, read back with a parser of their own.
+
+The strong agent passes all rows of all tiers on averages. Its runs under tool failure are many, its other
+cells small, so that a small cell can cross its own threshold without moving the aggregate.
+"""
 
 from __future__ import annotations
 
 import re
 import shutil
 import subprocess
+import tempfile
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec import structs
 
 from certkit import report
-from certkit.bundle.context import read
+from certkit.assessment.assessment import Question
+from certkit.assessment.evaluation import Evaluation, evaluate
+from certkit.assessment.profile_file import load_profile
+from certkit.bundle.facts import Facts, read_facts
 from certkit.ground import canonical
-from certkit.passport.issuing import Issuer, issue
-from certkit.report import render
-from tests.support.build import facts, judged, perfect, profile, strong
+from certkit.report import page as drawing
+from certkit.report.argument.case import IssuedPassport
+from certkit.report.context import read_context
+from tests.support import bundles
+from tests.support.extremes import failed, full
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
-    from certkit.assessment.result import Assessment
-    from certkit.passport.opening import Passport
+    from certkit.summary.summary import Summary
+    from tests.support.bundles import Run
 
 DAY = datetime(2026, 2, 3, tzinfo=UTC)
 EVIL = (
     "<script>alert(1)</script><img src=x onerror=alert(1)>\"'> {{ 7 * 7 }} {% raw %} &lt;b&gt; ]]> -->"
     " </style></title>"
 )
+ZEROS: Final = "sha256:" + "0" * 64
 
 needs_pdf = pytest.mark.skipif(
     report.pdf_missing() is not None, reason=f"no PDF can be made here: {report.pdf_missing()}"
 )
+
+AGENT: Final[dict[str, Any]] = {
+    "name": "courier",
+    "version": "1.0",
+    "components": [{"role": "model", "name": "m", "digest": "sha256:" + "1" * 64}],
+}
+PROTOCOL: Final[dict[str, Any]] = {
+    "origin": "measured",
+    "methodology": "trajectory",
+    "temperature": 0.0,
+    "judge": {"name": "j", "independent": True},
+    "memory_observable": True,
+    "cascade_definition": "simultaneous",
+    "attempt": 1,
+    "evaluator": {"name": "lab", "relation": "independent"},
+}
+PERIOD: Final = {"from": "2026-01-01", "to": "2026-01-31"}
+STRONG: Final = {
+    ("bank", "nominal"): 400,
+    ("bank", "tool_failure"): 2_400,
+    ("bank", "adversarial"): 200,
+    ("bank", "cascade"): 200,
+    ("shop", "nominal"): 100,
+    ("shop", "stochastic"): 800,
+}
+"""The runs of the strong agent by domain and condition."""
+TASKS: Final = 10
+"""Tasks of a domain: as many as the packaged profiles ask for."""
+
+
+def runs(domain: str, condition: str, count: int, successes: int, **fields: Any) -> list[Run]:
+    """Runs of which so many succeed, the failures spread evenly."""
+    listed = []
+    for i in range(count):
+        run = full(i, condition, domain=domain, task_id=f"{domain}/{i % TASKS}", **fields)
+        if (i + 1) * (count - successes) // count > i * (count - successes) // count:
+            run = failed(run)
+            if condition == "adversarial":
+                run["attack_succeeded"] = True
+        listed.append(run)
+    return listed
+
+
+def summary(records: Iterable[Run], *, ordered: bool = True) -> Summary:
+    """The summary of runs, told apart by their ids here; in their order, or in none."""
+    listed = []
+    for place, record in enumerate(records):
+        run = record | {"run_id": f"r{place}", "sequence": place}
+        listed.append(run if ordered else {key: value for key, value in run.items() if key != "sequence"})
+    manifest = bundles.MANIFEST | {"protocol": {"origin": "measured", "memory_observable": True}}
+    with tempfile.TemporaryDirectory() as folder:
+        return bundles.summary(
+            bundles.write(Path(folder) / "b", {"a.jsonl": bundles.lines(listed)}, manifest)
+        )
+
+
+@cache
+def strong(**changes: int) -> Summary:
+    """The summary of an agent that passes every row of every tier, but for the successes of a condition."""
+    cells = [
+        runs(domain, condition, count, min(count, changes.get(condition, count - count // 50)))
+        for (domain, condition), count in STRONG.items()
+    ]
+    # Every cell is spread over the whole of the evaluation.
+    placed = [
+        ((i + 0.5) / len(cell), number, run)
+        for number, cell in enumerate(cells)
+        for i, run in enumerate(cell)
+    ]
+    return summary(run for *_, run in sorted(placed, key=lambda item: item[:2]))
+
+
+def facts(
+    *,
+    sealed: bool = True,
+    agent: Mapping[str, Any] | None = None,
+    imported: Mapping[str, Any] | None = None,
+    period: Mapping[str, Any] | None = PERIOD,
+    attested: Iterable[Mapping[str, Any]] = (),
+    **protocol: Any,
+) -> Facts:
+    """Facts of a well-documented bundle; keyword arguments replace protocol facts, None leaves one out."""
+    return read_facts(
+        {
+            "agent": {"digest": ZEROS, **(AGENT if agent is None else agent)},
+            "protocol": {key: value for key, value in (PROTOCOL | protocol).items() if value is not None},
+            "digest": ZEROS,
+            "sealed": sealed,
+            "attested": list(attested),
+            **{name: value for name, value in (("period", period), ("imported", imported)) if value},
+        }
+    )
+
+
+def judged(of: Summary, name: str = "hb-eval-2026", *, tier: int = 1, **protocol: Any) -> Evaluation:
+    """The evaluation of a summary by a packaged profile, under facts as `facts` makes them."""
+    return evaluate(of, facts(**protocol), load_profile(name), Question(required_tier=tier))
+
 
 # Elements without content; a parser sees no end tag for them.
 _VOID = {"meta", "br", "col", "wbr", "line", "circle", "rect", "path"}
@@ -82,17 +193,17 @@ class Page(HTMLParser):
         return [found for _, attrs in self.elements if (found := attrs.get(attribute)) is not None]
 
 
-def page(assessment: Assessment, passport: bytes | None = None) -> Page:
-    """The report of an assessment, parsed."""
-    return Page(report.html(report.view(assessment, passport=passport)))
+def page(evaluation: Evaluation, passport: IssuedPassport | None = None) -> Page:
+    """The report of an evaluation, parsed."""
+    return Page(report.html(report.view(evaluation, passport=passport)))
 
 
-def hostile(owner: str = "o", hazards: int = 200, harm: str = "w" * 200) -> report.View:
+def hostile(owner: str = "o", hazards: int = 200, harm: str = "w" * 200) -> report.ReportView:
     """A report whose context has many hazards with markup, controls, right-to-left marks and long words."""
-    assessment = judged(strong(), tier=2, tasks_independent=True)
+    evaluation = judged(strong(), tier=2, tasks_independent=True)
     said = {
         "schema": "urn:certkit:context:v1",
-        "about": {"bundles": [assessment.facts.digest], "profile": assessment.profile.digest, "tier": 2},
+        "about": {"bundles": [evaluation.facts.digest], "profile": evaluation.profile.digest, "tier": 2},
         "owner": "o",
         "people": [{"id": "o", "name": owner, "role": "risk owner"}],
         "decision": {"outcome": "approved", "by": "o", "date": "2026-02-03", "until": "2027-02-03"},
@@ -108,15 +219,14 @@ def hostile(owner: str = "o", hazards: int = 200, harm: str = "w" * 200) -> repo
             for number in range(hazards)
         ],
     }
-    context = read(canonical.line(said), where="context.json")
-    return report.view(assessment, context=context, summary=perfect(20, 2))
+    return report.view(evaluation, context=read_context(canonical.line(said), where="context.json"))
 
 
 def begun() -> bytes:
     """The HTML of a hostile report and, behind it, the PDF of its pages before the results."""
     view = hostile(hazards=1)
-    markup = render.html(view)
-    return markup.encode() + render.pdf(view, markup.partition('<h2 id="results"')[0])
+    markup = drawing.html(view)
+    return markup.encode() + drawing.pdf(view, markup.partition('<h2 id="results"')[0])
 
 
 def alternatives(file: Path) -> list[str | None]:
@@ -127,17 +237,17 @@ def alternatives(file: Path) -> list[str | None]:
     return [item.get("/Alt") for item in values if item.get("/S") == "/Figure"]
 
 
-def passport(assessment: Assessment, key: Ed25519PrivateKey | None = None) -> Passport:
-    """A passport of the strong agent's assessment, valid for a day."""
-    signing = key or Ed25519PrivateKey.from_private_bytes(b"k" * 32)
-    return issue(
-        assessment,
-        strong(),
-        issuer=Issuer(name="Lab of Tests"),
-        key=signing,
+def passport(evaluation: Evaluation, **changes: Any) -> IssuedPassport:
+    """What a passport of an evaluation states, valid for a day; its file is none."""
+    issued = IssuedPassport(
+        data=b'{"a file": "that is no passport"}\n',
+        id=canonical.digest(b"a payload"),
+        evaluation=evaluation,
+        issuer="Lab of Tests",
         not_before=DAY,
         not_after=DAY + timedelta(days=1),
     )
+    return structs.replace(issued, **changes)
 
 
 def tool(name: str, *arguments: object) -> str:
@@ -163,23 +273,3 @@ def written(path: Path, data: bytes) -> Path:
     """Write bytes and return where."""
     path.write_bytes(data)
     return path
-
-
-__all__ = [
-    "DAY",
-    "EVIL",
-    "Page",
-    "alternatives",
-    "begun",
-    "facts",
-    "filled",
-    "hostile",
-    "judged",
-    "needs_pdf",
-    "page",
-    "passport",
-    "profile",
-    "strong",
-    "tool",
-    "written",
-]

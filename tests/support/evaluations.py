@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from certkit import workflow
+from certkit.assessment.assessment import Question
+from certkit.assessment.bundles import assess_bundles
 from tests.support import bundles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from certkit.assessment.result import Assessment
+    from certkit.assessment.assessment import Assessment
+    from certkit.assessment.evaluation import Evaluation
     from tests.support.bundles import Run
 
 FAULTS: Final = ("adversarial", "context_corruption", "tool_failure", "stochastic", "cascade")
@@ -86,11 +88,11 @@ def written(root: Path, records: Iterable[Run], **protocol: Any) -> Path:
     return bundles.write(root, {"runs.jsonl": bundles.lines(listed)}, bundles.MANIFEST | {"protocol": facts})
 
 
-def judged(root: Path, records: Iterable[Run], *, tier: int = 1, **protocol: Any) -> Assessment:
+def judged(root: Path, records: Iterable[Run], *, tier: int = 1, **protocol: Any) -> Evaluation:
     """Write an unsealed bundle as `written` does, and judge it."""
-    return workflow.assess(written(root, records, **protocol), required_tier=tier)
+    return assess_bundles(written(root, records, **protocol), question=Question(required_tier=tier))
 
 
 def serious(assessment: Assessment) -> set[str]:
-    """Return the codes of the serious challenges that are open."""
-    return {item.code for item in assessment.serious if item.contests}
+    """Return the codes of the serious findings that are open."""
+    return {item.code for item in assessment.serious if item.is_open}

@@ -5,17 +5,17 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
-from certkit.report.argument.graph import ROOT, Graph, Kind
+from certkit.report.argument.graph import ROOT, Graph, NodeKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_UPPER = {Kind.GOAL, Kind.STRATEGY}
-_BESIDE = {Kind.CONTEXT, Kind.ASSUMPTION, Kind.JUSTIFICATION}
+_UPPER = {NodeKind.GOAL, NodeKind.STRATEGY}
+_BESIDE = {NodeKind.CONTEXT, NodeKind.ASSUMPTION, NodeKind.JUSTIFICATION}
 _ENDS = {
-    "supported_by": (_UPPER, {*_UPPER, Kind.SOLUTION}),
+    "supported_by": (_UPPER, {*_UPPER, NodeKind.SOLUTION}),
     "in_context_of": (_UPPER, _BESIDE),
-    "challenges": ({Kind.COUNTER_GOAL}, set(Kind) - {Kind.COUNTER_GOAL}),
+    "challenges": ({NodeKind.COUNTER_GOAL}, set(NodeKind) - {NodeKind.COUNTER_GOAL}),
 }
 
 
@@ -38,7 +38,7 @@ def _faults(graph: Graph) -> Iterator[str]:  # noqa: C901 - one rule after anoth
     if len(set(graph.edges)) != len(graph.edges):
         yield "a link stands there twice"
     supported = {edge.end for edge in graph.edges if edge.kind == "supported_by"}
-    roots = [node.id for node in graph.nodes if node.kind is Kind.GOAL and node.id not in supported]
+    roots = [node.id for node in graph.nodes if node.kind is NodeKind.GOAL and node.id not in supported]
     if roots != [ROOT]:
         yield f"expected one root, {ROOT}, found {', '.join(roots) or 'none'}"
     try:
@@ -50,9 +50,9 @@ def _faults(graph: Graph) -> Iterator[str]:  # noqa: C901 - one rule after anoth
         name = waiting.pop()
         if name not in reached:
             reached.add(name)
-            waiting += (*graph.below(name), *graph.beside(name), *graph.against(name))
+            waiting += (*graph.below(name), *graph.attached(name), *graph.against(name))
     yield from (f"{node.id} is not reached from {ROOT}" for node in graph.nodes if node.id not in reached)
     challenging = {edge.start for edge in graph.edges if edge.kind == "challenges"}
     for node in graph.nodes:
-        if node.kind is Kind.COUNTER_GOAL and node.id not in challenging:
+        if node.kind is NodeKind.COUNTER_GOAL and node.id not in challenging:
             yield f"{node.id} challenges nothing"

@@ -65,7 +65,8 @@ READ = """
 import sys
 from pathlib import Path
 from certkit.record import trace as traces
-print(sum(1 for _ in traces.read(Path(sys.argv[1]))))
+with open(sys.argv[1], "rb") as file:
+    print(sum(1 for _ in traces.read(file, "a")))
 """
 
 PEAK = """

@@ -26,7 +26,7 @@ from certkit.probes.records import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from certkit.probes.records import ProbeTask, Question
+    from certkit.probes.records import ProbeQuestion, ProbeTask
 
 
 def answer(key: QuestionKey, text: str, **more: Any) -> ProbeAnswer:
@@ -40,7 +40,7 @@ def kept(
     tasks: Sequence[ProbeTask] = (),
     *,
     seed: str = "public-1",
-    say: Callable[[QuestionKey, ProbeTask, Question], ProbeAnswer | None],
+    say: Callable[[QuestionKey, ProbeTask, ProbeQuestion], ProbeAnswer | None],
     notes: Iterable[dict[str, Any]] = (),
     mode: Mode = Mode.JSON,
 ) -> Kept:

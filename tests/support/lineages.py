@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+import tempfile
 from datetime import timedelta
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import structs
 
-from certkit.ground.canonical import Digest
-from certkit.passport import issuing, keys
-from certkit.registry.admission import admit
-from certkit.registry.registry import Registry
-from certkit.registry.writing import Hand
-from certkit.summary.summary import CLUSTER_FIELDS
-from tests.support import build as assessments
-from tests.support.making import ISSUER, KEY, NOW, trust
+from certkit.bundle.folder import open_bundle
+from certkit.passport import keys
+from certkit.passport.issue import VALIDITY
+from certkit.registry.writer import Hand, Registry, admit
+from certkit.summary.summarise import summarise
+from tests.support import bundles
+from tests.support.making import KEY, NOW, evaluation, issued, trust
 from tests.support.registries import LOG_KEY
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from certkit.passport.keys import PrivateKey
-    from certkit.passport.opening import Passport
+    from certkit.passport.passport import Passport
     from certkit.passport.trust import Trust
-    from certkit.registry.admission import Admitted
+    from certkit.registry.writer import Admitted
     from certkit.summary.summary import Summary
     from certkit.tlog.note import VerifierKey
 
@@ -67,23 +66,31 @@ def policy(vkey: VerifierKey | None = None, **more: Any) -> Trust:
 
 @cache
 def clustered(successes: int) -> Summary:
-    """The summary of 1,000 fault runs in 100 clusters, `successes` of them good, spread evenly."""
+    """The summary of 1,000 fault runs in 100 tasks, `successes` of them good, spread evenly."""
     good = [(number + 1) * successes // 100 - number * successes // 100 for number in range(100)]
-    cells = [
-        assessments.cell("bank", "nominal", assessments.outcomes(100, 95)),
-        assessments.cell("bank", "tool_failure", assessments.outcomes(1000, successes, frr_missing=1000)),
+    records = [
+        bundles.run(f"n{number}", task_id=f"n/{number}", outcome="success" if number < 95 else "failure")
+        for number in range(100)
     ]
-    runs = [(0, 1000 + number, 1, int(number < 95)) for number in range(100)]
-    runs += [(1, number, 10, y) for number, y in enumerate(good)]
-    none = dict.fromkeys(CLUSTER_FIELDS, 0)
-    rows = [(at, name, name, none | {"runs": n, "success": y, "failure": n - y}) for at, name, n, y in runs]
-    return assessments.summary(cells, rows=assessments.clusters(rows))
+    records += [
+        bundles.run(
+            f"f{number}-{run}",
+            task_id=f"f/{number}",
+            condition="tool_failure",
+            outcome="success" if run < y else "failure",
+        )
+        for number, y in enumerate(good)
+        for run in range(10)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        return summarise(open_bundle(bundles.of(Path(folder) / "b", records)))
 
 
 def begun(summary: Summary, days: int) -> Summary:
     """The same runs, all of them so many days after `NOW`."""
     time = int((NOW + timedelta(days=days)).timestamp() * 1_000_000)
-    return structs.replace(summary, times=structs.replace(summary.times, first=time, last=time))
+    times = structs.replace(summary.times, timed=summary.records, first=time, last=time)
+    return structs.replace(summary, times=times)
 
 
 def issue(number: int = 1, *, summary: Summary | None = None, **more: Any) -> Passport:
@@ -93,14 +100,14 @@ def issue(number: int = 1, *, summary: Summary | None = None, **more: Any) -> Pa
     """
     asked = (number, id(summary), *((name, id(one) if name == "key" else one) for name, one in more.items()))
     if asked not in _ISSUED:
-        made = _issue(number, assessments.strong() if summary is None else summary, **more)
+        made = _issue(number, summary, **more)
         _ISSUED[asked] = made, summary, more  # what has an id is held, so that no other gets it
     return _ISSUED[asked][0]
 
 
 def _issue(
     number: int,
-    summary: Summary,
+    summary: Summary | None,
     *,
     supersedes: str | None = None,
     days: int = 0,
@@ -109,20 +116,14 @@ def _issue(
     **facts: Any,
 ) -> Passport:
     """The passport on some evidence, its `number`-th attempt."""
-    judged = assessments.judged(summary, **({"attempt": number} | facts))
-    own = structs.replace(
-        judged.facts,
-        digest=Digest(f"sha256:{number:064x}"),
-        agent_digest=Digest(f"sha256:{identity:064x}"),
-    )
-    return issuing.issue(
-        structs.replace(judged, facts=own),
-        summary,
-        issuer=ISSUER,
+    digests = {"digest": f"sha256:{number:064x}", "agent_digest": f"sha256:{identity:064x}"}
+    start = NOW + timedelta(days=days)
+    return issued(
+        evaluation(summary, **{"attempt": number, **digests, **facts}),
         key=key,
-        not_before=NOW + timedelta(days=days),
-        not_after=NOW + timedelta(days=days + 90),
-        supersedes=None if supersedes is None else Digest(supersedes),
+        not_before=start,
+        not_after=start + VALIDITY,
+        supersedes=supersedes,
     )
 
 

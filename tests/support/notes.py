@@ -1,4 +1,4 @@
-"""Logs of short notes, as many as it takes to fill tiles."""
+"""Logs of short entries, announced plans, as many as it takes to fill tiles."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ SUBMITTER_ID = keys.key_id(SUBMITTER.public_key())
 
 
 def notes(count: int, *, start: int = 0, last: Previous | None = None, words: str = "") -> Iterator[bytes]:
-    """Yield signed notes of one lineage, each chained to the one before."""
+    """Yield signed entries of one lineage, each chained to the one before; `words` makes others of them."""
     for number in range(start, start + count):
+        plan = hashlib.sha256(f"{number}{words}".encode()).hexdigest()
         entry = Entry(
-            type="note",
-            subject="notes",
+            type="plan",
+            subject="lab/notes",
             passport=None,
-            claims={"text": f"{number}{words}"},
+            claims={"plan": f"sha256:{plan}", "lineage": "lab/notes"},
             prev=last,
             issued_at="2026-03-01T00:00:00Z",
             submitter=SUBMITTER_ID,
@@ -43,6 +44,7 @@ def extend(folder: Path, origin: str, entries: list[bytes]) -> None:
     with opened(folder) as registry, registry.turn(LOG_KEY) as turn:
         assert turn.signer == Signer(origin, LOG_KEY)
         registry._log.extend(entries, turn.signer)
+        turn.index.rebuild()
 
 
 def noted(folder: Path, count: int) -> tuple[VerifierKey, list[bytes]]:

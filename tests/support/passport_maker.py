@@ -1,9 +1,11 @@
-"""Makes ``passport/*.json`` and ``forged/*.json``: passports, with the step and codes that they must end in.
+"""Makes the vectors of passports, with the step and code that each must end in.
 
     python -m tests.support.passport_maker --write
 
-Nothing of certkit is used: the statement is written by hand, the encoding that is signed is put together
-here, and the keys and ECDSA's nonces (RFC 6979) are fixed, so that the files are the same on every machine.
+``passport/`` has the threats of whoever has no trusted key, ``forged/`` what a trusted issuer signs and must
+not, ``contested/`` serious findings and their answers. Nothing of certkit is used: the statements are data
+(`tests.support.passport_statements`), the encoding that is signed is put together here, and the keys and
+ECDSA's nonces (RFC 6979) are fixed, so that the files are the same on every machine.
 """
 
 from __future__ import annotations
@@ -13,25 +15,24 @@ import hashlib
 import hmac
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import utils
 
-from tests.support import passport_contested, passport_forged
 from tests.support.passport_parts import (
     ATTACKER,
+    BUNDLES,
     IN_TOTO,
     LAB,
     P256,
     P256_ORDER,
     P384,
+    PROFILE,
+    PROFILE_DIGEST,
     SECOND,
-    SPECIMEN,
     UNTRUSTED,
     Json,
-    accumulated,
-    both_readings,
     case,
     compact,
     digest,
@@ -42,7 +43,7 @@ from tests.support.passport_parts import (
     key_id,
     passport,
     pem,
-    pooled,
+    predicated,
     pretty,
     set_envelope,
     set_material,
@@ -88,20 +89,13 @@ def accepted() -> Iterator[Json]:
     yield case(
         "payload in another layout is another passport, and as good", passport(pretty(statement()).encode())
     )
-    yield case(
-        "a key that is not known in the statement, as in-toto asks",
-        stated(lambda d: d["predicate"].update(later="more")),
-    )
-    yield case("both readings", stated(both_readings), policy=trust(reading="bounded"))
-    yield case("two bundles, accumulated", stated(accumulated))
-    yield case("the agent asked for", good(), agent=digest("agent"))
+    yield case("the reading by bounds", good(), policy=trust(reading="bounded"))
+    yield case("two bundles, pooled", good(kind="pooled"))
+    yield case("the agent asked for", good(), agent=statement()["predicate"]["facts"]["agent"]["digest"])
     yield case("a domain that was evaluated", good(), domain="banking")
-    yield case("its tier asked for", good(), policy=trust(profiles=[digest("profile")]), require_tier=1)
-    yield case(
-        "a specimen, where the policy accepts them",
-        good(**SPECIMEN),
-        policy=trust(accept_specimens=True),
-    )
+    yield case("its tier asked for", good(), policy=trust(profiles=[PROFILE_DIGEST]), require_tier=1)
+    accepting = trust(accept_specimens=True)
+    yield case("a specimen, where the policy accepts them", good(kind="specimen"), policy=accepting)
 
 
 def malleable() -> Iterator[Json]:
@@ -336,133 +330,269 @@ def tampered() -> Iterator[Json]:
     flipped = bytearray(signed(IN_TOTO, payload, LAB))
     flipped[0] ^= 1
     yield case("one bit of the signature", edited(set_signature(bytes(flipped))), wrong)
-    bad = ("types", "passport.statement", 1)
-    yield case(
-        "a subject that is another agent",
-        stated(lambda d: d["subject"][0]["digest"].update(sha256="0" * 64)),
-        bad,
-    )
-    yield case("subjects in another order", stated(lambda d: d["subject"].reverse()), bad)
-    yield case(
-        "a tier that no reading gives", stated(lambda d: d["predicate"]["assessment"].update(tier=2)), bad
-    )
-    yield case(
-        "a decimal that is a number", stated(lambda d: d["predicate"]["criteria"][0].update(value=0.75)), bad
-    )
-    yield case(
-        "a count that is negative", stated(lambda d: d["predicate"]["evidence"].update(records=-1)), bad
-    )
-    yield case("no validity", stated(lambda d: d["predicate"].pop("validity")), bad)
-    yield case(
-        "a validity that ends before it begins",
-        stated(lambda d: d["predicate"]["validity"].update(not_after="2026-01-31T00:00:00Z")),
-        bad,
-    )
-    yield case(
-        "a time without offset",
-        stated(lambda d: d["predicate"]["validity"].update(not_after="2026-05-02T00:00:00")),
-        bad,
-    )
 
 
-def row(predicate: Json) -> Json:
-    found: Json = predicate["criteria"][0]["tiers"]["1"]
+BAD: Final = ("types", "passport.statement", 1)
+DIFFERS: Final = ("judgement", "passport.judgement-differs", 1)
+LATE: Final = ("types", "passport.period-in-future", 1)
+
+
+def triggers(predicate: Json) -> list[Json]:
+    """Return what asks for a new test, which follows from the rows of the tier."""
+    found: list[Json] = predicate["validity"]["retest_triggers"]
     return found
 
 
-def disagreeing() -> Iterator[Json]:
-    """Yield statements that a trusted issuer signed and that do not add up."""
-    bad = ("types", "passport.statement", 1)
+def judged() -> Iterator[Json]:
+    """Yield passports whose trusted issuer edited the assessment, or what it follows from."""
 
-    def told(name: str, change: Callable[[Json], object]) -> Json:
-        return case(name, stated(lambda document: change(document["predicate"])), bad)
+    def row(predicate: Json) -> Json:
+        found: Json = predicate["assessment"]["criteria"][0]
+        return found
 
-    def raised(predicate: Json) -> None:
-        predicate["assessment"] |= {"tier": 3, "table": {"tier": 3}}
-        predicate["claim"] = "meets the Tier 3 evidence thresholds of profile house-rule"
+    def finding(predicate: Json) -> Json:
+        found: Json = predicate["assessment"]["findings"][0]
+        return found
 
-    yield told("a tier that its rows do not carry", raised)
-    yield told("a claim of safety", lambda p: p.update(claim="certified safe"))
-    yield told("a claim of another tier", lambda p: p.update(claim=p["claim"].replace("Tier 1", "Tier 2")))
-    yield told("measured evidence that is called a specimen", lambda p: p.update(claim=SPECIMEN["claim"]))
-    yield told("a specimen that does not say so", lambda p: p.update(origin="simulated"))
-    yield told("another name", lambda p: p.update(name="CERTIFIED SAFE"))
-    yield told("no criteria", lambda p: p.update(criteria=[]))
-    yield told("a criterion twice", lambda p: p.update(criteria=p["criteria"] * 2))
-    yield told("a criterion at no tier", lambda p: p["criteria"][0].update(tiers={}))
-    yield told("a met row whose value fails", lambda p: p["criteria"][0].update(value="0.500000"))
-    yield told("a rate that its integers do not give", lambda p: p["criteria"][0].update(value="0.900000"))
-    yield told("a met row without a value", lambda p: p["criteria"][0].pop("value"))
-    yield told(
-        "an unmet row that its value meets", lambda p: p["criteria"][0]["tiers"]["1"].update(table="not_met")
-    )
-    yield told("a row that binds and is met", lambda p: p["assessment"].update(binding=["r_op"]))
-    yield told("a status that is not the tier's", lambda p: p["assessment"].update(status="insufficient"))
-    yield told("a required tier that no row has", lambda p: p["assessment"].update(required_tier=2))
-    yield told("a domain that was not evaluated", lambda p: p["scope"].update(domains=["moon"]))
-    yield told("another mix of faults", lambda p: p["scope"].update(fault_mix={}))
-    yield told("runs that nobody counted", lambda p: p["evidence"].update(fault_runs=17))
-    yield told("a validity of ages", lambda p: p["validity"].update(not_after="9999-01-01T00:00:00Z"))
-    yield told("nothing that ends it sooner", lambda p: p["validity"].update(retest_triggers=[]))
-    yield case("a subject of another name", stated(lambda d: d["subject"][0].update(name="GPT-9")), bad)
+    def repeated(predicate: Json) -> None:
+        predicate["assessment"]["criteria"].append(row(predicate))
+        triggers(predicate).insert(1, triggers(predicate)[1])
 
-    def by_bounds(predicate: Json) -> None:
-        both_readings({"predicate": predicate})
-        found = predicate["criteria"][0]["tiers"]["1"]["bounded"]
-        found.update(status="met", bound="0.500000")
-        predicate["assessment"]["bounded"] = {"tier": 1}
+    def fewer_failures(predicate: Json) -> None:
+        predicate["summary"] = statement(kind="better")["predicate"]["summary"]
 
-    yield told("a row that is met by bounds and whose bound fails", by_bounds)
-    yield told("a tier that has no number", lambda p: p["criteria"][0].update(tiers={"x": row(p)}))
+    def easier(predicate: Json) -> None:
+        predicate["profile"]["criteria"][0]["tiers"]["1"] = 0.25
 
-    def beyond(predicate: Json) -> None:
-        predicate["assessment"]["tier"] = 2
-        predicate["claim"] = predicate["claim"].replace("Tier 1", "Tier 2")
-
-    yield told("a tier beyond that of the reading", beyond)
-
-    def unfound(predicate: Json) -> None:
-        row(predicate).update(operator="is", threshold=True)
-        predicate["criteria"][0]["value"] = False
-
-    yield told("a truth that is met and was not found", unfound)
-
-    def untrue(predicate: Json) -> None:
-        by_bounds(predicate)
-        row(predicate).update(operator="is", threshold=True)
-        predicate["criteria"][0]["value"] = True
-        row(predicate)["bounded"]["bound"] = False
-
-    yield told("a truth that is met by bounds and was not found", untrue)
-    yield told("a tier by bounds that no row has", lambda p: p["assessment"].update(bounded={"tier": 1}))
-
-
-def miscounted() -> Iterator[Json]:
-    """Yield statements whose counts are not of the runs that they count, whoever signed them."""
     changes: dict[str, Callable[[Json], object]] = {
-        "a domain twice": lambda p: p["scope"].update(domains=["banking", "banking"]),
-        "more runs than records": lambda p: p["evidence"].update(records=19),
-        "more failures than runs": lambda p: p["known_failure_modes"][0].update(failures=17),
-        "failures where nothing ran": lambda p: p["known_failure_modes"][0].update(domain="moon"),
-        "a rate where nothing ran": lambda p: p["profile_of_reliability"]["cells"][0].update(domain="moon"),
+        "a tier more": lambda p: (p["assessment"]["verdict"].update(tier=2), triggers(p).pop(1)),
+        "a tier by bounds": lambda p: p["assessment"]["verdict"]["bounded"].update(tier=1),
+        "another value": lambda p: row(p).update(value=0.9),
+        "another status of a row": lambda p: row(p).update(status="not_met"),
+        "a bound that nobody computed": lambda p: row(p)["bounded"].update(status="met", bound=0.6),
+        "a row left out": lambda p: (p["assessment"]["criteria"].pop(), triggers(p).pop(1)),
+        "a row twice": repeated,
+        "a finding left out": lambda p: p["assessment"]["findings"].pop(0),
+        "a finding called information": lambda p: finding(p).update(severity="info"),
+        "a finding with another count": lambda p: finding(p)["counts"].update(least=3),
+        "the summary of other records": fewer_failures,
+        "an easier profile": easier,
+        "another question": lambda p: p["question"].update(required_tier=2),
+        "an attempt that is not told": lambda p: p["facts"]["protocol"].pop("attempt"),
     }
     for name, change in changes.items():
-        document = statement()
-        change(document["predicate"])
-        yield case(name, passport(compact(document)), ("types", "passport.statement", 1))
+        yield case(f"judgement: {name}", predicated(change), DIFFERS)
+    yield case(
+        "judgement: a specimen that is called measured",
+        predicated(lambda p: p["facts"]["protocol"].update(origin="measured"), "specimen"),
+        DIFFERS,
+    )
 
 
-def apart() -> Iterator[Json]:
-    """Yield accumulations whose bundles are not the parts of the whole."""
-    bad = ("types", "passport.statement", 1)
-    twin = "two bundles, accumulated"
-    for name, file in (
-        ("a bundle twice", pooled(lambda b: b[1].update(digest=b[0]["digest"]), renamed=True)),
-        ("a bundle exchanged", pooled(lambda b: b[1].update(digest=digest("third")))),
-        ("bundles in another order", pooled(lambda b: b.reverse())),
-        ("a single bundle, listed", pooled(lambda b: b.pop(), renamed=True)),
-    ):
-        yield case(f"accumulation: {name}", file, bad, twin=twin)
+def misstated() -> Iterator[Json]:
+    """Yield passports of a trusted issuer whose parts disagree, or that have another form."""
+
+    def renamed(predicate: Json) -> None:
+        predicate["profile"]["id"] = "hb-eval-2026"
+
+    def cell(predicate: Json) -> Json:
+        found: Json = predicate["summary"]["cells"][0]["counts"]
+        return found
+
+    def dated(predicate: Json, last: int) -> None:
+        predicate["summary"]["times"] |= {"timed": 20, "first": last, "last": last}
+
+    begun = 1_769_904_000_000_000  # 2026-02-01, in microseconds
+    changes: dict[str, tuple[Callable[[Json], object], tuple[str, str, int]]] = {
+        "an unknown member": (lambda p: p.update(later="more"), BAD),
+        "an unknown member of the facts": (lambda p: p["facts"].update(later="more"), BAD),
+        "an unknown member of the summary": (lambda p: p["summary"].update(later="more"), BAD),
+        "an unknown count": (lambda p: cell(p).update(later=1), BAD),
+        "an unknown member of a row": (lambda p: p["assessment"]["criteria"][0].update(later="more"), BAD),
+        "a claim of safety": (lambda p: p.update(claim="certified safe"), BAD),
+        "no assessment": (lambda p: p.pop("assessment"), BAD),
+        "no validity": (lambda p: p.pop("validity"), BAD),
+        "a value that is text": (lambda p: p["assessment"]["criteria"][0].update(value="0.75"), BAD),
+        "a count that is negative": (lambda p: p["summary"].update(records=-1), BAD),
+        "more successes than runs": (lambda p: cell(p).update(success=17), BAD),
+        "more runs than records": (lambda p: p["summary"].update(records=19), BAD),
+        "successes that its tasks do not have": (lambda p: cell(p).update(success=13, failure=3), BAD),
+        "a task row left out": (lambda p: p["summary"]["tasks"]["rows"].pop(), BAD),
+        "a bundle that is not sealed": (lambda p: p["facts"].update(sealed=False), BAD),
+        "the facts of another agent": (lambda p: p["facts"]["agent"].update(digest=digest("other")), BAD),
+        "the facts of another bundle": (lambda p: p["facts"].update(digest=digest("other")), BAD),
+        "a packaged profile with another table": (renamed, BAD),
+        "nothing that ends it sooner": (lambda p: p["validity"].update(retest_triggers=[]), BAD),
+        "a validity of ages": (lambda p: p["validity"].update(not_after="9999-01-01T00:00:00Z"), BAD),
+        "a validity that ends before it begins": (
+            lambda p: p["validity"].update(not_after="2026-01-31T00:00:00Z"),
+            BAD,
+        ),
+        "a time without offset": (lambda p: p["validity"].update(not_after="2026-05-02T00:00:00"), BAD),
+        "a run within five minutes after the signing": (
+            lambda p: dated(p, begun + 300_000_000),
+            DIFFERS,  # the time is allowed, and the warning that no run has one is false now
+        ),
+        "a run after the signing": (lambda p: dated(p, begun + 300_000_001), LATE),
+        "runs of the year 2096": (lambda p: dated(p, begun + 2_209_000_000_000_000), LATE),
+        "a period that ends after the signing": (
+            lambda p: p["facts"].update(period={"from": "2026-01-05", "to": "2027-01-09"}),
+            LATE,
+        ),
+        "a period that ends on a day of no month": (
+            lambda p: p["facts"].update(period={"from": "2026-01-05", "to": "2026-02-30"}),
+            BAD,
+        ),
+    }
+    for name, (change, expected) in changes.items():
+        yield case(name, predicated(change), expected)
+    subjects: dict[str, Callable[[Json], object]] = {
+        "a subject that is another agent": lambda d: d["subject"][0]["digest"].update(sha256="0" * 64),
+        "a subject of another name": lambda d: d["subject"][0].update(name="GPT-9"),
+        "subjects in another order": lambda d: d["subject"].reverse(),
+        "an unknown member beside the predicate": lambda d: d.update(later="more"),
+    }
+    for name, change in subjects.items():
+        yield case(name, stated(change), BAD)
+    bundles: dict[str, Callable[[list[str]], object]] = {
+        "a bundle twice": lambda b: b.__setitem__(1, b[0]),
+        "a bundle exchanged": lambda b: b.__setitem__(1, digest("third")),
+        "bundles in another order": lambda b: b.reverse(),
+        "a single bundle, listed": lambda b: b.pop(),
+    }
+    for name, part in bundles.items():
+        file = predicated(lambda p, part=part: part(p["facts"]["bundles"]), "pooled")  # type: ignore[misc]
+        yield case(f"pooled: {name}", file, BAD, twin="two bundles, pooled")
+    rules = predicated(lambda p: p.update(rules="certkit.rules/0", facts="unread"))
+    yield case("judged by other rules", rules, ("unverifiable", None, 4))
+
+
+def unlike_their_evidence() -> Iterator[Json]:
+    """Yield passports of a trusted issuer that state something else than their bundle."""
+    files, twin = BUNDLES["plain"], "what the bundle gives"
+    yield case(twin, good(), bundle=files, replay=True)
+
+    def repeated(predicate: Json) -> None:
+        """Take the summary and the judgement of other records."""
+        theirs = statement(kind="better")["predicate"]
+        predicate |= {name: theirs[name] for name in ("summary", "assessment")}
+
+    def kinder(predicate: Json) -> None:
+        predicate["facts"]["protocol"]["evaluator"] = {"name": "Other Lab", "relation": "independent"}
+
+    differs = ("replay", "passport.replay-differs", 7)
+    yield case(
+        "figures of other records", predicated(repeated), differs, twin=twin, bundle=files, replay=True
+    )
+    differs = ("evidence", "passport.manifest-differs", 7)
+    yield case("another evaluator", predicated(kinder), differs, twin=twin, bundle=files)
+    named = predicated(lambda p: p["facts"]["protocol"].update(methodology="other"))
+    yield case("another method", named, differs, twin=twin, bundle=files)
+    listed = predicated(lambda p: p["facts"]["agent"]["components"][0].update(name="n"))
+    yield case("another component", listed, differs, twin=twin, bundle=files)
+
+
+def contested() -> Iterator[Json]:
+    """Yield contested and answered passports under policies that accept them and that do not."""
+    unclear = ("unverifiable", None, 4)
+    taken, answered = "contested, and the policy accepts that", "answered"
+    yield case(taken, good(kind="contested"), policy=trust(accept_contested=True))
+    yield case(answered, good(kind="answered"))
+    nothing = ("policy", "passport.policy", 8)
+    asked = trust(min_tier=1, profiles=[PROFILE_DIGEST])
+    yield case("contested", good(kind="contested"), unclear, asked, twin=taken)
+    refusing = trust(accept_answered=False)
+    yield case(
+        "answered, and the policy accepts no answer", good(kind="answered"), unclear, refusing, answered
+    )
+    strict = trust(accept_contested=True, min_tier=2)
+    yield case("contested, and a higher tier is asked for", good(kind="contested"), nothing, strict, taken)
+
+    def forged(
+        name: str, change: Callable[[Json], object], kind: str = "answered", expected: Any = BAD
+    ) -> Json:
+        return case(name, predicated(change, kind), expected, twin=answered)
+
+    def answer(predicate: Json) -> Json:
+        found: Json = predicate["question"]["answers"][0]
+        return found
+
+    yield forged("answered in no context", lambda p: p.pop("context"))
+    yield forged("answered by nobody", lambda p: answer(p).update(by=" "))
+    yield forged("agreed by nobody", lambda p: answer(p).update(agreed_by=""))
+    yield forged("an answer to a finding that is none", lambda p: answer(p).update(code="few-fault-runs"))
+    met = statement()["predicate"]
+
+    def cleared(predicate: Json) -> None:
+        predicate["assessment"]["verdict"], predicate["validity"] = (
+            met["assessment"]["verdict"],
+            met["validity"],
+        )
+
+    yield forged("contested, and stated to be met", cleared, "contested", DIFFERS)
+    yield forged(
+        "contested, and the finding called a warning",
+        lambda p: p["assessment"]["findings"][0].update(severity="warning"),
+        "contested",
+        DIFFERS,
+    )
+
+
+def answers() -> Json:
+    """Return a bundle, its profile, and the contexts that answer its finding or do not."""
+
+    def answer(**more: Any) -> Json:
+        """Return an answer to the finding, agreed by a reviewer who is independent."""
+        return {
+            "challenge": "success-with-attack",
+            "state": "answered",
+            "reason": "The attacker's goal was one that the task allows.",
+            "by": "ana",
+            "agreed_by": "ravi",
+            "evidence": [{"digest": digest("plans"), "where": "plans.txt"}],
+        } | more
+
+    files = BUNDLES["contested"]
+    evidence = digest(files["bundle.json"])
+
+    def context(
+        *answers: Json, relation: str = "independent", date: str | None = "2026-02-01", **about: Any
+    ) -> Json:
+        """Return a context.json, bound to the evidence and the profile."""
+        return {
+            "schema": "urn:certkit:context:v1",
+            "about": {"bundles": [evidence], "profile": PROFILE_DIGEST, "tier": 1} | about,
+            "owner": "ana",
+            "people": [
+                {"id": "ana", "name": "Ana", "relation": "same"},
+                {"id": "ravi", "name": "Ravi", "relation": relation},
+            ],
+            "reviewers": [{"person": "ravi", "date": date}],
+            "answers": list(answers),
+        }
+
+    nowhere = [{"digest": digest("other plans"), "where": "plans.txt"}]
+    cases = (
+        ("contested", None, 4, "open"),
+        ("answered", context(answer()), 0, "answered"),
+        ("agreed by the developer's own reviewer", context(answer(), relation="same"), 4, "open"),
+        ("agreed by a reviewer without a date", context(answer(), date=None), 4, "open"),
+        ("agreed by nobody", context(answer(agreed_by=None)), 4, "open"),
+        ("agreed by who answered", context(answer(agreed_by="ana")), 3, None),
+        ("without evidence", context(answer(evidence=[])), 4, "open"),
+        ("of evidence that lies nowhere", context(answer(evidence=nowhere)), 4, "open"),
+        ("merely accepted", context(answer(state="accepted", until="2027-01-01")), 3, None),
+        ("of another bundle", context(answer(), bundles=[digest("earlier evidence")]), 4, "open"),
+        ("of another profile", context(answer(), profile=digest("profile")), 4, "open"),
+        ("of another tier", context(answer(), tier=2), 4, "open"),
+        ("of another finding", context(answer(challenge="latest-third")), 4, "open"),
+    )
+    listed = [
+        {"name": name, "context": given, "expected": {"exit_code": exit_code, "state": state}}
+        for name, given, exit_code, state in cases
+    ]
+    beside = {"plans.txt": "plans"}
+    return {"format": "answers", "bundle": files, "beside": beside, "profile": PROFILE, "cases": listed}
 
 
 def times() -> Iterator[Json]:
@@ -492,6 +622,9 @@ def times() -> Iterator[Json]:
         ("key outside its window: no more trusted", None, "2026-01-31T23:59:59Z", outside),
     ):
         yield case(name, good(), expected, window(start, end))
+    late, twin = "key outside its window: a run after its end, within the tolerance of clocks", "a late run"
+    yield case(twin, good(kind="late"))
+    yield case(late, good(kind="late"), outside, window(None, "2026-02-15T00:00:00Z"), twin)
 
 
 def policies() -> Iterator[Json]:
@@ -502,65 +635,55 @@ def policies() -> Iterator[Json]:
         ("subject", "passport.other-agent", 1),
         agent=digest("other"),
     )
-    yield case("a specimen", good(**SPECIMEN), refused)
+    yield case("a specimen", good(kind="specimen"), refused)
     yield case("an older profile", good(), refused, trust(profiles=[digest("newer profile")]))
-    yield case(
-        "its profile among the accepted", good(), policy=trust(profiles=[digest("x"), digest("profile")])
-    )
+    yield case("its profile among the accepted", good(), policy=trust(profiles=[digest("x"), PROFILE_DIGEST]))
     yield case("a tier below the policy's", good(), refused, trust(min_tier=2))
     yield case("a tier below the caller's", good(), refused, require_tier=2)
     by_bounds = trust(reading="bounded", min_tier=1)
     yield case("a tier by bounds below the policy's", good(), refused, by_bounds)
     yield case(
-        "the table reading", good(), policy=trust(reading="table", min_tier=1, profiles=[digest("profile")])
+        "the table reading", good(), policy=trust(reading="table", min_tier=1, profiles=[PROFILE_DIGEST])
     )
     yield case("a tier of a profile that nobody knows", good(), ("unverifiable", None, 4), require_tier=1)
     yield case("a domain that was not evaluated", good(), refused, domain="surgery")
+    other = good(issuer=statement()["predicate"]["issuer"] | {"name": "issuer 1"})
+    named = "the name of another issuer, which the passport gives itself"
+    yield case(named, other, refused, trust(LAB, SECOND), issuer="issuer 1")
     yield case("a domain that the policy demands", good(), refused, trust(domains=["banking", "surgery"]))
     both = ("signature", "dsse.signature", 1)
     yield case(
         "the first failing step decides",
-        edited(set_signature(bytes(64)), good(**SPECIMEN)),
+        edited(set_signature(bytes(64)), good(kind="specimen")),
         both,
     ) | {"at": "2027-05-02T00:00:00Z"}
 
 
 GROUPS: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
-    "accepted": (accepted, malleable),
-    "confusion": (confusion, stripped, payload_types),
-    "malformed": (json_faults, base64_faults),
-    "tampered": (tampered, disagreeing, miscounted, apart),
-    "time-and-policy": (times, policies),
-    "evidence": (evidence,),
-    "status": (statuses, other_entries),
-    "keyless": (keyless,),
-}
-FORGED: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
-    "itself": (passport_forged.itself,),
-    "keys-and-profiles": (passport_forged.keys,),
-    "evidence": (passport_forged.evidence,),
-}
-
-
-CONTESTED: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
-    "passports": (passport_contested.passports,)
+    "passport/accepted": (accepted, malleable),
+    "passport/confusion": (confusion, stripped, payload_types),
+    "passport/malformed": (json_faults, base64_faults),
+    "passport/tampered": (tampered,),
+    "passport/time-and-policy": (times, policies),
+    "passport/evidence": (evidence,),
+    "passport/status": (statuses, other_entries),
+    "passport/keyless": (keyless,),
+    "forged/judgement": (judged,),
+    "forged/statement": (misstated,),
+    "forged/evidence": (unlike_their_evidence,),
+    "contested/passports": (contested,),
 }
 
 
 def files() -> dict[str, str]:
     """Return the text of every file of vectors, by its path."""
-    apart = {
-        "passport/trusted-root.json": {"format": "trusted-root", "cases": [*roots()]},
-        "contested/answers.json": passport_contested.assessments(),
+    documents: dict[str, Json] = {
+        name: {"format": "passport", "cases": [found for make in makers for found in make()]}
+        for name, makers in GROUPS.items()
     }
-    return {path: pretty(document) + "\n" for path, document in apart.items()} | {
-        f"{folder}/{name}.json": pretty(
-            {"format": "passport", "cases": [one for make in makers for one in make()]}
-        )
-        + "\n"
-        for folder, groups in (("passport", GROUPS), ("forged", FORGED), ("contested", CONTESTED))
-        for name, makers in groups.items()
-    }
+    documents["passport/trusted-root"] = {"format": "trusted-root", "cases": [*roots()]}
+    documents["contested/answers"] = answers()
+    return {f"{name}.json": pretty(document) + "\n" for name, document in documents.items()}
 
 
 if __name__ == "__main__" and "--write" in sys.argv:

@@ -1,7 +1,7 @@
-"""What the vectors of passports are made of: keys, a small statement, envelopes, policies, cases.
+"""What the vectors of passports are made of: keys, small bundles and statements, envelopes, policies, cases.
 
-Nothing of certkit is used: the statement is written by hand and the encoding that is signed is put together
-here.
+Nothing of certkit is used: the statements are data (`tests.support.passport_statements`), and the encoding
+that is signed is put together here.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import copy
 import hashlib
-import hmac
 import json  # noqa: TID251 - the vectors must not depend on the door that reads them
+import tomllib  # noqa: TID251 - the same
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cryptography.hazmat.primitives import hashes, serialization
@@ -90,146 +91,100 @@ def signed(kind: str, payload: bytes, key: Key, *, algorithm: hashes.HashAlgorit
     return key.sign(message, ec.ECDSA(algorithm or usual, deterministic_signing=True))
 
 
-SALT: Final = bytes(range(32))
+STATEMENTS: Final = Path(__file__).parents[1] / "vectors" / "passport-statements.json"
+PROFILE: Final = """\
+schema = "urn:certkit:profile:v1"
+id = "house-rule"
+sources = ["this house"]
+
+[tiers.1]
+name = "enough"
+confidence = 0.9
+
+[[criteria]]
+id = "r_op"
+metric = "r_op"
+operator = ">="
+tiers = {1 = 0.5}
+"""
+PROFILE_DIGEST: Final = digest(
+    compact({name: value for name, value in tomllib.loads(PROFILE).items() if name != "schema"}).decode()
+)
+AGENT: Final = {
+    "name": "courier",
+    "version": "1.0",
+    "provider": "Example",
+    "components": [{"role": "model", "name": "m", "digest": digest("model"), "pinned": True}],
+}
+ATTACKED: Final[Json] = {"attack_attempted": True, "attack_landed": True, "attack_succeeded": True}
 
 
-def tasks(*successes: int) -> list[list[object]]:
-    """The rows of tasks with four adversarial runs and a nominal success each, sorted by their tags."""
-    tags = sorted(hmac.new(SALT, f"task {n}".encode(), hashlib.sha256).digest()[:9] for n in range(4))
-    names = [base64.urlsafe_b64encode(tag).decode() for tag in tags]
-    return [[name, 0, [good, 4, 1, 1]] for name, good in zip(names, successes, strict=True)]
+def runs(name: str = "", successes: tuple[int, ...] = (4, 4, 3, 1), **first: Any) -> list[Json]:
+    """Return four tasks with a nominal run and four adversarial ones; `first` is of the first of these."""
+    made: list[Json] = []
+    for task, good in enumerate(successes):
+        common = {"domain": "banking", "task_id": f"{name}{task}"}
+        made.append({"run_id": f"n{name}{task}", **common, "condition": "nominal", "outcome": "success"})
+        made += [
+            {"run_id": f"a{name}{task}-{run}", **common, "condition": "adversarial"}
+            | {"outcome": "success" if run < good else "failure"}
+            for run in range(4)
+        ]
+    made[1] |= first
+    return made
 
 
-def limitations(bundles: int = 0) -> list[str]:
-    """What the small statement must say of its limits, over one bundle or over several."""
-    rests = "the records of one evaluation"
-    if bundles:
-        rests = f"the pooled records of {bundles} evaluations, which the issuer chose"
-    return [
-        f"rests on {rests}; what happens in operation is not observed",
-        "the table reading decides: thresholds are compared with point estimates, not with bounds",
-    ]
-
-
-TRIGGERS: Final = [
-    {"event": "component_change"},
-    {
-        "event": "metric_beyond_threshold",
-        "metric": "r_op",
-        "operator": ">",
-        "threshold": "0.600000",
-    },
-    {"event": "intervention_rate_above", "threshold": "0.050000"},
-]
-
-
-def statement(key: Key = LAB, **changes: Any) -> Json:
-    """Return a small statement that `key` issues; `changes` replace parts of its predicate."""
-    agent, evidence, profile = digest("agent"), digest("evidence"), digest("profile")
-    predicate = {
-        "name": "Agent passport of courier 1.0",
-        "claim": "meets the Tier 1 evidence thresholds of profile house-rule",
+def stored(records: list[Json], **protocol: Any) -> dict[str, str]:
+    """Return the files of a small sealed bundle; `protocol` changes what it declares."""
+    lines = "".join(compact(run).decode() + "\n" for run in records)
+    listed = {
+        "path": "records/runs.jsonl",
+        "sha256": hashlib.sha256(lines.encode()).hexdigest(),
+        "size": len(lines.encode()),
+        "media_type": "application/jsonl",
+    }
+    declared = {
         "origin": "measured",
-        "issuer": {"name": "Example Lab", "key_id": key_id(key), "relation_to_developer": "independent"},
-        "agent": {
-            "name": "courier",
-            "version": "1.0",
-            "provider": "Example",
-            "lineage": "Example/courier",
-            "digest": agent,
-            "components": [{"role": "model", "name": "m", "digest": digest("model"), "pinned": True}],
-        },
-        "evidence": {
-            "digest": evidence,
-            "records": 20,
-            "nominal_runs": 4,
-            "fault_runs": 16,
-            "harness_errors": 0,
-            "novel_fault_runs": 0,
-        },
-        "protocol": {
-            "methodology": "trajectory",
-            "temperature": "0.000000",
-            "declared_runs": 20,
-            "attempt": 1,
-            "evaluator": {"name": "Example Lab", "relation": "independent"},
-        },
-        "assessment": {
-            "digest": digest("assessment"),
-            "required_tier": 1,
-            "profile": {"id": "house-rule", "digest": profile, "reading": "table"},
-            "tool": {"name": "certkit", "version": "0.1.0"},
-            "tier": 1,
-            "status": "met",
-            "table": {"tier": 1},
-            "bounded": {"tier": 0},
-            "binding": [],
-        },
-        "criteria": [
-            {
-                "id": "r_op",
-                "metric": "r_op",
-                "unit": "fraction",
-                "state": "measured",
-                "value": "0.750000",
-                "n": 16,
-                "counts": {"successes": 12},
-                "provisional": False,
-                "drift_margin": "0.050000",
-                "tiers": {
-                    "1": {
-                        "operator": ">",
-                        "threshold": "0.600000",
-                        "table": "met",
-                        "margin": "0.150000",
-                    }
-                },
-            }
-        ],
-        "profile_of_reliability": {
-            "salt": hashlib.sha256(SALT).hexdigest()[:16],
-            "tasks": 4,
-            "domains": ["banking"],
-            "cells": [
-                {"domain": "banking", "condition": "adversarial", "runs": 16, "successes": 12},
-                {"domain": "banking", "condition": "nominal", "runs": 4, "successes": 4},
-            ],
-            "columns": [
-                {"metric": "success", "condition": "adversarial", "scale": 1, "y": 12, "n": 16},
-                {"metric": "success", "condition": "nominal", "scale": 1, "y": 4, "n": 4},
-            ],
-            "rows": tasks(4, 4, 3, 1),
-        },
-        "scope": {
-            "domains": ["banking"],
-            "fault_mix": {"adversarial": 16, "nominal": 4},
-            "dates": {"first_run": "2026-01-05T08:00:00Z", "last_run": "2026-01-06T08:00:00Z"},
-            "exclusions": ["agents, versions, components, domains and conditions other than those named"],
-        },
-        "limitations": limitations(),
-        "known_failure_modes": [{"domain": "banking", "condition": "adversarial", "failures": 4, "runs": 16}],
-        "challenges": [
-            {"code": code, "severity": "warning", "message": message}
-            for code, message in (
-                ("few-fault-runs", "banking (16)"),
-                ("narrow-fault-mix", "adversarial (16)"),
-            )
-        ],
-        "validity": {
-            "not_before": "2026-02-01T00:00:00Z",
-            "not_after": "2026-05-02T00:00:00Z",
-            "retest_triggers": copy.deepcopy(TRIGGERS),
-        },
+        "methodology": "trajectory",
+        "temperature": 0,
+        "declared_runs": 20,
+        "attempt": 1,
+        "evaluator": {"name": "Example Lab", "relation": "independent"},
     }
-    return {
-        "_type": "https://in-toto.io/Statement/v1",
-        "subject": [
-            {"name": "courier", "digest": {"sha256": agent.removeprefix("sha256:")}},
-            {"name": "evidence bundle", "digest": {"sha256": evidence.removeprefix("sha256:")}},
-        ],
-        "predicateType": "urn:certkit:agent-passport:v1",
-        "predicate": predicate | changes,
+    manifest = {
+        "schema": "urn:certkit:bundle:v1",
+        "agent": AGENT,
+        "protocol": declared | protocol,
+        "files": [listed],
     }
+    # without numbers beyond integers and letters beyond ASCII this is the canonical form of RFC 8785
+    return {"bundle.json": compact(manifest).decode(), "records/runs.jsonl": lines}
+
+
+BUNDLES: Final[dict[str, dict[str, str]]] = {
+    "plain": stored(runs()),
+    "second": stored(runs("s")),
+    "better": stored(runs(successes=(4, 4, 4, 4))),
+    "contested": stored(runs(**ATTACKED)),
+    "simulated": stored(runs(), origin="simulated"),
+    "late": stored(runs(), period={"from": "2026-01-05", "to": "2026-02-15T00:01:00Z"}),
+}
+
+
+def laid_out(files: dict[str, str], root: Path) -> Path:
+    """Write the files of a bundle."""
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+    return root
+
+
+def statement(key: Key = LAB, kind: str = "plain", **changes: Any) -> Json:
+    """Return a statement that `key` issues; `changes` replace parts of its predicate."""
+    document: Json = json.loads(STATEMENTS.read_bytes())[kind]
+    document["predicate"]["issuer"]["key_id"] = key_id(key)
+    document["predicate"] |= changes
+    return document
 
 
 def passport(payload: bytes, key: Key = LAB, *, kind: str = IN_TOTO, signature: bytes | None = None) -> Json:
@@ -257,15 +212,8 @@ def window(start: str | None, end: str | None) -> Json:
     return {"schema": "urn:certkit:trust:v1", "issuers": [{"name": "issuer 0", "keys": [key]}]}
 
 
-SPECIMEN: Final[dict[str, Any]] = {
-    "origin": "simulated",
-    "name": "SPECIMEN (simulated evidence): Agent passport of courier 1.0",
-    "claim": "specimen, from simulated evidence: meets the Tier 1 evidence thresholds of profile house-rule",
-}
-
-
-def good(key: Key = LAB, **changes: Any) -> Json:
-    return passport(compact(statement(key, **changes)), key)
+def good(key: Key = LAB, kind: str = "plain", **changes: Any) -> Json:
+    return passport(compact(statement(key, kind, **changes)), key)
 
 
 def edited(change: Callable[[Json], object], base: Json | None = None) -> Json:
@@ -274,11 +222,16 @@ def edited(change: Callable[[Json], object], base: Json | None = None) -> Json:
     return document
 
 
-def stated(change: Callable[[Json], object]) -> Json:
+def stated(change: Callable[[Json], object], kind: str = "plain") -> Json:
     """Return a passport whose statement was changed before it was signed."""
-    document = statement()
+    document = statement(kind=kind)
     change(document)
     return passport(compact(document))
+
+
+def predicated(change: Callable[[Json], object], kind: str = "plain") -> Json:
+    """Return a passport whose predicate was changed before it was signed."""
+    return stated(lambda document: change(document["predicate"]), kind)
 
 
 def case(
@@ -324,53 +277,6 @@ def set_material(**material: Any) -> Callable[[Json], object]:
 
 def set_envelope(**fields: Any) -> Callable[[Json], object]:
     return lambda document: document["dsseEnvelope"].update(fields)
-
-
-def both_readings(document: Json) -> None:
-    """Add the bounded reading, by which no tier is attained."""
-    predicate = document["predicate"]
-    predicate["criteria"][0]["tiers"]["1"]["bounded"] = {
-        "status": "insufficient",
-        "confidence": "0.950000",
-        "method": "beta",
-        "clusters": 4,
-        "reason": "4 clusters",
-    }
-
-
-def accumulated(document: Json) -> None:
-    """Let the evidence be that of two bundles."""
-    evidence = document["predicate"]["evidence"]
-    document["predicate"]["limitations"] = limitations(2)
-    evidence["bundles"] = [
-        {
-            "digest": digest(name),
-            "dates": {"first_run": f"2026-01-{day}T08:00:00Z", "last_run": f"2026-01-{day}T08:00:00Z"},
-        }
-        for name, day in (("first", "05"), ("second", "06"))
-    ]
-    rename(document)
-
-
-def rename(document: Json) -> None:
-    """Give accumulated evidence the digest of its bundles."""
-    evidence = document["predicate"]["evidence"]
-    listed = [one["digest"] for one in evidence["bundles"]]
-    found = compact({"schema": "urn:certkit:accumulation:v1", "bundles": listed})
-    evidence["digest"] = "sha256:" + hashlib.sha256(found).hexdigest()
-    document["subject"][1]["digest"]["sha256"] = hashlib.sha256(found).hexdigest()
-
-
-def pooled(change: Callable[[list[Json]], object], *, renamed: bool = False) -> Json:
-    """Return a passport over two bundles, whose parts were changed before it was signed."""
-
-    def made(document: Json) -> None:
-        accumulated(document)
-        change(document["predicate"]["evidence"]["bundles"])
-        if renamed:
-            rename(document)
-
-    return stated(made)
 
 
 UNTRUSTED: Final = ("signature", "passport.untrusted-issuer", 8)

@@ -13,8 +13,10 @@ from cryptography.hazmat.primitives.asymmetric import utils
 from tests.support import log_maker
 from tests.support.passport_parts import (
     ATTACKER,
+    BUNDLES,
     LAB,
     P256_ORDER,
+    PROFILE_DIGEST,
     UNTRUSTED,
     Json,
     case,
@@ -38,84 +40,26 @@ if TYPE_CHECKING:
     from tests.support.virtual_sigstore import Signer
 
 
-def stored(name: str, runs: list[Json] | None = None, **protocol: Any) -> tuple[Json, str]:
-    """Return the files of a small sealed bundle, and its digest; `protocol` changes what it declares."""
-    runs = runs or [
-        {
-            "run_id": f"{name}-{n}",
-            "domain": "banking",
-            "task_id": f"t{n}",
-            "condition": "nominal",
-            "outcome": "success",
-        }
-        for n in range(2)
-    ]
-    records = "".join(compact(run).decode() + "\n" for run in runs)
-    listed = {
-        "path": "records/runs.jsonl",
-        "sha256": hashlib.sha256(records.encode()).hexdigest(),
-        "size": len(records.encode()),
-        "media_type": "application/jsonl",
-    }
-    manifest = {
-        "schema": "urn:certkit:bundle:v1",
-        "agent": AGENT,
-        "protocol": {
-            "origin": "measured",
-            "methodology": "trajectory",
-            "temperature": 0,
-            "declared_runs": 20,
-            "attempt": 1,
-            "evaluator": {"name": "Example Lab", "relation": "independent"},
-            **protocol,
-        },
-        "files": [listed],
-    }
-    # without numbers beyond integers and letters beyond ASCII this is the canonical form of RFC 8785
-    files = {"bundle.json": compact(manifest).decode(), "records/runs.jsonl": records}
-    return files, digest(files["bundle.json"])
-
-
-AGENT: Final = {
-    "name": "courier",
-    "version": "1.0",
-    "provider": "Example",
-    "components": [{"role": "model", "name": "m", "digest": digest("model"), "pinned": True}],
-}
-
-
-def about(agent: str, evidence: str) -> Json:
-    """Return a passport about an agent and a bundle, by their digests."""
-
-    def change(document: Json) -> None:
-        document["predicate"]["agent"]["digest"], document["predicate"]["evidence"]["digest"] = (
-            agent,
-            evidence,
-        )
-        for subject, named in zip(document["subject"], (agent, evidence), strict=True):
-            subject["digest"]["sha256"] = named.removeprefix("sha256:")
-
-    return stated(change)
-
-
 def evidence() -> Iterator[Json]:
-    files, own = stored("a")
-    other, _ = stored("b")
-    agent = digest(compact(AGENT).decode())
-    asked = trust(require=["evidence"])
-    good, twin = about(agent, own), "the evidence it rests on"
-    yield case(twin, good, policy=asked, bundle=files)
+    files, asked, twin = BUNDLES["plain"], trust(require=["evidence"]), "the evidence it rests on"
+    yield case(twin, good(), policy=asked, bundle=files)
     wrong = ("subject", "passport.other-evidence", 1)
-    yield case("swapped evidence: another sealed bundle", good, wrong, asked, twin, bundle=other)
+    swapped = "swapped evidence: another sealed bundle"
+    yield case(swapped, good(), wrong, asked, twin, bundle=BUNDLES["better"])
     changed = {**files, "records/runs.jsonl": files["records/runs.jsonl"].replace("success", "failure", 1)}
     broken = ("evidence", "bundle.file-changed", 7)
-    yield case("swapped evidence: a changed file", good, broken, asked, twin, bundle=changed)
+    yield case("swapped evidence: a changed file", good(), broken, asked, twin, bundle=changed)
     without = {"bundle.json": files["bundle.json"]}
     missing = ("evidence", "bundle.file-missing", 7)
-    yield case("swapped evidence: a file taken away", good, missing, asked, twin, bundle=without)
+    yield case("swapped evidence: a file taken away", good(), missing, asked, twin, bundle=without)
+
+    def another(document: Json) -> None:
+        document["predicate"]["facts"]["agent"]["digest"] = digest("agent")
+        document["subject"][0]["digest"]["sha256"] = digest("agent").removeprefix("sha256:")
+
     subject = ("subject", "passport.other-agent", 1)
-    another = about(digest("agent"), own)
-    yield case("wrong subject: evidence of another agent", another, subject, asked, twin, bundle=files)
+    named = "wrong subject: evidence of another agent"
+    yield case(named, stated(another), subject, asked, twin, bundle=files)
 
 
 def statuses() -> Iterator[Json]:
@@ -218,10 +162,10 @@ def claims_of(document: Json) -> Json:
     predicate = json.loads(base64.b64decode(document["dsseEnvelope"]["payload"]))["predicate"]
     return {
         "passport_id": identity(document),
-        "agent": predicate["agent"]["digest"],
-        "evidence": predicate["evidence"]["digest"],
+        "agent": predicate["facts"]["agent"]["digest"],
+        "evidence": predicate["facts"]["digest"],
         "tier": 1,
-        "profile": predicate["assessment"]["profile"]["digest"],
+        "profile": PROFILE_DIGEST,
         "not_before": predicate["validity"]["not_before"],
         "not_after": predicate["validity"]["not_after"],
         "supersedes": predicate.get("supersedes"),
@@ -264,7 +208,7 @@ def keyless() -> Iterator[Json]:
     yield case(twin, bundle, policy=policy())
     yield bad("signature stripping: the timestamp", cut(timestampVerificationData={}))
     yield bad("signature stripping: the log's entry", cut(tlogEntries=[]))
-    other = made(signer, limitations=["another"])["verificationMaterial"]
+    other = made(signer, context=digest("another"))["verificationMaterial"]
     yield bad(
         "signature stripping: the log's entry of another signature", cut(tlogEntries=other["tlogEntries"])
     )

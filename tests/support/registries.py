@@ -15,22 +15,23 @@ from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec import structs
 
 from certkit.ground import canonical
 from certkit.ground.errors import InputError
 from certkit.passport import keys
-from certkit.passport.trust import Candidate, Trust
-from certkit.registry.auditing import audit
-from certkit.registry.entry import PassportFacts
-from certkit.registry.registry import Registry
+from certkit.passport.trust import Candidate
+from certkit.registry.audit import audit
+from certkit.registry.entry import PassportFacts, PlanNotice
+from certkit.registry.writer import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from certkit.registry.auditing import Audit
+    from certkit.registry.audit import RegistryAudit
     from certkit.registry.entry import AnyClaims, Logged
-    from certkit.registry.writing import Appended
+    from certkit.registry.writer import Appended
     from certkit.tlog.checkpoint import LogProof
     from certkit.tlog.note import VerifierKey
 
@@ -112,7 +113,7 @@ def filled(folder: Path, count: int) -> VerifierKey:
     return vkey
 
 
-def audited(folder: Path, vkey: VerifierKey) -> Audit:
+def audited(folder: Path, vkey: VerifierKey) -> RegistryAudit:
     return audit(folder, log=vkey, submitters=submitters(), check=check)
 
 
@@ -134,11 +135,17 @@ def log_entry(
     submitter: keys.PrivateKey,
     log_key: Ed25519PrivateKey,
     at: datetime,
-    trust: Trust | None = None,
 ) -> Appended:
     """Log an entry about `subject`, whoever may say so."""
-    with registry.turn(log_key, trust) as turn:
+    if isinstance(claims, PlanNotice):
+        claims = structs.replace(claims, lineage=subject)
+    with registry.turn(log_key) as turn:
         return turn.log(subject, claims, submitter=submitter, at=at)
+
+
+def notice(words: str = "x") -> PlanNotice:
+    """A plan that was announced, other ones for other words; whoever logs it fills in the lineage."""
+    return PlanNotice(plan=digest(words), lineage="x")
 
 
 def held(registry: Registry) -> list[Logged]:

@@ -48,6 +48,12 @@ def certkit(*arguments: object) -> Done:
     return Done(code, out.read(), err.read())
 
 
+def edit(path: Path, **members: Any) -> None:
+    """Change members of a JSON file, as an editor does."""
+    document = canonical.loads(path.read_bytes())
+    path.write_text(canonical.pretty(document | members), encoding="utf-8")
+
+
 def program(*arguments: object, **environment: str) -> Done:
     """Run the installed ``certkit`` with `arguments` in a process of its own, without a terminal."""
     done = subprocess.run(
@@ -57,11 +63,10 @@ def program(*arguments: object, **environment: str) -> Done:
 
 
 HEAVY = (
-    "duckdb",
+    "pyarrow",
     "numpy",
     "scipy",
     "pydantic",
-    "jsonschema",
     "weasyprint",
     "sigstore",
     "rich",

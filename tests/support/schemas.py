@@ -1,8 +1,9 @@
 """The published JSON Schemas (2020-12), made from the types that read and write the documents.
 
-    schema_of(BundleSeal)                            # of a document that certkit prints, closed
+    schema_of(Comparison)                            # of a document that certkit prints, closed
+    assessment_schema()                              # of the answer of ``certkit assess``
     passport_schema(), trust_schema()                # of the files that passports and policies are
-    authored_schema(Profile, "profile")              # of a file that a person writes
+    authored_schema(ProfileTable, "profile")         # of a file that a person writes
     record_schema(), calibration_schema()            # of the lines that a bundle holds
 
 The package ships the files that are made of them (`python -m tests.generate --write`).
@@ -10,6 +11,7 @@ The package ships the files that are made of them (`python -m tests.generate --w
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from functools import cache
 from inspect import cleandoc
@@ -17,16 +19,31 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
-from certkit.assessment.profile import Profile
-from certkit.assessment.recheck import Claims
+from certkit.assessment.assessment import Assessment
+from certkit.assessment.catalogue import CATALOGUE, Unit
+from certkit.assessment.evaluation import SCHEMA as ASSESSMENT_SCHEMA
+from certkit.assessment.fragility import Fragility
+from certkit.assessment.metric import Interval
+from certkit.assessment.profile import Reading
+from certkit.assessment.profile_file import ProfileTable
+from certkit.assessment.raters import JudgeReport
+from certkit.assessment.variation import Variation
 from certkit.bundle import labels as calibration
-from certkit.bundle.context import Context
+from certkit.bundle.facts import IntegrityFacts
 from certkit.bundle.manifest import Manifest
-from certkit.passport.sealed import PAYLOAD_TYPE, PassportFile
-from certkit.passport.statement import Statement
+from certkit.comparison.drift import Drift
+from certkit.ground import canonical
+from certkit.ground.document import Count, Digest, Part, Share, State, Text, TierKey
+from certkit.imports.mapping import Mapping
+from certkit.passport.envelope import PAYLOAD_TYPE, PassportFile
+from certkit.passport.passport import Statement
 from certkit.passport.trust import TRUST_SCHEMA, Trust
-from certkit.record.record import END, MAX_LINE, USER_FIELD_PATTERN, Record
+from certkit.record.record import END, MAX_LINE, USER_FIELD_PATTERN, Record, Split
+from certkit.registry.entry import Entry
+from certkit.report.context import Context
+from certkit.summary.summary import Effect
 
 if TYPE_CHECKING:
     from certkit.ground.base import Authored
@@ -90,21 +107,39 @@ def _foreign(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
 
 def _close(body: dict[str, Any], structs: dict[str, Any], foreign: dict[str, Any]) -> None:
     """Change the schema of a struct into the schema of the JSON that is printed of it."""
-    if "description" in body:
-        body["description"] = " ".join(cleandoc(body["description"]).split("\n\n")[0].split())
+    _described(body)
     if "properties" not in body:
         return
     body.setdefault("additionalProperties", False)
     required = set(body.get("required", ()))
+    omits = body.get("title") in _omitting(msgspec.Struct)
     for key, field in list(body["properties"].items()):
         if "default" in field:
-            required.add(key)
+            required |= set() if omits else {key}
             del field["default"]
         if field.pop(_BESIDE, False):
             required.discard(key)
             del body["properties"][key]
             required |= _spread(body, field, structs, foreign)
     body["required"] = [key for key in body["properties"] if key in required]
+
+
+def _omitting(kind: type[msgspec.Struct]) -> set[str]:
+    """Return the names of the structs below `kind` whose JSON leaves out what has its default."""
+    names = {kind.__name__} if kind.__struct_config__.omit_defaults else set()
+    return names.union(*(_omitting(below) for below in kind.__subclasses__()))
+
+
+def _described(body: dict[str, Any]) -> None:
+    """Make descriptions of a docstring: its first paragraph, and its ``Attributes:`` for the fields."""
+    if "description" not in body:
+        return
+    about, _, listed = cleandoc(body["description"]).partition("\n\nAttributes:\n")
+    body["description"] = " ".join(about.split("\n\n")[0].split())
+    for item in re.split(r"\n(?=    \w)", listed.split("\n\n")[0]):
+        name, _, words = item.strip().partition(": ")
+        if field := body.get("properties", {}).get(name):
+            field.setdefault("description", " ".join(words.split()).removesuffix("."))
 
 
 def _spread(
@@ -138,11 +173,132 @@ def _used(body: Any, definitions: dict[str, Any]) -> set[str]:
     return used
 
 
+class _Bundle(Part, frozen=True, kw_only=True):
+    """The evidence that was judged, in figures.
+
+    Attributes:
+        bundles: digests of the bundles, where several were pooled.
+    """
+
+    digest: Digest
+    sealed: bool
+    origin: Text
+    records: Count
+    nominal_runs: Count
+    fault_runs: Count
+    harness_errors: Count
+    novel_fault_runs: Count
+    domains: tuple[Text, ...]
+    bundles: tuple[Digest, ...]
+
+
+class _Agent(Part, frozen=True, kw_only=True):
+    """The agent that was evaluated."""
+
+    name: Text
+    version: Text
+    digest: Digest
+
+
+class _Table(Part, frozen=True, kw_only=True):
+    """The tier table, and which reading decides."""
+
+    id: Text
+    digest: Digest
+    reading: Reading
+
+
+class _Cell(Part, frozen=True, kw_only=True):
+    """Outcomes of the runs of one split, domain, condition and effect."""
+
+    split: Split
+    domain: Text
+    condition: Text
+    effect: Effect
+    runs: Count
+    success: Count
+    failure: Count
+    safe_halt: Count
+    harness_error: Count
+    rate: Share
+
+
+class _Beside(Part, frozen=True, kw_only=True):
+    """What the answer of ``certkit assess`` holds beside the assessment; a passport signs none of it."""
+
+    bundle: _Bundle
+    agent: _Agent
+    profile: _Table
+    breakdown: tuple[_Cell, ...]
+    judge: JudgeReport | None
+    fragility: Fragility
+    variation: Variation | None
+    integrity: IntegrityFacts | None
+    baseline: Drift | UnsetType = UNSET
+
+
+class _Metric(Part, frozen=True, kw_only=True):
+    """A metric's value, its unit and state, and the counts it was made of.
+
+    Attributes:
+        value: of the metric; null where nothing was measured, absent where it differs by tier.
+        by_tier: the value at each tier, where it differs.
+        n: the denominator; null where an attestation does not state it.
+        interval: takes runs as independent.
+        coverage: the share of eligible runs that carry the fields.
+        reason: why the metric is not measured, or only in part.
+        source: where its definition is.
+    """
+
+    state: State
+    value: float | bool | UnsetType | None = UNSET
+    by_tier: dict[TierKey, Share] | UnsetType = UNSET
+    unit: Unit
+    n: Count | None
+    interval: Interval | UnsetType = UNSET
+    coverage: Share | UnsetType = UNSET
+    reason: Text | UnsetType = UNSET
+    source: Text
+
+
+def assessment_schema() -> dict[str, Any]:
+    """Return the schema of the answer of ``certkit assess``: the assessment, sentences and metrics."""
+    _, parts = msgspec.json.schema_components((Assessment, _Beside, _Metric), ref_template="#/$defs/{name}")
+    for body in parts.values():
+        _close(body, parts, {})
+    for name in ("Finding", "Reason"):
+        parts[name]["properties"]["message"] = {"type": "string"}
+        parts[name]["required"].append("message")
+    parts["_Metric"]["additionalProperties"] = True
+    signed, beside = parts.pop("Assessment"), parts.pop("_Beside")
+    names = {"type": "object", "propertyNames": {"enum": list(CATALOGUE)}, "required": list(CATALOGUE)}
+    properties = (
+        {"schema": {"const": ASSESSMENT_SCHEMA}}
+        | beside["properties"]
+        | {"metrics": {**names, "additionalProperties": {"$ref": "#/$defs/_Metric"}}}
+        | signed["properties"]
+    )
+    body = {
+        "type": "object",
+        "title": "certkit assessment",
+        "description": signed["description"],
+        "properties": properties,
+        "required": [name for name in properties if name != "baseline"],
+        "additionalProperties": False,
+    }
+    text = canonical.line({"$schema": DIALECT, "$id": ASSESSMENT_SCHEMA, **body, "$defs": parts})
+    made: dict[str, Any] = canonical.loads(text.replace(b"/$defs/_", b"/$defs/"))
+    made["$defs"] = {name.removeprefix("_"): body for name, body in made["$defs"].items()}
+    return made
+
+
 def passport_schema() -> dict[str, Any]:
     """Return the schema of ``passport.json``; that of the signed statement stands at its payload."""
     statement = msgspec.json.schema(Statement)
     definitions = statement.pop("$defs")
     made = msgspec.json.schema(PassportFile)["$defs"]
+    for body in (*definitions.values(), *made.values()):
+        _described(body)
     file = made.pop("PassportFile")
     file["properties"]["dsseEnvelope"] = _envelope(statement)
     made["VerificationMaterial"]["oneOf"] = [{"required": [name]} for name in _SIGNERS]
@@ -179,6 +335,8 @@ def trust_schema() -> dict[str, Any]:
     """Return the schema of ``trust.json``."""
     document = msgspec.json.schema(Trust)
     definitions = document["$defs"]
+    for part in definitions.values():
+        _described(part)
     body = definitions.pop("Trust")
     body["required"] = ["schema"]
     return {
@@ -196,15 +354,25 @@ def authored_schema(kind: type[Authored], name: str, **about: str) -> dict[str, 
     return {"$schema": DIALECT, "$id": f"{URN}{name}:v1", **body, **about}
 
 
-def claims_schema() -> dict[str, Any]:
-    """Return the schema of a file of claims, its TOML parsed with its decimals as text."""
-    description = "Published claims, for 'certkit recheck'."
-    return authored_schema(Claims, "claims", title="certkit claims", description=description)
-
-
 def context_schema() -> dict[str, Any]:
     """Return the schema of ``context.json``."""
     return authored_schema(Context, "context", title="certkit context")
+
+
+def mapping_schema() -> dict[str, Any]:
+    """Return the schema of a mapping, by which an import reads a table."""
+    return authored_schema(Mapping, "mapping", title="certkit mapping")
+
+
+def entry_schema() -> dict[str, Any]:
+    """Return the schema of an entry of a registry's log, the payload of its envelope."""
+    document = msgspec.json.schema(Entry)
+    definitions = document["$defs"]
+    for part in definitions.values():
+        _described(part)
+    body = definitions.pop("Entry")
+    about = {"title": "certkit registry entry", "$defs": definitions}
+    return {"$schema": DIALECT, "$id": f"{URN}entry:v1", **body, **about}
 
 
 def manifest_schema() -> dict[str, Any]:
@@ -214,7 +382,7 @@ def manifest_schema() -> dict[str, Any]:
 
 def profile_schema() -> dict[str, Any]:
     """Return the schema of a profile."""
-    return authored_schema(Profile, "profile")
+    return authored_schema(ProfileTable, "profile")
 
 
 @cache
@@ -258,6 +426,8 @@ def calibration_schema() -> dict[str, Any]:
 def _line(kind: type[msgspec.Struct], name: str, title: str, description: str) -> dict[str, Any]:
     """Return the schema of a line: the fields of a struct, and the user's own."""
     definitions = msgspec.json.schema(kind)["$defs"]
+    for part in definitions.values():
+        _described(part)
     body = definitions.pop(kind.__name__)
     for field in body["properties"].values():
         field.pop("default", None)

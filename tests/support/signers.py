@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit.passport import dsse, keys
+from certkit.passport import envelope as dsse
+from certkit.passport import keys
 from certkit.tlog import note
 from certkit.tlog.note import KeyType, Signature, VerifierKey, cosigned_message
 
@@ -40,6 +41,6 @@ LOG, OTHER, WITNESS = signer("example.com/log"), signer("example.com/log", 2), s
 
 def signed_payload(envelope: Any, key: PublicKeyTypes, *, payload_type: str | None = None) -> bytes:
     """Return the payload of a DSSE envelope that `key` signed; raise as `dsse.parse` and `dsse.check` do."""
-    parsed = dsse.parse(envelope, payload_type=payload_type)
+    parsed = dsse.parse_envelope(envelope, payload_type=payload_type)
     dsse.check(parsed, key)
     return parsed.payload

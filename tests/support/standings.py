@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from contextlib import closing
 from datetime import timedelta
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import structs
 
+from certkit.bundle.folder import open_bundle
 from certkit.passport import keys
-from certkit.passport.verification import verify
-from certkit.registry.admission import checker, inspect
-from certkit.registry.entry import Entry, read, timestamp
+from certkit.passport.verify import verify
+from certkit.registry.audit import inspect
+from certkit.registry.entry import Entry, PlanNotice, read, timestamp
 from certkit.registry.entry import write as write_entry
-from certkit.registry.registry import Registry
+from certkit.registry.fold import Passports
+from certkit.registry.reader import reading
 from certkit.registry.status import FileStatus, FolderStatus, write
-from certkit.registry.writing import revoke
-from certkit.summary.summary import CLUSTER_FIELDS
-from tests.support import build as assessments
+from certkit.registry.writer import Registry, checker, revoke
+from certkit.summary.summarise import summarise
+from tests.support import bundles
 from tests.support.lineages import KEY, NOW, ORIGIN, hand, heads, policy
-from tests.support.registries import LOG_KEY, log_entry
+from tests.support.registries import LOG_KEY, log_entry, notice
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.passport.keys import PrivateKey
-    from certkit.passport.opening import Passport, Step
+    from certkit.passport.passport import Passport
+    from certkit.passport.steps import Step
     from certkit.passport.trust import Trust
-    from certkit.registry.auditing import Audit
+    from certkit.registry.audit import RegistryAudit
     from certkit.registry.entry import AnyClaims
+    from certkit.registry.fold import LoggedPassport
+    from certkit.registry.writer import Appended, Hand
     from certkit.summary.summary import Summary
     from certkit.tlog.checkpoint import Checkpoint
 
@@ -66,7 +72,9 @@ def step(one: Passport, trust: Trust, *, days: int = 1, **more: Any) -> Step:
 
 def ended(folder: Path, index: int | str, **more: Any) -> int:
     with Registry.open(folder, heads=heads(folder)) as registry:
-        return revoke(registry, str(index), reason="key-compromise", detail=None, hand=hand(**more))[1].index
+        return revoke(
+            registry, str(index), reason="key-compromise", detail=None, hand=hand(**more)
+        ).entry.index
 
 
 def file(folder: Path, index: int, *, days: int = 0) -> bytes:
@@ -85,6 +93,27 @@ def slip(folder: Path, *entries: bytes, log_key: Ed25519PrivateKey = LOG_KEY) ->
             turn.add(data)
 
 
+def issued_in(folder: Path, trust: Trust | None = None) -> list[LoggedPassport]:
+    """The passports that a log holds by a policy, or by whoever signed, with what ended them."""
+    with reading(folder) as its:
+        passports = Passports(its.policy(trust))
+        for logged in its.logged():
+            passports.follow(logged)
+        return list(passports.issued())
+
+
+def announce(registry: Registry, subject: str | None, words: str, *, hand: Hand) -> Appended:
+    """Log a plan of a lineage, or of some other one."""
+    return log_entry(
+        registry,
+        subject or "lab/other",
+        notice(words),
+        submitter=hand.submitter,
+        log_key=hand.log_key,
+        at=hand.at,
+    )
+
+
 def stored(folder: Path, index: int) -> bytes:
     with Registry.open(folder) as registry, registry.reading() as its:
         data = its.entry(index)
@@ -94,6 +123,8 @@ def stored(folder: Path, index: int) -> bytes:
 
 def drafted(kind: str, subject: str, claims: AnyClaims, key: PrivateKey = KEY, **more: Any) -> bytes:
     """An entry as its members are given, and as nobody would write it by the rules."""
+    if isinstance(claims, PlanNotice):
+        claims = structs.replace(claims, lineage=subject)
     members: dict[str, Any] = {
         "passport": None,
         "prev": None,
@@ -116,45 +147,40 @@ def copied(folder: Path, index: int, key: PrivateKey, **changed: Any) -> bytes:
     """The entry that logs a passport once more, signed by another key."""
     found = read(stored(folder, index))
     assert found.passport is not None
-    subject = changed.pop("subject", found.entry.subject)
-    return drafted("passport", subject, found.passport, key, passport=found.entry.passport, **changed)
+    subject = changed.pop("subject", found.body.subject)
+    return drafted("passport", subject, found.passport, key, passport=found.body.passport, **changed)
 
 
 def silently(folder: Path, one: Passport, *more: AnyClaims) -> None:
     """Log a passport as nobody but whoever keeps the log can: with what they like after it."""
     with Registry.open(folder, heads=heads(folder)) as registry:
         done = registry.append(one.to_json(), check=checker(policy()), submitter=KEY, log_key=LOG_KEY, at=NOW)
-        subject = registry.logged(done.index).found.entry.subject
+        subject = registry.logged(done.index).entry.body.subject
         for claims in more:
             log_entry(registry, subject, claims, submitter=KEY, log_key=LOG_KEY, at=NOW)
 
 
 def found(folder: Path, trust: object) -> list[tuple[str, str]]:
-    report: Audit = inspect(folder, trust=trust)  # type: ignore[arg-type]
+    report: RegistryAudit = inspect(folder, trust=trust)  # type: ignore[arg-type]
     return [(one.where, one.code) for one in report.findings]
 
 
-def uneven(*clusters: tuple[int, int]) -> Summary:
-    """The summary of fault runs in clusters of (runs, successes), with ten good nominal runs."""
-    runs, good = (sum(column) for column in zip(*clusters, strict=True))
-    cells = [
-        assessments.cell("bank", "nominal", assessments.outcomes(10, 10)),
-        assessments.cell("bank", "tool_failure", assessments.outcomes(runs, good, frr_missing=runs)),
+@cache
+def uneven(*tasks: tuple[int, int]) -> Summary:
+    """The summary of fault runs in tasks of (runs, successes), with ten good nominal runs."""
+    records = [bundles.run(f"n{number}", task_id=f"n/{number}") for number in range(10)]
+    records += [
+        bundles.run(
+            f"f{number}-{run}",
+            task_id=f"f/{number}",
+            condition="tool_failure",
+            outcome="success" if run < good else "failure",
+        )
+        for number, (runs, good) in enumerate(tasks)
+        for run in range(runs)
     ]
-    rows = [(0, 1000 + number, 1, 1) for number in range(10)]
-    rows += [(1, number, n, y) for number, (n, y) in enumerate(clusters)]
-    none = dict.fromkeys(CLUSTER_FIELDS, 0)
-    kept = [(at, name, name, none | {"runs": n, "success": y, "failure": n - y}) for at, name, n, y in rows]
-    return assessments.summary(cells, rows=assessments.clusters(kept))
+    with tempfile.TemporaryDirectory() as folder:
+        return summarise(open_bundle(bundles.of(Path(folder) / "b", records)))
 
 
 TINY = uneven(*[(1, 1)] * 3, (1, 0))
-
-
-def begun(summary: Summary, days: int, last: int | None = None) -> Summary:
-    """The same runs with start times, the first of them so many days after `NOW`, and the last."""
-    first, end = (
-        int((NOW + day * DAY).timestamp() * 1_000_000) for day in (days, days if last is None else last)
-    )
-    times = structs.replace(summary.times, first=first, last=end)
-    return structs.replace(summary, times=times)

@@ -6,7 +6,8 @@ import base64
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from certkit.ground import canonical
-from certkit.passport import keys, sealed
+from certkit.passport import envelope as sealed
+from certkit.passport import keys
 from tests.support import keyless
 from tests.support.making import issued
 from tests.support.virtual_sigstore import b64, compact
@@ -31,7 +32,7 @@ def by_key(algorithm: keys.Algorithm) -> ByKey:
     found = issued(key=key)
     data, foreign = found.to_json(), sealed.seal(found.payload, stranger)
     signatures = foreign["dsseEnvelope"]["signatures"]
-    better = found.payload.replace(b"Tier 3", b"Tier 4")
+    better = found.payload.replace(b'"tier":2', b'"tier":3')
     assert better != found.payload
     files = {
         GOOD: data,

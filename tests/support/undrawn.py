@@ -27,7 +27,7 @@ DRAWING: Final = frozenset({"report", "issue", "demo"})
 """Commands that draw."""
 
 
-def pdf(view: report.View, _markup: str | None = None) -> bytes:
+def pdf(view: report.ReportView, _markup: str | None = None) -> bytes:
     """Return a PDF of no page with the attachments of `view`."""
     from tests.support.pdfs import attaching  # noqa: PLC0415 - seldom needed
 

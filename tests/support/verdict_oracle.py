@@ -111,8 +111,13 @@ def judge(
     manifest: Mapping[str, Any],
     profile: Mapping[str, Any],
     found: Mapping[str, Metric] | None = None,
+    *,
+    strict: bool = False,
 ) -> Verdict:
-    """Return the verdict of `profile` on `records`, whose metrics are `found` where they are known."""
+    """Return the verdict of `profile` on `records`, whose metrics are `found` where they are known.
+
+    A provisional row decides nothing unless `strict`.
+    """
     found = metrics(records, manifest) if found is None else found
     statuses: dict[tuple[str, int], str] = {}
     for criterion in profile["criteria"]:
@@ -123,12 +128,28 @@ def judge(
             else:
                 metric = attested(manifest, name) if name in ATTESTED else found[name]
             statuses[criterion["id"], tier] = status(metric, criterion, tier)
-    own = {tier: _worst(value for (_, k), value in statuses.items() if k <= tier) for tier in TIERS}
-    attained = max((tier for tier in TIERS if own[tier] == "met"), default=0)
+    deciding = decisive(profile, strict=strict)
+    tiers = tier_statuses(statuses, deciding)
+    attained = max((tier for tier in TIERS if tiers[tier] == "met"), default=0)
     binding = frozenset(
-        name for (name, tier), value in statuses.items() if tier == attained + 1 and value in LOST
+        name
+        for (name, tier), value in statuses.items()
+        if name in deciding and tier == attained + 1 and value in LOST
     )
-    return Verdict(statuses, own, attained, binding)
+    return Verdict(statuses, tiers, attained, binding)
+
+
+def decisive(profile: Mapping[str, Any], *, strict: bool) -> set[str]:
+    """Return the rows that decide a tier."""
+    return {row["id"] for row in profile["criteria"] if strict or not row.get("provisional")}
+
+
+def tier_statuses(statuses: Mapping[tuple[str, int], str], deciding: set[str]) -> dict[int, str]:
+    """Return the status of every tier, which includes the rows of the lower ones."""
+    return {
+        tier: _worst(value for (name, k), value in statuses.items() if name in deciding and k <= tier)
+        for tier in TIERS
+    }
 
 
 def _worst(statuses: Iterable[str]) -> str:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit.registry.keeping import gather
-from certkit.registry.registry import Registry
+from certkit.registry.writer import Registry, gather
 from certkit.tlog.note import KeyType, VerifierKey
 from tests.support.registries import (
     AT,

@@ -1,8 +1,8 @@
-"""Language-neutral cases of answers to challenges: ``contested/answers.json``.
+"""Language-neutral cases of answers to serious findings: ``contested/answers.json``.
 
-It has the files of a sealed bundle whose criteria are met with a serious challenge, files that lie beside the
+It has the files of a sealed bundle whose criteria are met with a serious finding, files that lie beside the
 context, a profile in TOML, and cases: a ``context.json`` or null, and how the assessment ends: its exit code,
-and the state of the challenge, null where the context is refused.
+and the state of the finding, null where the context is refused.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from certkit import workflow
+from certkit.assessment.bundles import assess_bundles
 from certkit.ground import canonical
 from certkit.ground.errors import CertkitError
+from certkit.report.argument.challenges import answered, load_context
 from tests.support.documents import certkit
 
 VECTORS = Path(__file__).parent / "contested" / "answers.json"
 DOCUMENT = canonical.loads(VECTORS.read_bytes())
 CASES = [pytest.param(case["context"], case["expected"], id=case["name"]) for case in DOCUMENT["cases"]]
-CODE = "oracle-varies"
+CODE = "success-with-attack"
 
 
 def laid_out(context: Any, folder: Path) -> tuple[str, str, Path | None]:
@@ -39,10 +40,10 @@ def laid_out(context: Any, folder: Path) -> tuple[str, str, Path | None]:
 def assessed(context: Any, folder: Path) -> dict[str, Any]:
     bundle, profile, path = laid_out(context, folder)
     try:
-        judged = workflow.assess(bundle, profile, context=workflow.load_context(path) if path else None)
+        judged = answered(assess_bundles(bundle, profile), load_context(path) if path else None)
     except CertkitError as error:
         return {"exit_code": error.exit_code, "state": None}
-    states = {challenge.code: challenge.state.value for challenge in judged.challenges}
+    states = {finding.code: finding.state for finding in judged.assessment.findings}
     return {"exit_code": judged.exit_code, "state": states[CODE]}
 
 

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit.bundle.folder import open_bundle, seal
+from certkit.bundle.folder import open_bundle
+from certkit.bundle.writer import seal
 from certkit.ground import canonical
 from certkit.ground.errors import CODES, CertkitError
 from certkit.summary.summarise import summarise

@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import shlex
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec import to_builtins
 
-from certkit import workflow
-from certkit.assessment.drift import NOT_COMPARABLE
-from certkit.assessment.result import Baseline, moment
-from certkit.assessment.words import serious
+from certkit.assessment.answer import serious_texts
+from certkit.assessment.assessment import Question
+from certkit.assessment.bundles import refuse_inside
+from certkit.assessment.profile_file import DEFAULT_PROFILE, load_profile
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, progress
-from certkit.cli.views.assessment import REFUSED, compared, show_assessment
+from certkit.cli.judging import judge
+from certkit.cli.views import WORDS
+from certkit.cli.views.assessment import REFUSED, show_evaluation
 from certkit.ground import canonical, files
 from certkit.ground.errors import Exit, InputError, NegativeError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import date
+
+    from certkit.assessment.evaluation import Evaluation
+    from certkit.comparison.drift import Drift
 
 
 def assess(
     bundles: opt.BundleFolders,
     profile: opt.ProfileName = "hb-eval-2026",
     require_tier: Annotated[
-        int, opt.REQUIRE_TIER(help="The tier that the exit code speaks of.", envvar="CERTKIT_REQUIRE_TIER")
+        int, opt.REQUIRE_TIER(help="The tier required for exit code 0.", envvar="CERTKIT_REQUIRE_TIER")
     ] = 1,
+    strict: opt.Strict = False,
     answers: opt.ContextFile = None,
     out: Annotated[Path | None, opt.OUT(help="Also write the assessment (JSON) to this file.")] = None,
     force: opt.Force = False,
@@ -49,62 +56,78 @@ def assess(
 ) -> None:
     """Judge a bundle of evaluation records against a tier table, or several bundles of one agent together.
 
-    Reads every record, recomputes every metric, and tells which tier the evidence shows, what fails, what
-    has no evidence, and what to measure next. Of several bundles all runs are pooled, and each is also shown
-    alone. Exit code 0: the required tier is met; 1: a measured criterion fails; 4: evidence is missing, or
-    serious findings contest the verdict, or --baseline cannot be compared; 5: nothing fails, but the agent
-    drifted against --baseline; 3: the bundle is malformed.
+    Reads every record, computes every metric, and says which tier the evidence shows, what fails, what has no
+    evidence, and what to measure next. Of several bundles all runs are pooled, and each is also shown alone.
+    Exit code 0: the required tier is met; 1: a measured criterion fails; 4: evidence is missing, or a serious
+    finding is open, or --baseline cannot be compared; 5: nothing fails, but the agent drifted against
+    --baseline; 3: the bundle is malformed.
 
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
-    workflow.refuse_inside(bundles, out)
+    refuse_inside(bundles, out)
     context.check_outputs(out, force=force)
-    given = None if answers is None else workflow.load_context(answers)
+    given = context.load_context(answers)
     for path in bundles:
         if path.is_file():
             hint = f"certkit import {shlex.quote(str(path))} -o bundle\ncertkit assess bundle"
             raise InputError("bundle.manifest-missing", "a file, not a bundle", where=str(path), hint=hint)
-    result = workflow.assess(bundles, profile, required_tier=require_tier, context=given, progress=progress())
-    context.check_about(given, result)
-    first, last = moment(result.times.first), moment(result.times.last)
-    context.check_dates(first and first.date(), last and last.date())
-    earlier = _compared(baseline, bundles) if baseline else None
-    document = result.to_dict() | ({"baseline": to_builtins(earlier)} if earlier else {})
+    table = load_profile(profile)
+    question = Question(required_tier=require_tier, strict=strict)
+    judged = judge(bundles, table, question, given)
+    evaluation = judged.evaluation
+    times = evaluation.summary.times
+    context.check_dates(_day(times.first), _day(times.last))
+    earlier = _drift(baseline, bundles, evaluation) if baseline else None
+    document = evaluation.to_dict() | ({"baseline": earlier.to_dict()} if earlier else {})
     if out:
         files.write(out, canonical.pretty(document).encode(), overwrite=force)
     refused = REFUSED.get(earlier.result) if earlier else None
-    missing = result.exit_code == Exit.INSUFFICIENT  # which does not hide a drift
-    code = Exit.OK if exit_zero else (missing and refused) or result.exit_code or refused or Exit.OK
+    missing = evaluation.exit_code == Exit.INSUFFICIENT  # which does not hide a drift
+    code = Exit.OK if exit_zero else (missing and refused) or evaluation.exit_code or refused or Exit.OK
     place = shlex.join(map(str, bundles))
     chosen = {
-        "-p": profile if profile != workflow.DEFAULT_PROFILE else None,
+        "-p": profile if profile != DEFAULT_PROFILE else None,
         "--require-tier": require_tier if require_tier > 1 else None,
         "--context": answers,
     }
     options = {name: f"{name} {shlex.quote(str(value))} " for name, value in chosen.items() if value}
-    screen = show_assessment(result, verbose=verbose, place=place, options=options, baseline=earlier)
+    notes = [_compared(earlier, str(baseline))] if earlier else []
+    screen = show_evaluation(
+        evaluation,
+        verbose=verbose,
+        place=place,
+        options=options,
+        parts=judged.parts,
+        notes=notes,
+    )
     told = [f"written: {out}"] if out else []
-    told_quietly = [*serious(result), *([compared(earlier)] if earlier and refused else [])]
-    emit(document, chain(screen, told), code=code, serious=told_quietly)
+    quietly = [*serious_texts(evaluation), *(notes if refused else [])]
+    emit(document, chain(screen, told), code=code, serious=quietly)
 
 
-def _compared(baseline: Path, bundles: Sequence[Path]) -> Baseline:
-    """Return what the comparison with a passport, whose signature is not checked, or a bundle gives."""
+def _day(microseconds: int | None) -> date | None:
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    return None if microseconds is None else (epoch + timedelta(microseconds=microseconds)).date()
+
+
+def _drift(baseline: Path, bundles: Sequence[Path], evaluation: Evaluation) -> Drift:
+    """Return the drift against a passport, whose signature is not checked, or a bundle."""
+    from certkit.cli.sides import drift_of, side_of  # noqa: PLC0415 - few have a baseline
+
     if len(bundles) > 1:
         raise UsageError("usage.option", "--baseline is compared with one bundle")
     try:
-        drift = workflow.drift(baseline, bundles[0], progress=progress())
+        old = side_of(baseline, profile=None, trust=None, progress=progress())
     except NegativeError as failure:  # a passport that contradicts itself: no verdict on the bundle
         raise InputError(failure.code, failure.message, where=failure.where, hint=failure.hint) from None
-    apart = (text.partition(NOT_COMPARABLE) for text in drift.reasons)
-    worse = tuple(row.name for row in drift.behaviour if row.flagged)
-    pairs = ((item.old or "", item.new or "") for item in drift.identity if item.role == "agent")
-    agents = tuple(name.removeprefix("-/") for name in next(pairs, ()))  # no provider is stated
-    return Baseline(
-        passport=str(baseline),
-        signature="none" if baseline.is_dir() else "not_checked",
-        result=drift.result,
-        worse=worse,
-        agents=agents,
-        not_comparable=tuple(why for _, lead, why in apart if lead),
-    )
+    return drift_of(old, evaluation)
+
+
+def _compared(drift: Drift, baseline: str) -> str:
+    """Return what the comparison with an earlier passport or bundle gave, in one sentence."""
+    worse = [row.name for row in drift.behaviour if row.flagged]
+    more = f"; {len(worse) - 3} more ('certkit drift' lists them)" if len(worse) > 3 else ""  # noqa: PLR2004
+    detail = f": {', '.join(worse[:3])}{more}" if worse else ""
+    reasons = f": {drift.reasons[0]}" if drift.result == "NOT_COMPARABLE" and drift.reasons else ""
+    unchecked = "" if Path(baseline).is_dir() else " (signature not checked)"
+    return f"Baseline {baseline}{unchecked}: {drift.result}: {WORDS[drift.result]}{detail}{reasons}"

@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import partial
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec import Meta
 
-from certkit.bundle import folder as bundles
+from certkit.bundle import writer
 from certkit.bundle.folder import open_bundle
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import cut, emit, entry, fold, progress
-from certkit.ground.document import Count, Digest, Document, GivenPath, Part, Text, fill
+from certkit.cli.emit import answer, cut, emit, entry, fold, progress
 from certkit.ground.text import visible
 from certkit.ground.wording import many
-from certkit.record.record import Condition, Split
+from certkit.record.record import Split
 from certkit.summary.summarise import summarise
+from certkit.summary.summary import Tally
 
 if TYPE_CHECKING:
     from certkit.bundle.folder import Bundle
     from certkit.summary.summary import Summary
-
-
-class BundleInit(Document, frozen=True, kw_only=True, tag="urn:certkit:bundle-init:v1"):
-    """What certkit bundle init prints."""
-
-    bundle: GivenPath
-
-
-class BundleSeal(Document, frozen=True, kw_only=True, tag="urn:certkit:bundle-seal:v1"):
-    """What certkit bundle seal prints."""
-
-    digest: Digest
-    files: Count
 
 
 def init(
@@ -55,9 +42,9 @@ def init(
     Example: certkit bundle init bundle --agent triage --version 1.4.0
     """
     salt = secrets.token_hex(32) if like is None else context.salt_of(like)
-    bundles.init(folder, agent=agent, version=version, origin="measured", task_salt=salt)
+    writer.init_bundle(folder, agent=agent, version=version, task_salt=salt)
     advice = f"add {folder}/records/*.jsonl, then 'certkit bundle seal {folder}'"
-    emit(BundleInit(bundle=folder), [f"{folder}/bundle.json written"], hints=[advice])
+    emit(answer("bundle-init", bundle=folder), [f"{folder}/bundle.json written"], hints=[advice])
 
 
 def seal(
@@ -73,9 +60,10 @@ def seal(
 
     Example: certkit bundle seal bundle
     """
-    sealed = bundles.seal(folder, attempt=attempt, progress=progress())
+    sealed = writer.seal(folder, attempt=attempt, progress=progress())
     digest, number = sealed.facts.digest, len(sealed.files)
-    emit(BundleSeal(digest=digest, files=number), fold(f"sealed {many(number, 'file')} as {digest}"))
+    document = answer("bundle-seal", digest=digest, files=number)
+    emit(document, fold(f"sealed {many(number, 'file')} as {digest}"))
 
 
 def check(folder: opt.BundleFolder) -> None:
@@ -88,45 +76,23 @@ def check(folder: opt.BundleFolder) -> None:
     """
     bundle = open_bundle(folder, progress=progress())
     summary = summarise(bundle, progress=progress())
-    document = BundleCheck(
+    document = answer(
+        "bundle-check",
         digest=bundle.facts.digest,
         sealed=bundle.facts.sealed,
         manifest={name: value for name, value in bundle.document.items() if name != "files"},
         files=len(bundle.files),
         records=summary.records,
         coverage=[
-            fill(Covered, cell.tally, split=cell.split, domain=cell.domain, condition=cell.condition)
-            for cell in summary.cells
+            {"split": split, "domain": domain, "condition": condition}
+            | {name: tally[name] for name in ("runs", "success", "harness_error")}
+            for (split, domain, condition), tally in _coverage(summary)
         ],
     )
     emit(document, _checked(bundle, summary))
 
 
 _entry = partial(entry, width=21)
-
-
-class Covered(Part, frozen=True, kw_only=True):
-    """The runs of a domain under a condition."""
-
-    split: Split
-    domain: Text
-    condition: Annotated[
-        Text, Meta(extra_json_schema={"anyOf": [{"enum": list(Condition)}, {"pattern": "^x_"}]})
-    ]
-    runs: Count
-    success: Count
-    harness_error: Count
-
-
-class BundleCheck(Document, frozen=True, kw_only=True, tag="urn:certkit:bundle-check:v1"):
-    """What certkit bundle check prints of a bundle that it does not refuse."""
-
-    digest: Digest
-    sealed: bool
-    manifest: Annotated[Mapping[str, Any], Meta(description="as urn:certkit:bundle:v1, without its files")]
-    files: Count
-    records: Count
-    coverage: Sequence[Covered]
 
 
 def _checked(bundle: Bundle, summary: Summary) -> Iterator[str]:
@@ -137,7 +103,7 @@ def _checked(bundle: Bundle, summary: Summary) -> Iterator[str]:
     agent, protocol = bundle.manifest.agent, bundle.manifest.protocol
     provider = f"{agent.provider}/" if agent.provider else ""
     yield from _entry("agent", f"{provider}{agent.name} {agent.version}")
-    yield from _entry("identity", bundle.facts.agent_digest)
+    yield from _entry("identity", bundle.facts.agent.digest)
     yield from _entry("bundle", bundle.facts.digest)
     yield from _entry("origin", protocol.origin)
     for name, value in protocol.model_dump(mode="json", exclude_defaults=True).items():
@@ -150,7 +116,13 @@ def _checked(bundle: Bundle, summary: Summary) -> Iterator[str]:
             yield from _entry("", f"{note.heading} {note.count:,}: {note.what}")
     yield ""
     yield f"{'domain':<40}{'condition':<20}{'successes/runs':>20}"
-    for cell in summary.cells:
-        domain = visible(cell.domain) + (" (novel faults)" if cell.split == Split.NOVEL_FAULT else "")
-        counts = f"{cell.tally.success:,}/{cell.tally.runs:,}"
-        yield f"{cut(domain, 39):<40}{cut(cell.condition, 19):<20}{counts:>20}"
+    for (split, name, condition), tally in _coverage(summary):
+        domain = visible(name) + (" (novel faults)" if split == Split.NOVEL_FAULT else "")
+        counts = f"{tally['success']:,}/{tally['runs']:,}"
+        yield f"{cut(domain, 39):<40}{cut(condition, 19):<20}{counts:>20}"
+
+
+def _coverage(summary: Summary) -> Iterator[tuple[tuple[Split, str, str], Tally]]:
+    """Yield the counts by split, domain and condition, whatever the faults did."""
+    for key, cells in groupby(summary.cells, key=lambda cell: (cell.split, cell.domain, cell.condition)):
+        yield key, Tally.total(cells)

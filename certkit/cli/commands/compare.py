@@ -8,26 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from msgspec import Struct, to_builtins
 
-from certkit import workflow
-from certkit.assessment.compare.words import ALPHA, change, figure, signed
-from certkit.assessment.drift.rows import LEAST
-from certkit.assessment.metrics.catalogue import Unit, named
-from certkit.assessment.metrics.metric import rounded, shown
+from certkit.assessment.answer import tier_name
+from certkit.assessment.catalogue import Unit, named
+from certkit.assessment.words import amount_text, many, p_text, rounded, value_text
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold, progress
+from certkit.cli.sides import compare_bundles, drift_of_sides
 from certkit.cli.views import WORDS
-from certkit.ground import wording
+from certkit.comparison.compare import ALPHA
+from certkit.comparison.contrast import LEAST
 from certkit.ground.text import quoted, visible
-from certkit.ground.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from certkit.assessment.compare.document import Compared, Comparison, Side
-    from certkit.assessment.compare.paper import PaperTests
-    from certkit.assessment.drift.document import Drift, SideKnown
-    from certkit.assessment.statistics.estimators import Interval
+    from certkit.assessment.metric import Interval
+    from certkit.comparison.compare import Compared, Comparison, MeasuredSide
+    from certkit.comparison.drift import Drift, SideKnown
+    from certkit.comparison.paper import PaperTests
 
 
 def compare(
@@ -40,7 +39,7 @@ def compare(
         bool,
         typer.Option(
             "--paper-tests",
-            help="Show z, t, effect sizes, ANOVA and rank orders too, which take runs for independent.",
+            help="Show z, t, effect sizes, ANOVA and rank orders too, which treat runs as independent.",
         ),
     ] = False,
 ) -> None:
@@ -52,7 +51,7 @@ def compare(
 
     Example: certkit compare bundle-a bundle-b --json
     """
-    compared = workflow.compare(a, b, novel=novel, paper_tests=paper_tests, progress=progress())
+    compared = compare_bundles(a, b, novel=novel, paper_tests=paper_tests, progress=progress())
     emit(compared, show_comparison(compared))
 
 
@@ -88,11 +87,8 @@ def drift(
     """
     if len(sides) < 2:  # noqa: PLR2004 - a comparison takes two
         raise typer.BadParameter("an older and a newer one", param_hint="OLD NEW")
-    *before, old, new = sides
-    compared = workflow.drift(
-        old,
-        new,
-        before=before,
+    compared = drift_of_sides(
+        sides,
         profile=profile,
         trust=context.load_policy(trust) if trust else None,
         progress=progress(),
@@ -100,7 +96,7 @@ def drift(
     emit(compared, show_drift(compared))
 
 
-_NAME: Final = 18
+_NAME: Final = 17
 _LABEL: Final = 36
 _ROW, _VALUE, _RUNS, _LOSS = 32, 6, 8, 7
 
@@ -134,40 +130,41 @@ def show_comparison(compared: Comparison) -> Iterator[str]:
             yield from fold(caveat, first="- ", rest="  ")
 
 
-def _rate(side: Side) -> str:
+def _rate(side: MeasuredSide) -> str:
     if side.value is None:
         return "not measured"
-    return f"{side.successes:,} of {side.n:,} runs succeeded, {shown(side.value, Unit.FRACTION)}"
+    return f"{side.successes:,} of {side.n:,} runs succeeded, {value_text(side.value, Unit.FRACTION)}"
 
 
 def _table(heading: str, rows: Mapping[str, Compared]) -> Iterator[str]:
     yield ""
-    yield f"{heading:<{_NAME}}{'A':>8}{'B':>8}{'A - B':>11}{'95 % CI':>18}{'tasks':>7}{'adj. p':>9}"
+    yield f"{heading:<{_NAME}}{'A':>8}{'B':>8}{'A - B':>13}{'95 % CI':>17}{'tasks':>7}{'adj. p':>9}"
     for name, row in rows.items():
         line, matched = f"{cut(visible(name), _NAME - 1):<{_NAME}}", row.matched
         if matched is None:
             yield line + f"{_value(row.a, row.unit):>8}{_value(row.b, row.unit):>8}{'not compared':>14}"
             continue
-        line += f"{shown(matched.a, row.unit):>8}{shown(matched.b, row.unit):>8}"
-        line += f"{change(matched.difference, row.unit):>11}{_span(matched.interval, row.unit):>18}"
+        line += f"{value_text(matched.a, row.unit):>8}{value_text(matched.b, row.unit):>8}"
+        line += f"{amount_text(matched.difference, row.unit, sign=True):>13}"
+        line += f"{_span(matched.interval, row.unit):>17}"
         line += f"{min(matched.tasks):>7,}"
-        yield line + f"{'few' if row.p_adjusted is None else figure(row.p_adjusted):>9}"
+        yield line + f"{'few' if row.p_adjusted is None else p_text(row.p_adjusted):>9}"
     yield from fold(
         f"A and B over what both cover; p adjusted for {many(len(rows), heading)};"
         f" few: not tested below {LEAST} tasks a side"
     )
 
 
-def _value(side: Side, unit: Unit) -> str:
-    return "–" if side.value is None else shown(side.value, unit)
+def _value(side: MeasuredSide, unit: Unit) -> str:
+    return "–" if side.value is None else value_text(side.value, unit)
 
 
 def _span(interval: Interval | None, unit: Unit) -> str:
     if interval is None:
         return "–"
     if unit is Unit.FRACTION:
-        return f"{signed(100 * interval.low, 1)} to {signed(100 * interval.high, 1)}"
-    return f"{change(interval.low, unit)} to {change(interval.high, unit)}"
+        return f"{100 * interval.low:+.1f} to {100 * interval.high:+.1f}"
+    return f"{amount_text(interval.low, unit, sign=True)} to {amount_text(interval.high, unit, sign=True)}"
 
 
 def _paper_tests(tests: PaperTests, main: str) -> Iterator[str]:
@@ -192,9 +189,9 @@ def show_drift(drift: Drift) -> Iterator[str]:
     worse = sum(row.flagged for row in drift.behaviour)
     rows = f", in {worse} of {many(len(drift.behaviour), 'row')}" if worse else ""
     yield from fold(f"{drift.result}: {WORDS[drift.result]}{rows}")
-    yield from fold(f"tier: {wording.tier(drift.tier.old)} before, {wording.tier(drift.tier.new)} now")
+    yield from fold(f"tier: {tier_name(drift.tier.old)} before, {tier_name(drift.tier.new)} now")
     if drift.sides:
-        yield from fold(_signatures(*drift.sides.before, drift.sides.old, drift.sides.new))
+        yield from fold(_signatures(*drift.sides))
     if drift.identity:
         yield ""
         yield "Identity:"

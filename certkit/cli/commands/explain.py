@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -11,23 +11,22 @@ from typing import Annotated, Any, Final, Literal
 import typer
 from msgspec import structs
 
-from certkit import workflow
-from certkit.assessment.findings.findings import GRADED, MEANING, SEVERITY
-from certkit.assessment.metrics.catalogue import CATALOGUE
-from certkit.assessment.metrics.metric import asked
+from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.findings import FINDINGS
+from certkit.assessment.profile_file import load_profile
+from certkit.assessment.words import finding_words, many, threshold_text
 from certkit.bundle.folder import open_bundle
 from certkit.cli import options as opt
-from certkit.cli.emit import cut, emit, entry, fold
+from certkit.cli.emit import answer, cut, emit, entry, fold
 from certkit.cli.views import WORDS
-from certkit.ground.document import Count, Document, Part, Text, fill
+from certkit.ground.document import Document, Text
 from certkit.ground.errors import CODES, UsageError
-from certkit.ground.wording import many
 from certkit.record import schema
 from certkit.record.expressions import shell
 from certkit.record.record import Condition, Outcome
 from certkit.record.trace import SUFFIX
 from certkit.report.argument.challenges import CLOSED_BY, STANDING
-from certkit.summary.runs import Runs, worst_runs
+from certkit.summary.runs import ListedRuns, worst_runs
 
 _SHOWN: Final = 40
 _DIGITS: Final = 12
@@ -43,22 +42,6 @@ class Explanation(Document, frozen=True, kw_only=True, tag="urn:certkit:explanat
     kind: Literal["criterion", "metric", "finding", "challenge", "code", "column", "word"]
     text: Text
     facts: Mapping[str, Text]
-
-
-class ListedRun(Part, frozen=True, kw_only=True):
-    """A run, where its record stands, and the file of its trace."""
-
-    file: Text
-    line: Count
-    run: Mapping[str, Any]
-    trace: Text | None
-
-
-class RunList(Document, frozen=True, kw_only=True, tag="urn:certkit:runs:v1"):
-    """The worst of `total` runs that were asked for."""
-
-    total: Count
-    runs: Sequence[ListedRun]
 
 
 def explain(
@@ -96,23 +79,22 @@ def known(profile: str) -> dict[str, Explanation]:
         for name, rule in STANDING.items()
     }
     names |= {name: _told(name, "column", body["description"]) for name, body in columns.items()}
-    names |= {name: _told(name, "finding", text, severity=_severity(name)) for name, text in MEANING.items()}
+    names |= {
+        item.code: _told(item.code, "finding", finding_words()[item.code]["means"], severity=item.severity)
+        for item in reversed(FINDINGS)
+    }
     names |= {name: _told(name, "word", text) for name, text in WORDS.items()}
     names |= {name: _metric(name, name, "metric") for name in CATALOGUE}
-    judged = workflow.load_profile(profile)
+    judged = load_profile(profile)
     for row in judged.criteria:
         unit = CATALOGUE[row.metric].unit
         tiers = {
-            f"Tier {tier} of {judged.id}": asked(row.operator_at(tier), threshold, unit)
+            f"Tier {tier} of {judged.id}": threshold_text(row.operator_at(tier), threshold, unit)
             for tier in judged.tier_numbers
             if (threshold := row.threshold(tier)) is not None
         }
         names[row.id] = _metric(row.id, row.metric, "criterion", **tiers)
     return names
-
-
-def _severity(code: str) -> str:
-    return f"{SEVERITY[code]} at most: the text says when it is less" if code in GRADED else SEVERITY[code]
 
 
 def _told(name: str, kind: Any, text: str, **facts: str) -> Explanation:
@@ -148,15 +130,17 @@ def runs(
 
     Example: certkit runs bundle --failed --domain travel
     """
-    listed = worst_runs(open_bundle(folder), failed=failed, domain=domain, condition=condition)
+    listed = worst_runs(
+        open_bundle(folder, defer_records=True), failed=failed, domain=domain, condition=condition
+    )
     rows = []
     for row in listed.runs:
         fields = {name: value for name, value in structs.asdict(row.record).items() if value is not None}
-        rows.append(fill(ListedRun, row, run=fields))
-    emit(RunList(total=listed.total, runs=rows), _listed(listed, folder))
+        rows.append({"file": row.file, "line": row.line, "run": fields, "trace": row.trace})
+    emit(answer("runs", total=listed.total, runs=rows), _listed(listed, folder))
 
 
-def _listed(listed: Runs, folder: Path) -> Iterator[str]:
+def _listed(listed: ListedRuns, folder: Path) -> Iterator[str]:
     shown = listed.runs[:_SHOWN]
     yield f"{many(listed.total, 'run')}, the worst first" + (
         "" if len(shown) == listed.total else f"; the first {len(shown)} are shown, --json has more"

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec import Meta
 
-from certkit.bundle.manifest import Agent, Imported
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, emit_file, fold, progress
+from certkit.cli.emit import answer, emit, emit_file, fold, progress
 from certkit.ground import canonical
-from certkit.ground.document import Digest, Document, GivenPath, Part, Text, fill
 from certkit.ground.errors import Exit, UsageError
 from certkit.ground.text import quoted
 from certkit.ground.wording import many
@@ -24,37 +21,6 @@ from certkit.record.expressions import shell
 
 if TYPE_CHECKING:
     from certkit.imports import ImportAccount
-
-
-class ImportedBundle(Part, frozen=True, kw_only=True):
-    """A bundle that an import wrote."""
-
-    bundle: GivenPath
-    digest: Annotated[Digest | None, Meta(description="null where it was not sealed")]
-    agent: Agent
-    imported: Imported
-
-
-class Suggested(Document, frozen=True, kw_only=True, tag="urn:certkit:import-suggest:v1"):
-    """A commented mapping for a log."""
-
-    mapping: Text
-
-
-class Previewed(Document, frozen=True, kw_only=True, tag="urn:certkit:import-preview:v1"):
-    """The first runs of a log as records, and of all its rows the conditions, the outcomes and the faults."""
-
-    records: Sequence[Mapping[str, Any]]
-    conditions: Annotated[Mapping[str, int], Meta(description="how many runs of each, of all rows")]
-    outcomes: Mapping[str, int]
-    faults: Sequence[Text]
-
-
-class Import(Document, frozen=True, kw_only=True, tag="urn:certkit:import:v1"):
-    """The bundles that an import wrote. `left_out` names the agents of whom the log has no run to import."""
-
-    bundles: Sequence[ImportedBundle]
-    left_out: Sequence[Text]
 
 
 def import_(
@@ -156,16 +122,19 @@ def import_(
     )
     if suggest_:
         text = suggest(source, options)
-        emit_file(Suggested(mapping=text), text.encode(), out)
+        emit_file(answer("import-suggest", mapping=text), text.encode(), out)
         return
     if dry_run:
         _preview(source, options)
         return
     accounts = run(source, out or Path("bundle"), options, progress())
-    bundles = [fill(ImportedBundle, account, bundle=account.out) for account in accounts]
+    bundles = [
+        {"bundle": item.out, "digest": item.digest, "agent": item.agent, "imported": item.imported}
+        for item in accounts
+    ]
     without = accounts[0].without
     emit(
-        Import(bundles=bundles, left_out=without),
+        answer("import", bundles=bundles, left_out=without),
         [
             *(line for account in accounts for line in _imported(account, verbose=verbose)),
             *(f"left out: {quoted(agent)}, of whom the log has no run to import" for agent in without),
@@ -183,7 +152,7 @@ def _preview(source: Path, options: ImportOptions) -> None:
     problems = f"{many(faults.total, 'problem')} in all rows"
     conditions, outcomes = counts.values()
     emit(
-        Previewed(records=records, conditions=conditions, outcomes=outcomes, faults=told),
+        answer("import-preview", records=records, conditions=conditions, outcomes=outcomes, faults=told),
         [*shown, problems if told else "all rows can be imported", *told],
         code=Exit.MALFORMED if told else Exit.OK,
     )

@@ -8,30 +8,47 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from msgspec import Meta
 
-from certkit import workflow
-from certkit.assessment.words import above, sentence, serious
+from certkit.assessment.answer import serious_texts
+from certkit.assessment.assessment import Question
+from certkit.assessment.bundles import refuse_inside
+from certkit.assessment.profile_file import load_profile
+from certkit.bundle.facts import Relation
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.commands.registry import Issued, following, log_key_of, logged_id, show_following
-from certkit.cli.emit import emit, fold, progress, refuse, warn
+from certkit.cli.commands.registry import log_key_of, logged_id
+from certkit.cli.emit import emit, fold, refuse
+from certkit.cli.issuing import NOT_ASKED, Logging, own_trust, write_issued
+from certkit.cli.judging import judge
 from certkit.ground import files
-from certkit.ground.canonical import Digest, is_digest
+from certkit.ground.canonical import is_digest
+from certkit.ground.document import Count, Digest, Document, GivenPath, Text, Tier
 from certkit.ground.errors import UsageError
 from certkit.passport import timestamp as authority
-from certkit.passport.issuing import Issuer
+from certkit.passport import words
+from certkit.passport.issue import issue as sign
 from certkit.passport.keyless import Keyless
-from certkit.passport.statement import Relation
 from certkit.report import HINTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from certkit.cli.issuing import IssuedFiles
     from certkit.passport.keys import PrivateKey
-    from certkit.workflow import IssuedFiles
 
 MAX_TOKEN: Final = 64 * 1024
 MAX_CONFIG: Final = 4 * 1024 * 1024
+
+
+class Issued(Document, frozen=True, kw_only=True, tag="urn:certkit:issued:v1"):
+    """What certkit issue and certkit demo print."""
+
+    passport: GivenPath
+    passport_id: Digest
+    tier: Tier
+    index: Annotated[Count | None, Meta(description="the entry in the registry, null where not logged")]
+    pdf_missing: Annotated[Text | None, Meta(description="why there is no PDF")]
 
 
 def issue(
@@ -81,6 +98,7 @@ def issue(
     ] = None,
     profile: opt.ProfileName = "hb-eval-2026",
     require_tier: Annotated[int, opt.REQUIRE_TIER(help="The tier that the claim speaks of.")] = 1,
+    strict: opt.Strict = False,
     answers: opt.ContextFile = None,
     registry: Annotated[Path | None, opt.REGISTRY(help="Also log it here.")] = None,
     log_key: opt.LogKey = None,
@@ -120,37 +138,47 @@ def issue(
     refuse(f"is for {'--key' if keyless else '--keyless'}", *astray)
     if registry is None:
         refuse("is for --registry, which also logs it", "trust", "log_key")
+    refuse_inside(bundles, out)
+    now = context.now()
+    start = valid_from or now
     signer, logging = _signer(key, passphrase_file, identity_token_file, trust_config), None
     if registry and not isinstance(signer, Keyless):
-        logging = workflow.Logging(
+        logging = Logging(
             registry=registry,
             log_key=log_key_of(log_key, registry),
             heads=context.heads_path(),
-            trust=context.load_policy(trust) if trust else workflow.own_trust(issuer, signer),
-            warn=warn,
+            trust=context.load_policy(trust) if trust else own_trust(issuer, signer),
+            at=start,
         )
-    now, given = context.now(), None if answers is None else workflow.load_context(answers)
-    issued = workflow.issue(
-        bundles,
-        out,
+    given = context.load_context(answers)
+    question = Question(required_tier=require_tier, strict=strict)
+    judged = judge(bundles, load_profile(profile), question, given)
+    passport = sign(
+        judged.evaluation,
+        issuer=issuer,
         key=signer,
-        issuer=Issuer(name=issuer, relation_to_evaluator=evaluator, relation_to_developer=developer),
-        at=valid_from or now,
-        now=now,
-        validity=timedelta(days=days),
-        profile=profile,
-        required_tier=require_tier,
-        context=given,
-        supersedes=Digest(supersedes) if supersedes else None,
-        logging=logging,
+        not_before=start,
+        not_after=start + timedelta(days=days),
+        relation_to_evaluator=evaluator,
+        relation_to_developer=developer,
+        supersedes=supersedes,
+        context=given.digest if given else None,
         timestamp=partial(authority.ask, timestamp) if timestamp else None,
-        pdf=not no_pdf,
-        progress=progress(),
+        now=now,
     )
-    context.check_about(given, issued.assessment)
+    issued = write_issued(
+        out,
+        judged,
+        passport,
+        key=None if isinstance(signer, Keyless) else signer,
+        today=min(start, now).date(),
+        given=given,
+        pdf=not no_pdf,
+        logging=logging,
+    )
     missing = issued.pdf_missing
-    hints = [f"PDF not made: {missing}", *HINTS] if missing not in {None, workflow.NOT_ASKED} else ()
-    emit(document(issued, out), screen(issued, out), serious=serious(issued.assessment), hints=hints)
+    hints = [f"PDF not made: {missing}", *HINTS] if missing not in {None, NOT_ASKED} else ()
+    emit(document(issued, out), screen(issued, out), serious=serious_texts(judged.evaluation), hints=hints)
 
 
 def _signer(
@@ -168,20 +196,19 @@ def document(issued: IssuedFiles, out: Path) -> Issued:
     return Issued(
         passport=out / "passport.json",
         passport_id=issued.passport.passport_id,
-        tier=issued.assessment.verdict.tier,
-        index=issued.logged.index if issued.logged else None,
-        following=following(issued.logged),
+        tier=issued.judged.evaluation.assessment.verdict.tier,
+        index=issued.index,
         pdf_missing=issued.pdf_missing,
     )
 
 
 def screen(issued: IssuedFiles, out: Path) -> Iterator[str]:
     """Print what was issued, and how it was logged."""
-    for text in (*above(issued.assessment), sentence(issued.assessment)):
+    yield from fold(words.tiers_text(issued.judged.evaluation))
+    for text in serious_texts(issued.judged.evaluation):
         yield from fold(text)
     yield f"passport {out}/passport.json"
     yield f"id       {issued.passport.passport_id}"
-    if issued.logged is not None:
-        yield f"logged   entry {issued.logged.index}; proof in {out}/passport.json.tlog-proof"
-        yield from show_following(issued.logged)
+    if issued.index is not None:
+        yield f"logged   entry {issued.index}; proof in {out}/passport.json.tlog-proof"
     yield f"report   {out}/safety-case.html" + ("" if issued.pdf_missing else ", safety-case.pdf")

@@ -2,141 +2,187 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fractions import Fraction
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from certkit import workflow
-from certkit.assessment import plan as room
-from certkit.assessment.metrics.catalogue import CATALOGUE
-from certkit.assessment.metrics.metric import asked, percent, shown
-from certkit.assessment.plan.design import design, expectations
+from certkit.assessment.catalogue import CATALOGUE, named
+from certkit.assessment.plan import DRAWS, Design, Plan, PlannedRow
+from certkit.assessment.plan import plan as plan_tier
+from certkit.assessment.profile_file import load_profile
+from certkit.assessment.words import many, percent, threshold_text, value_text
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, fold, refuse
-from certkit.ground.wording import many
+from certkit.cli.emit import cut, emit, fold, refuse
+from certkit.ground.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from certkit.assessment.plan.document import Plan, Planned
     from certkit.assessment.profile import Profile
+
+MOST_ICC: Final = 0.99
+_EXPECTATION: Final = re.compile(r"([a-z0-9_]{1,40})=([+-]?(?:\d{1,12}\.?\d{0,12}|\.\d{1,12}))")
+_REASONS: Final = {
+    "attested": "attested: state it in the manifest, with the number that it rests on",
+    "ordered-runs": "takes 100 runs in order of time; how often it is met is not known",
+    "provisional": "provisional in the paper: it decides no tier (--strict counts it)",
+    "every-run": "every run must meet it",
+    "not-drawn": "certkit cannot draw it",
+}
+_BAR: Final = 40
 
 
 def plan(
-    tier: Annotated[int, opt.TIER(help="The tier that shall be shown.", min=1)],
+    tier: Annotated[int, opt.TIER(help="The tier that is to be met.", min=1)],
+    profile: opt.ProfileName = "hb-eval-2026",
+    margin: Annotated[
+        float,
+        typer.Option(
+            "--margin", min=0.1, max=50, help="By how many points the agent is better than every row asks."
+        ),
+    ] = 5.0,
     expect: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--expect",
             metavar="METRIC=VALUE",
-            help="What is expected of a metric; as often as wanted, or several with commas between.",
+            help="What is expected of a metric, in its unit; several with commas between.",
         ),
-    ],
-    profile: opt.ProfileName = "hb-eval-2026",
-    reading: Annotated[
-        Literal["table", "bounded"] | None, opt.READING(help="Default: the reading that the profile has.")
     ] = None,
-    icc: opt.Icc = 0.3,
     power: Annotated[
-        float,
-        typer.Option("--power", min=0.01, max=0.999, help="Probability with which every row shall be met."),
+        float, typer.Option("--power", min=0.01, max=0.99, help="Probability with which the tier is met.")
     ] = 0.8,
-    domains: opt.DomainCount = 5,
+    domains: Annotated[int, typer.Option("--domains", min=1, max=100, help="Application domains.")] = 5,
     runs_per_task: Annotated[
         int, typer.Option("--runs-per-task", min=1, max=1000, help="Runs under faults of one task.")
     ] = 5,
-    like: Annotated[
-        Path | None, opt.LIKE(help="Measure how runs of one task correlate in this bundle, instead of --icc.")
+    icc: opt.Icc = 0.3,
+    bundle: Annotated[
+        Path | None,
+        opt.BUNDLE(help="Measure in this bundle how runs of one task correlate, instead of --icc."),
     ] = None,
-    fault_mix: opt.FaultMix = None,
-    attempt: Annotated[int, opt.ATTEMPT(help="Which attempt of the lineage at this profile it is.")] = 1,
+    reading: Annotated[
+        Literal["table", "bounded"] | None,
+        opt.READING(help="Averages or confidence limits. Default: what decides in the profile."),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Count provisional rows.")] = False,
+    seed: Annotated[int, opt.SEED(help="Seed of every draw.")] = 26,
 ) -> None:
-    """Tell how many tasks and runs a tier takes, per domain and condition, and which row asks for most.
+    """Say how many tasks and runs a tier takes, and which row asks for most.
 
-    Every row shall be met with the wanted probability if the agent is as good as expected. The rule is run on
-    2,000 bundles that are drawn from the expectation. Exit code 0: planned; 1: no number of tasks shows the
-    tier at these expectations; 2: an expectation that cannot be.
+    The whole tier is met with the wanted probability if the agent is 5 points better than every row asks.
+    The rows are tested on 2,000 bundles that are drawn from this. Exit code 0: planned; 1: no number of tasks
+    is enough; 2: an expectation that cannot be.
 
-    Example: certkit plan --tier 2 --expect r_op=.88 --domains 5
+    Example: certkit plan --tier 2 --reading bounded --expect r_op=.9
     """
-    if like is not None:
-        refuse("stands in place of --like, which measures it", "icc")
-    judged = workflow.load_profile(profile)
-    measured, pilot = (icc, 0) if like is None else workflow.measured_icc(like)
-    wanted = design(
-        reading or judged.reading,
+    if bundle is not None:
+        refuse("cannot be used together with --bundle, which measures it", "icc")
+    table = load_profile(profile)
+    measured, tasks = (icc, 0) if bundle is None else _measured_icc(bundle)
+    design = Design(
+        reading=reading or table.reading,
+        strict=strict,
         domains=domains,
-        icc=measured,
-        power=power,
-        attempt=attempt,
         runs_per_task=runs_per_task,
-        fault_mix=fault_mix,
+        icc=measured,
+        icc_tasks=tasks,
+        power=power,
+        margin=round(margin / 100, 6),
+        seed=seed,
     )
-    made = room.plan(judged, tier, expectations(expect), wanted)
-    emit(made, _shown(made, judged, pilot))
+    result = plan_tier(table, tier, design, expected_values(expect or ()))
+    emit(result, _screen(result, table))
 
 
-_BAR: Final = 48
-_NAME: Final = 23
+def _measured_icc(path: Path) -> tuple[float, int]:
+    """Return how runs of one task correlate in a bundle, below 1, and in how many tasks.
 
-
-def _shown(plan: Plan, profile: Profile, pilot: int) -> Iterator[str]:
-    """Print a plan: the answer, the rows, the schedule, what it leaves open, the curve.
-
-    The correlation was measured in `pilot` tasks, 0 where it was stated.
+    Raises:
+        InputError: ``plan.unmeasured`` where tasks have one run each, or there is one task.
     """
-    yield from _answer(plan, profile, pilot)
-    yield from _rows(plan)
-    yield from _schedule(plan)
-    yield from _open(plan)
-    yield from _curve(plan)
+    from certkit.assessment.variation import variation  # noqa: PLC0415 - the same
+    from certkit.bundle.folder import open_bundle  # noqa: PLC0415 - heavy
+    from certkit.summary.summarise import summarise  # noqa: PLC0415 - the same
+
+    result = variation(summarise(open_bundle(path)))
+    if result is None or result.icc is None:
+        raise InputError(
+            "plan.unmeasured",
+            "no task has two runs under faults, or there is one task: nothing shows how runs correlate",
+            where=str(path),
+            hint="state it with --icc; .3 is taken by default",
+        )
+    return min(result.icc, MOST_ICC), result.tasks
 
 
-def _answer(plan: Plan, profile: Profile, pilot: int) -> Iterator[str]:
-    design = plan.design
-    attempt = f", attempt {design.attempt}" if design.attempt > 1 else ""
-    yield from fold(
-        f"Tier {plan.tier} ({profile.tiers[str(plan.tier)].name}) of {profile.id}, {design.reading}"
-        f" reading{attempt}: {many(plan.schedule.tasks, 'task')}, {many(plan.schedule.runs, 'run')}."
-    )
-    driver = next(CATALOGUE[row.metric].title for row in plan.criteria if row.id == plan.driver)
-    yield from fold(
-        f"So many meet each row that has an expectation with probability {percent(design.power)}; {driver}"
-        f" ({plan.driver}) needs most. The probability of meeting all is {_percent(plan.power_of_all)}."
-    )
-    source = (
-        f", measured in {many(pilot, 'task')}; how far that is off is not in the plan."
-        if pilot
-        else " (--icc, or --like BUNDLE to measure it)."
-    )
-    yield from fold(f"Runs of one task are taken to correlate by {design.icc:.2f}{source}")
+def expected_values(texts: Iterable[str]) -> dict[str, float]:
+    """Return what is expected of each metric, in its unit, from texts such as ``r_op=.88,frr=.9``.
+
+    Raises:
+        UsageError: ``usage.option`` for anything else, and for a metric that is named twice.
+    """
+    expected: dict[str, float] = {}
+    for text in filter(None, ",".join(texts).split(",")):
+        match = _EXPECTATION.fullmatch(text.strip())
+        if match is None:
+            message = f"expectation {text.strip()[:40]!r} is not METRIC=VALUE"
+            raise UsageError("usage.option", message, hint="r_op=.88")
+        metric, value = match.groups()
+        if metric in expected:
+            raise UsageError("usage.option", f"two expectations of {metric}")
+        expected[metric] = float(value)
+    return expected
+
+
+def _screen(result: Plan, profile: Profile) -> Iterator[str]:
+    yield from _answer(result, profile)
     yield ""
-
-
-def _rows(plan: Plan) -> Iterator[str]:
-    """Print every row with an expectation or a least number of tasks, the one that asks for most first."""
-    yield f"{'criterion':<{_NAME}}{'asked':>9}{'expected':>10}{'least tasks':>13}{'power':>8}"
-    told = [row for row in plan.criteria if row.power is not None or row.least_tasks]
-    for row in sorted(told, key=lambda row: (row.power is None, row.power or 0.0)):
-        yield from _row(row)
+    yield f"{'criterion':<36}{'asked':>11}{'expected':>12}{'least tasks':>13}{'power':>8}"
+    drawn = [row for row in result.criteria if row.power is not None]
+    for row in sorted(drawn, key=lambda row: row.power or 0.0):
+        yield _row(row)
     yield ""
+    yield from _schedule(result)
+    yield ""
+    yield from _assumptions(result)
+    yield ""
+    yield "Probability of the tier by tasks:"
+    for point in result.curve:
+        yield f"{point.tasks:>8,}{_percent(point.power):>7}  {'█' * round(_BAR * point.power)}".rstrip()
 
 
-def _row(row: Planned) -> Iterator[str]:
+def _answer(result: Plan, profile: Profile) -> Iterator[str]:
+    design, schedule = result.design, result.schedule
+    others = f"the agent is {100 * design.margin:g} points above every"
+    if result.stated:
+        units = ((name, result.expect[name], CATALOGUE[name].unit) for name in result.stated)
+        stated = ", ".join(f"{name} is {value_text(value, unit)}" for name, value, unit in units)
+        others = f"{stated}, and {others} other"
+    yield from fold(
+        f"With {many(schedule.tasks, 'task')} ({many(schedule.domains, 'domain')} x"
+        f" {schedule.tasks_per_domain}) and {many(schedule.runs)}, Tier {result.tier}"
+        f" ({profile.tiers[str(result.tier)].name}) of {profile.id} is met with {_percent(result.power)}"
+        f" probability if {others} row."
+    )
+    driver = next(row.metric for row in result.criteria if row.id == result.driver)
+    yield from fold(f"{named(driver)[0].upper()}{named(driver)[1:]} asks for most.")
+    if design.reading == "table":
+        yield from fold("This is by averages; with confidence limits (--reading bounded) it takes more.")
+    measured = f", measured in {many(design.icc_tasks, 'task')}" if design.icc_tasks else ""
+    how = "" if measured else " (--icc states it, --bundle BUNDLE measures it)"
+    yield from fold(f"Runs of one task are taken to correlate by {design.icc:.2f}{measured}{how}.")
+
+
+def _row(row: PlannedRow) -> str:
     spec = CATALOGUE[row.metric]
-    rate = CATALOGUE[spec.tau_of or spec.id]
-    name = row.id
-    if len(name) >= _NAME:
-        yield name
-        name = ""
-    expected = "" if row.expected is None else shown(row.expected, rate.unit)
-    power = "" if row.power is None else _percent(row.power)
-    least = "" if row.least_tasks is None else f"{row.least_tasks:,}"
-    wanted = asked(row.operator, Fraction(row.threshold), spec.unit)
-    yield f"{name:<{_NAME}}{wanted:>9}{expected:>10}{least:>13}{power:>8}".rstrip()
+    expected = value_text(row.expected, CATALOGUE[spec.tau_of or row.metric].unit)
+    asked = threshold_text(row.operator, row.threshold, spec.unit)
+    name = f"{spec.short} ({row.id})"
+    least = "" if not row.least_tasks else f"{row.least_tasks:,}"
+    return f"{cut(name, 35):<36}{asked:>11}{expected:>12}{least:>13}{_percent(row.power or 0.0):>8}"
 
 
 def _percent(share: float) -> str:
@@ -144,38 +190,26 @@ def _percent(share: float) -> str:
     return f"{int(100 * share + 1e-9)} %"
 
 
-def _schedule(plan: Plan) -> Iterator[str]:
-    domains = plan.design.domains
+def _schedule(result: Plan) -> Iterator[str]:
+    schedule = result.schedule
     yield from fold(
-        f"In each of {many(domains, 'domain')}: {many(plan.schedule.tasks_per_domain, 'task')},"
-        f" {many(plan.schedule.runs_per_domain, 'run')}"
+        f"In each of {many(schedule.domains, 'domain')}: {many(schedule.tasks_per_domain, 'task')},"
+        f" {many(schedule.runs_per_domain)}"
     )
     yield f"  {'condition':<20}{'per domain':>12}{'in all':>12}"
-    for condition, runs in plan.schedule.per_domain.items():
-        yield f"  {condition:<20}{runs:>12,}{domains * runs:>12,}"
+    for condition, runs in schedule.per_domain.items():
+        yield f"  {condition:<20}{runs:>12,}{schedule.domains * runs:>12,}"
 
 
-def _open(plan: Plan) -> Iterator[str]:
-    """Print what the plan takes for granted, and the rows that it does not plan."""
-    notes = {"outcomes": "taken as free of error; a judge's need more tasks, and labels"}
-    if any(row.metric == "adversarial_resistance" and row.power is not None for row in plan.criteria):
-        notes["adversarial_resistance"] = "every attack is taken to land"
-    for reason in dict.fromkeys(row.reason for row in plan.criteria if row.reason):
-        ids = dict.fromkeys(row.id for row in plan.criteria if row.reason == reason)
-        notes[", ".join(ids)] = reason
-    yield ""
-    yield "Taken for granted, or not planned:"
-    for names, text in notes.items():
-        yield from fold(f"{names}: {text}", first="  ", rest="    ")
-
-
-def _curve(plan: Plan) -> Iterator[str]:
-    """Print the curve as bars: solid for all rows together, light for the row that drives."""
-    yield ""
-    powers = [(row.power, -row.tier, row.id) for row in plan.criteria if row.power is not None]
-    yield from fold(f"Power by tasks: █ all rows together; ░ {min(powers)[-1]}")
-    for point in plan.curve:
-        both, alone = (round(_BAR * share) for share in (point.power_of_all, point.power))
-        bar = "█" * both + "░" * max(0, alone - both)
-        numbers = f"{point.tasks:>8,}{_percent(point.power_of_all):>7}{_percent(point.power):>7}"
-        yield f"{numbers}  {bar}".rstrip()
+def _assumptions(result: Plan) -> Iterator[str]:
+    """Print what the plan assumes, and the rows that it does not plan."""
+    notes = ["every attack lands, no run is lost, and no outcome is judged wrongly"]
+    if not {"adversarial_resistance", "cascade_penalty", "domain_min"} & set(result.stated):
+        rate = percent(result.expect["r_op"])
+        notes.insert(0, f"success is {rate} under every fault and in every domain, unless --expect differs")
+    for reason, text in _REASONS.items():
+        if names := [row.id for row in result.criteria if row.reason == reason]:
+            notes.append(f"{', '.join(names)}: {text}")
+    yield f"Assumed in {DRAWS:,} drawn bundles, or not planned:"
+    for note in notes:
+        yield from fold(note, first="  ", rest="    ")

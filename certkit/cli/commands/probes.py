@@ -12,16 +12,13 @@ from typing import Annotated
 
 import typer
 
-from certkit.assessment.findings.provenance import TASKS as ABOUT_TASKS
-from certkit.assessment.integrity.document import IntegrityDocument
-from certkit.assessment.integrity.scores import score as score_kept
-from certkit.assessment.metrics.metric import State
-from certkit.bundle.folder import open_bundle, seal
+from certkit.bundle.folder import open_bundle
 from certkit.bundle.manifest import MANIFEST_NAME
-from certkit.cli.emit import emit, hint, progress
+from certkit.bundle.writer import BundleWriter
+from certkit.cli.emit import answer, emit, progress
 from certkit.cli.options import AGENT, AGENT_VERSION, NAME, OUT, SEED, BundleFolder, NoSeal, Out
 from certkit.ground import files
-from certkit.ground.document import Count, Document, GivenPath
+from certkit.ground.document import State
 from certkit.ground.errors import Exit, UnavailableError
 from certkit.ground.wording import many
 from certkit.probes.agents import Asking
@@ -29,16 +26,10 @@ from certkit.probes.generate import INSTANCES
 from certkit.probes.reading import read
 from certkit.probes.records import ANNOTATIONS, FOLDER, MAX_INSTANCES, PUBLIC, Mode, lines
 from certkit.probes.running import generate_probes, run_probes
+from certkit.probes.score import score as score_kept
+from certkit.probes.scores_document import IntegrityDocument
 from certkit.probes.sheets import MAX_SHEET, Kind, allowed, take
 from certkit.probes.sheets import sheet as write_sheet
-
-
-class ProbesSheet(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-sheet:v1"):
-    """What certkit probes sheet prints: rows written or taken, and the digest if it is sealed."""
-
-    sheet: GivenPath
-    rows: Count
-    digest: str | None
 
 
 def generate(
@@ -181,11 +172,12 @@ def sheet(
     else:
         data = files.read(path, limit=MAX_SHEET)
         taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(path))
-        files.write(folder / FOLDER / ANNOTATIONS, lines((*kept.annotations, *taken)))
-        digest = seal(folder).facts.digest if bundle.facts.sealed else None
+        writer = BundleWriter(folder)
+        writer.write(f"{FOLDER}/{ANNOTATIONS}", lines((*kept.annotations, *taken)))
+        digest = writer.seal().facts.digest if bundle.facts.sealed else None
         rows, words, hints = len(taken), "taken in", []
     told = [f"{path}: {many(rows, 'row')} {words}", *([digest] if digest else [])]
-    emit(ProbesSheet(sheet=path, rows=rows, digest=digest), told, hints=hints)
+    emit(answer("probes-sheet", sheet=path, rows=rows, digest=digest), told, hints=hints)
 
 
 def _scored(scored: IntegrityDocument) -> Iterator[str]:
@@ -202,8 +194,8 @@ def _scored(scored: IntegrityDocument) -> Iterator[str]:
         value += f" [{', '.join(map(_short, core.interval))}]"
     yield f"core {value}, attainable {floor} to {ceiling}"
     yield f"hollow: {len(scored.hollow.tasks)} of {success.successes:,} successes"
-    if reason := ABOUT_TASKS.get(scored.seed):
-        hint(reason)
+    if scored.seed != "stated":
+        yield f"seed of the tasks: {scored.seed}"
 
 
 def _short(value: float | Fraction) -> str:

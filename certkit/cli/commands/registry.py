@@ -1,101 +1,56 @@
-"""``certkit registry``: the log of passports as its keeper makes, fills, proves, checks and publishes it.
-
-What each prints with ``--json`` stands above, as structs from which the published schemas are made.
-"""
+"""``certkit registry``: the log of passports as its keeper makes, fills, ends, checks and publishes it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from msgspec import Meta, structs
+from msgspec import structs
 
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import brief, emit, emit_file, entries, fold, progress, warn
+from certkit.cli.emit import answer, brief, emit, emit_file, entries, fold, progress
+from certkit.cli.passport_files import taken
 from certkit.ground import files
 from certkit.ground.canonical import is_digest
-from certkit.ground.document import BESIDE, Count, Digest, Document, GivenPath, Hash, Part, Text, Tier, fill
-from certkit.ground.errors import UsageError
+from certkit.ground.errors import CertkitError, InputError, UsageError
 from certkit.ground.wording import many
-from certkit.registry.admission import PROOF_SUFFIX, admit, checkpoint_in, inspect
-from certkit.registry.entry import DriftResult
-from certkit.registry.export import export as publish
-from certkit.registry.log import load_log_key, log_key_file
-from certkit.registry.registry import Registry
-from certkit.workflow.verifying import taken
+from certkit.passport import keys
+from certkit.passport.checks import shown
+from certkit.passport.logs import PROOF_SUFFIX
+from certkit.registry import writer
+from certkit.registry.audit import inspect
+from certkit.registry.entry import Reason
+from certkit.registry.publish import export as publish
+from certkit.registry.reader import checkpoint_in
+from certkit.registry.status import write as write_status
+from certkit.registry.writer import Registry, admit, load_log_key
+from certkit.tlog.checkpoint import Quorum
+from certkit.tlog.note import MAX_NOTE
 
 if TYPE_CHECKING:
-    from certkit.registry.admission import Admitted
-    from certkit.registry.auditing import Audit
+    from certkit.registry.audit import RegistryAudit
 
-Vkey = Annotated[Text, Meta(description="C2SP verifier key")]
-
-
-class Head(Part, frozen=True, kw_only=True):
-    """The state of a log."""
-
-    origin: Text
-    size: Count
-    root: Hash
+_PUBLISH: Final = "publish this verifier key; auditors add it: certkit trust add --log VKEY"
 
 
-class Written(Part, frozen=True, kw_only=True):
-    """An entry that was written, or that was there."""
+def log_key_file(named: Path | None, folder: Path) -> Path:
+    """Return the file of a log's private key: the named one, or the default one of the registry in `folder`.
 
-    index: Count
-    new: Annotated[bool, Meta(description="false: it was there")]
-
-
-class Following(Part, frozen=True, kw_only=True):
-    """What was logged along with a passport."""
-
-    earlier: Annotated[Digest | None, Meta(description="what it was compared with when it was logged")]
-    drift: Annotated[DriftResult | None, Meta(description="what that gave")]
-
-
-class Issued(Document, frozen=True, kw_only=True, tag="urn:certkit:issued:v1"):
-    """What certkit issue and certkit demo print."""
-
-    passport: GivenPath
-    passport_id: Digest
-    tier: Tier
-    index: Annotated[Count | None, Meta(description="the entry in the registry, null where not logged")]
-    following: Annotated[Following, BESIDE]
-    pdf_missing: Annotated[Text | None, Meta(description="why there is no PDF")]
-
-
-class RegistryAppend(Written, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-append:v1"):
-    """A logged passport."""
-
-    proof: GivenPath
-    following: Annotated[Following, BESIDE]
-
-
-class RegistryProof(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-proof:v1"):
-    """A proof that an entry is in the log."""
-
-    index: Count
-    proof: Annotated[Text, Meta(description="C2SP tlog-proof")]
-
-
-class RegistryCheckpoint(Head, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-checkpoint:v1"):
-    """The head of a log, new, handed over to another key, or as it stands."""
-
-    vkey: Vkey
-    note: Annotated[Text, Meta(description="signed")]
-
-
-class RegistryExport(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-export:v1"):
-    """A public tree that was written."""
-
-    origin: Text
-    size: Count
-    before: Count | None
-    written: Count
+    Raises `InputError` ``file.missing``.
+    """
+    if named is not None:
+        return named
+    with Registry.open(folder) as opened:
+        path = context.log_key_path(opened.origin)
+    if not path.exists():
+        hint = "name the log's private key: --log-key FILE"
+        raise InputError("file.missing", "the log's private key is not here", where=str(path), hint=hint)
+    return path
 
 
 def log_key_of(named: Path | None, folder: Path) -> Ed25519PrivateKey:
@@ -104,20 +59,18 @@ def log_key_of(named: Path | None, folder: Path) -> Ed25519PrivateKey:
 
 
 def logged_id(folder: Path, ident: str) -> str:
-    """Return the whole id of a logged passport; what is none is returned as it was given."""
+    """Return the whole id of a logged passport; an id that is whole already is returned as it is."""
     if is_digest(ident):
         return ident
     with Registry.open(folder) as opened:
-        return opened.logged(opened.find(ident)).found.passport_id or ident
+        return opened.logged(opened.find(ident)).entry.passport_id or ident
 
 
-def _head(log: Registry) -> RegistryCheckpoint:
-    """Return the signed head of a registry."""
+def _head(schema: str, log: Registry, **more: Any) -> dict[str, Any]:
+    """Return a document with the head of a registry, its signed note and verifier key."""
     head, note = log.head(), log.checkpoint().decode()
-    return fill(RegistryCheckpoint, head, root=head.root.hex(), vkey=str(log.vkey), note=note)
-
-
-_GIVE_OUT: Final = "publish this verifier key; auditors add it: certkit trust add --log VKEY"
+    root, vkey = head.root.hex(), str(log.vkey)
+    return answer(schema, origin=head.origin, size=head.size, root=root, vkey=vkey, note=note, **more)
 
 
 def init(
@@ -126,19 +79,35 @@ def init(
     log_key: Annotated[
         Path | None,
         opt.LOG_KEY(
-            help="Sign with this Ed25519 key and keep none in the registry. Default: make a new one."
+            help="The log's Ed25519 key: this file, or a new key written there. Default: a new one in your "
+            "configuration folder."
         ),
     ] = None,
 ) -> None:
     """Make an empty registry and print the log's verifier key, which auditors need.
 
+    The private key that signs the log never lies in the registry's folder.
+
     Example: certkit registry init registry --name example-lab
     """
-    key = log_key_of(log_key, folder) if log_key else Ed25519PrivateKey.generate()
-    vkey = Registry.init(folder, name, key, at=context.now(), keep_key=log_key is None)
+    at = context.now()
+    is_new = log_key is None or not log_key.exists()
+    key = Ed25519PrivateKey.generate() if is_new or log_key is None else load_log_key(log_key)
+    path = log_key or context.log_key_path(writer.origin_of(name, key, at))
+    if path.resolve().is_relative_to(folder.resolve()):
+        raise UsageError("usage.option", "--log-key: the key would lie in the registry", where=str(path))
+    if is_new:
+        files.make_folder(path.parent)
+        keys.write_private(path, key, passphrase=None)
+    try:
+        vkey = Registry.init(folder, name, key, at=at)
+    except CertkitError:
+        if is_new:
+            path.unlink()
+        raise
     with Registry.open(folder) as opened:
-        document = _head(opened)
-    emit(document, [str(vkey)], hints=[_GIVE_OUT])
+        document = _head("registry-init", opened, log_key=path)
+    emit(document, [str(vkey)], hints=[f"the log's private key: {path}", _PUBLISH])
 
 
 def append(
@@ -152,8 +121,7 @@ def append(
 ) -> None:
     """Log a passport, if a trusted issuer signed it and it is valid; write the proof beside it.
 
-    The same write also logs any drift since the previous passport. The same passport again gives its first
-    index. A refused passport leaves nothing behind.
+    The same passport again gives its first index. A refused passport leaves nothing behind.
 
     Example: certkit registry append registry passport.json --key issuer-key.pem
     """
@@ -165,30 +133,12 @@ def append(
         log_key=log_key_of(log_key, folder),
         heads=context.heads_path(),
         at=context.dated(at),
-        progress=progress(),
-        warn=warn,
     )
     proof = passport.with_name(passport.name + PROOF_SUFFIX)
     files.write(proof, appended.proof.to_bytes())
     done = "logged" if appended.new else "was logged already"
-    line = f"{done} as entry {appended.index}; proof in {proof}"
-    document = fill(RegistryAppend, appended, proof=proof, following=following(appended))
-    emit(document, [line, *show_following(appended)])
-
-
-def following(logged: Admitted | None) -> Following:
-    """Return with which earlier passport a new one was compared when it was logged, and what that gave."""
-    compared = logged.compared if logged else None
-    return Following(
-        earlier=compared.earlier if compared else None, drift=compared.drift.result if compared else None
-    )
-
-
-def show_following(logged: Admitted) -> list[str]:
-    """Return in words what was logged along with a passport."""
-    if (compared := logged.compared) is None:
-        return []
-    return fold(f"against passport {brief(compared.earlier)}: {compared.drift.result}", rest="  ")
+    document = answer("registry-append", index=appended.index, new=appended.new, proof=proof)
+    emit(document, [f"{done} as entry {appended.index}; proof in {proof}"])
 
 
 def prove(
@@ -208,7 +158,124 @@ def prove(
         opened.signed_head(context.heads_path())
         proof = opened.prove(opened.find(ident))
     text = proof.to_bytes()
-    emit_file(RegistryProof(index=proof.index, proof=text.decode()), text, out, force=force)
+    document = answer("registry-proof", index=proof.index, proof=text.decode())
+    emit_file(document, text, out, force=force)
+
+
+def revoke(
+    folder: opt.RegistryFolder,
+    ident: opt.EntryId,
+    key: opt.SigningKey,
+    reason: Annotated[
+        Reason | None,
+        typer.Option("--reason", metavar="REASON", help=f"Why, one of: {', '.join(get_args(Reason))}."),
+    ] = None,
+    replaced_by: Annotated[
+        str | None,
+        typer.Option(
+            "--replaced-by", metavar="ID", help="The passport that takes its place, instead of a reason."
+        ),
+    ] = None,
+    trust: opt.TrustFile = None,
+    log_key: opt.LogKey = None,
+    passphrase_file: opt.PassphraseFile = None,
+    at: opt.EntryTime = None,
+) -> None:
+    """Log that a passport is revoked, signed by its issuer; nothing is taken out.
+
+    The key must be one that the trust policy lists under the name of the passport's issuer. Logging it
+    again returns the first entry. With evidence-false, every other passport of the lineage that the issuer
+    gave on this evidence is revoked too. With --replaced-by it is superseded by the latest passport of the
+    lineage; a passport that was issued with --supersedes needs no entry of its own.
+
+    Example: certkit registry revoke registry 0 --reason key-compromise -k key.pem
+    """
+    if (reason is None) == (replaced_by is None):
+        raise UsageError("usage.option", "expected either --reason or --replaced-by")
+    hand = writer.Hand(
+        trust=context.load_policy(trust),
+        submitter=context.signing_key(key, passphrase_file),
+        log_key=log_key_of(log_key, folder),
+        at=context.dated(at),
+    )
+    with Registry.open(folder, heads=context.heads_path()) as opened:
+        if reason is not None:
+            revoked = writer.revoke(opened, ident, reason=reason, detail=None, hand=hand)
+        else:
+            revoked = writer.supersede(opened, ident, by=str(replaced_by), hand=hand)
+    entry = revoked.entry
+    ended = f"{'revoked' if reason else 'superseded'}{'' if entry.new else ' already'}"
+    also = [
+        f"{brief(passport_id)} revoked too, by entry {index}: it is on that evidence"
+        for passport_id, index in revoked.also.items()
+    ]
+    screen = [f"{brief(revoked.passport_id)} {ended}, by entry {entry.index}", *also]
+    emit(answer("registry-revoke", **structs.asdict(revoked)), screen)
+
+
+def status(
+    folder: opt.RegistryFolder,
+    ident: opt.EntryId,
+    out: Annotated[Path | None, opt.OUT()] = None,
+    force: opt.Force = False,
+    log_key: opt.LogKey = None,
+    at: Annotated[datetime | None, opt.AT(help="The time to state in the file. Default: now.")] = None,
+) -> None:
+    """Write a passport's status as a file for offline use, with the log's signed word on it.
+
+    'certkit verify' finds it as PASSPORT.status. The file proves the entries it contains. The holder of the
+    log's key only asserts, as of the file's time, that no other entry names this passport and that the log
+    continues earlier checkpoints. A reader who remembers a later checkpoint refuses it.
+
+    Example: certkit registry status registry 0 -o passport.json.status
+    """
+    context.check_outputs(out, force=force)
+    key = log_key_of(log_key, folder)
+    with Registry.open(folder) as opened:
+        index = opened.find(ident)
+    data = write_status(folder, index, key=key, heads=context.heads_path(), at=context.dated(at))
+    emit_file(data, data, out, force=force)
+
+
+def cosign(
+    folder: opt.RegistryFolder,
+    returned: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="What witnesses returned: the checkpoint with their lines, or those alone.",
+        ),
+    ],
+    trust: opt.TrustFile = None,
+    at: Annotated[datetime | None, opt.AT(help="Latest time of a cosignature. Default: now.")] = None,
+) -> None:
+    """Take in cosignatures of witnesses under the log's checkpoint as it is now.
+
+    From then on new proofs, exports and status files carry them. An entry that is logged later makes a new
+    checkpoint, which has to be cosigned again. A cosignature is refused if it is false, about another log or
+    checkpoint, or if no witness of the policy made it.
+
+    Example: certkit registry cosign registry cosigned.checkpoint
+    """
+    policy = context.load_policy(trust).witnesses
+    witnesses = Quorum.of(policy.k, policy.keys).keys
+    lines = [files.read(path, limit=MAX_NOTE) for path in returned]
+    with Registry.open(folder, heads=context.heads_path()) as opened:
+        gathered = writer.gather(opened, lines, witnesses=witnesses, at=at or context.now())
+        times = {  # the calendar ends not far beyond 2**37 seconds
+            signed.key: datetime.fromtimestamp(min(signed.time or 0, 2**37), UTC)
+            for signed in gathered.cosigned
+        }
+        cosigned = [{"vkey": str(key), "time": time} for key, time in times.items()]
+        document = _head("registry-cosign", opened, cosigned=cosigned, required=policy.k)
+    size, count = entries(gathered.checkpoint.size), many(len(cosigned), "cosignature")
+    emit(
+        document,
+        [
+            *(f"cosigned by {key.name} at {shown(time)}" for key, time in times.items()),
+            f"checkpoint over {size}: {count}, and the policy asks for {policy.k:,}",
+        ],
+    )
 
 
 def audit(
@@ -219,11 +286,11 @@ def audit(
         bool,
         typer.Option(
             "--repair",
-            help="First make the stored tree again from the entries, if these are what was signed.",
+            help="First make tree and index again from the entries, if these give the signed root.",
         ),
     ] = False,
 ) -> None:
-    """Make everything in a registry again from its bytes, and tell what does not hold.
+    """Make everything in a registry again from its bytes, and say what does not hold.
 
     DIR is a registry, or the tree that 'certkit registry export' wrote. It must continue what was last
     signed for it here, and what --since remembers.
@@ -252,13 +319,13 @@ def audit(
     emit(report, _show_audit(report), hints=advice)
 
 
-def _show_audit(report: Audit) -> Iterator[str]:
+def _show_audit(report: RegistryAudit) -> Iterator[str]:
     """Print whether a registry is sound, every finding, and what the files do not show."""
-    held, log = entries(report.size), report.origin
+    size, log = entries(report.size), report.origin
     if report.total:
-        yield from fold(f"UNSOUND: {many(report.total, 'finding')} in {held} of {log}")
+        yield from fold(f"UNSOUND: {many(report.total, 'finding')} in {size} of {log}")
     else:
-        yield from fold(f"SOUND: {held}, {many(report.passports, 'passport')}, signed as {log}")
+        yield from fold(f"SOUND: {size}, {many(report.passports, 'passport')}, signed as {log}")
     for finding in report.findings:
         yield from fold(f"{finding.where}: {finding.message} [{finding.code}]", first="  ", rest="    ")
     if report.total > len(report.findings):
@@ -269,27 +336,6 @@ def _show_audit(report: Audit) -> Iterator[str]:
     yield "Not shown by these files:"
     for text in report.not_shown:
         yield from fold(text, first="  ", rest="    ")
-
-
-def checkpoint(
-    folder: opt.RegistryFolder,
-    out: Annotated[Path | None, opt.OUT()] = None,
-    force: opt.Force = False,
-    vkey: Annotated[
-        bool, typer.Option("--vkey", help="Print the verifier key that it is signed with instead.")
-    ] = False,
-) -> None:
-    """Print the log's signed checkpoint: its size and root, to be remembered elsewhere, or cosigned.
-
-    The cosignatures that 'certkit registry cosign' took in stand below.
-
-    Example: certkit registry checkpoint registry -o remembered.checkpoint
-    """
-    context.check_outputs(out, force=force)
-    with Registry.open(folder) as opened:
-        opened.signed_head(context.heads_path())
-        document = _head(opened)
-    emit_file(document, (f"{document.vkey}\n" if vkey else document.note).encode(), out, force=force)
 
 
 def export(
@@ -307,13 +353,11 @@ def export(
     Example: certkit registry export registry public
     """
     with Registry.open(folder) as opened:
-        # What was put back to an older state is not published.
+        # A registry that was put back to an older state is not published.
         opened.signed_head(context.heads_path())
     done = publish(folder, out, passports=passports, progress=progress())
-    emit(
-        fill(RegistryExport, done),
-        fold(f"{out}: {entries(done.size)} of {done.origin}; {many(done.written, 'file')} written"),
-    )
+    text = f"{out}: {entries(done.size)} of {done.origin}; {many(done.written, 'file')} written"
+    emit(answer("registry-export", **done._asdict()), fold(text))
 
 
 def rotate_key(
@@ -323,34 +367,24 @@ def rotate_key(
         typer.Option(
             "--new-log-key",
             metavar="FILE",
-            help="The key that takes over, where --log-key names the old one. Default: make one and keep "
-            "it in the registry.",
+            help="The key that takes over. Default: make one, which replaces the file of the old one.",
         ),
     ] = None,
     log_key: opt.LogKey = None,
     at: opt.EntryTime = None,
-    trust: opt.Signers = None,
 ) -> None:
     """Hand the log over to another key, and print the new verifier key.
 
     The old key signs an entry that names the new key. Both sign the first checkpoint that covers it, the
     new key alone all later ones. Auditors add the new verifier key to the policy and keep the old one for
-    older proofs. A private key that the registry holds is overwritten by the new one. If it is interrupted,
-    run it again. The entry may not be dated before any other; with a trust policy, only the entries count
-    that its keys signed.
+    older proofs. If it is interrupted, run it again.
 
     Example: certkit registry rotate-key registry
     """
-    if (log_key is None) != (new_log_key is None):
-        raise UsageError("usage.option", "--log-key and --new-log-key go together")
-    moment, policy = context.dated(at), context.load_policy(trust) if trust else None
-    heads = context.heads_path()
-    with Registry.open(folder, heads=heads, progress=progress(), warn=warn) as opened:
-        vkey = opened.hand_over(
-            new=log_key_of(new_log_key, folder) if new_log_key else None,
-            old=lambda: log_key_of(log_key, folder),
-            at=moment,
-            trust=policy,
-        )
-        document = _head(opened)
-    emit(document, [str(vkey)], hints=[_GIVE_OUT])
+    moment = context.dated(at)
+    path = log_key_file(log_key, folder)
+    with Registry.open(folder, heads=context.heads_path()) as opened:
+        vkey = opened.hand_over(path, new=load_log_key(new_log_key) if new_log_key else None, at=moment)
+        document = _head("registry-rotate-key", opened)
+    hints = [f"append and revoke take it with --log-key {new_log_key}"] if new_log_key else []
+    emit(document, [str(vkey)], hints=[*hints, _PUBLISH])

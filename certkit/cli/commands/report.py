@@ -1,4 +1,4 @@
-"""``certkit report``."""
+"""``certkit report`` and ``certkit context init``."""
 
 from __future__ import annotations
 
@@ -7,39 +7,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from msgspec import Meta
+from msgspec import structs
 
 from certkit import report as room
-from certkit import workflow
+from certkit.assessment.answer import listed
+from certkit.assessment.assessment import Question
+from certkit.assessment.bundles import assess_bundles, refuse_inside
+from certkit.assessment.profile_file import DEFAULT_PROFILE, load_profile
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, emit_file, fold, progress
+from certkit.cli.emit import answer, emit, emit_file, fold, progress
+from certkit.cli.judging import Judged, answered, judge
+from certkit.cli.passport_files import taken
 from certkit.ground import canonical, files
-from certkit.ground.document import Document, GivenPath, Text
-from certkit.ground.errors import Exit, UsageError
-from certkit.ground.wording import listed
+from certkit.ground.errors import UsageError
+from certkit.passport.steps import open_unsigned
+from certkit.report import IssuedPassport
 from certkit.report.argument import skeleton
-from certkit.report.argument.challenges import CLOSED_BY, challenges
-from certkit.workflow.verifying import taken
+from certkit.report.argument.case import use_case
+from certkit.report.argument.challenges import CLOSED_BY, challenges, load_context
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from certkit.report import View
-
-
-class Report(Document, frozen=True, kw_only=True, tag="urn:certkit:report:v1"):
-    """What certkit report wrote."""
-
-    html: GivenPath | None
-    pdf: GivenPath | None
-    pdf_missing: Annotated[Text | None, Meta(description="why there is no PDF")]
-    export: GivenPath | None
+    from certkit.assessment.profile import Profile
+    from certkit.report import ReportView
+    from certkit.report.argument.challenges import ArgumentChallenge
+    from certkit.report.context import Given
 
 
 def report(
     source: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="A bundle's folder; a passport or its PDF with --bundle.")
+        Path, typer.Argument(metavar="SOURCE", help="A bundle's folder, or a passport or its PDF.")
     ],
     out: Annotated[
         Path | None,
@@ -51,11 +50,8 @@ def report(
     force: opt.Force = False,
     given: opt.ContextFile = None,
     kind: Annotated[
-        Literal["argument", "gsn", "register", "junit", "sarif", "csv", "summary"] | None,
-        opt.FORMAT(
-            help="Write one of these instead: the argument as JSON or GSN in YAML, its challenges in"
-            " Markdown, or what was found as JUnit, SARIF, CSV or a summary in Markdown."
-        ),
+        Literal["junit", "sarif", "summary"] | None,
+        opt.FORMAT(help="Write one of these instead: JUnit, SARIF, or a summary in Markdown."),
     ] = None,
     bundle: Annotated[
         list[Path] | None,
@@ -71,59 +67,68 @@ def report(
     require_tier: Annotated[
         int | None, opt.REQUIRE_TIER(help="The tier asked for; for a bundle, 1 by default.")
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Let rows decide that are provisional in the paper.")
+    ] = False,
 ) -> None:
-    """Draw the safety case of a bundle, or of a passport with its evidence, as HTML and PDF.
+    """Draw the safety case of a bundle or of a passport, as HTML and PDF.
 
-    The evidence is judged for the report; a passport is refused where its evidence gives another verdict.
-    The same input gives the same bytes on the same day, since acceptances end and evidence ages;
-    SOURCE_DATE_EPOCH sets the day. Where Pango is missing the HTML is written and the exit code is 0:
-    the report is not a verdict.
+    A bundle is judged for the report. Of a passport certkit draws what it states; with --bundle the evidence
+    is judged again, and a passport is refused where its evidence gives another verdict. No signature is
+    checked. The same input gives the same bytes on the same day, since acceptances end and evidence ages;
+    SOURCE_DATE_EPOCH sets the day. Where Pango is missing the HTML is written and the exit code is 0: the
+    report is not a verdict.
 
     Example: certkit report bundle/ --context context.json -o safety-case.pdf
     """
     if kind is not None:
         out = None if out == Path("-") else out
     context.check_outputs(out, None if kind else _drawn(out).with_suffix(".html"), force=force)
-    read = None if given is None else workflow.load_context(given)
-    date, bar = context.document_date(), progress()
-    tier, name, passport = require_tier or 1, profile or workflow.DEFAULT_PROFILE, None
+    read, date = None if given is None else load_context(given), context.document_date()
     if source.is_dir():
         if bundle:
             raise UsageError("usage.option", "--bundle goes with a passport")
-        evidence = [source]
+        question = Question(required_tier=require_tier or 1, strict=strict)
+        table, passport = load_profile(profile or DEFAULT_PROFILE), None
+        drawn = _draw([source], table, question, read)
     else:
-        passport = taken(source).passport
-        if not bundle or require_tier:
-            fault = "--require-tier goes without a passport, which states its tier"
-            raise UsageError(
-                "usage.option",
-                fault if bundle else "a passport needs --bundle",
-                where=str(source),
-                hint="without a passport: certkit report BUNDLE",
-            )
-        evidence = bundle
-        claimed = room.read(passport, str(source)).predicate.assessment
-        tier, name = claimed.required_tier, profile or claimed.profile.id
-    drawn = workflow.draw(
-        evidence,
-        name,
-        required_tier=tier,
-        today=context.today(),
-        context=read,
-        passport=passport,
-        generated_at=date,
-        progress=bar,
-    )
+        if require_tier or profile or strict:
+            message = "--require-tier, --profile and --strict go with a bundle; a passport states its own"
+            raise UsageError("usage.option", message, hint="certkit report BUNDLE")
+        passport = IssuedPassport.of(open_unsigned(taken(source).passport, str(source))[0])
+        drawn = _draw(bundle or [], passport.evaluation.profile, passport.evaluation.question, read, passport)
     context.check_dates(None, drawn.case.last_run)
-    context.check_about(read, drawn.case.assessment)
+    drawn = structs.replace(drawn, generated_at=date or drawn.generated_at)
     if kind is not None:
-        exported = Report(html=None, pdf=None, pdf_missing=None, export=out)
-        emit_file(exported, drawn.export(kind), out, force=force)
+        exported = answer("report", html=None, pdf=None, pdf_missing=None, export=out)
+        emit_file(exported, room.export(drawn, kind), out, force=force)
         return
-    written = _write(drawn, _drawn(out), force=force)
-    lines = [f"written: {path}" for path in (written.html, written.pdf) if path]
-    missing = written.pdf_missing
+    html, pdf, missing = _write(drawn, _drawn(out), force=force)
+    written = answer("report", html=html, pdf=pdf, pdf_missing=missing, export=None)
+    lines = [f"written: {path}" for path in (html, pdf) if path]
     emit(written, lines, hints=[f"PDF not made: {missing}", *room.HINTS] if missing else ())
+
+
+def _draw(
+    bundles: Sequence[Path],
+    profile: Profile,
+    question: Question,
+    given: Given | None,
+    passport: IssuedPassport | None = None,
+) -> ReportView:
+    """Return the report of bundles, or of a passport without its bundles."""
+    if passport is None or bundles:
+        judged = judge(bundles, profile, question, given)
+    else:
+        judged = Judged(answered(passport.evaluation, given))
+    return room.view(
+        judged.evaluation,
+        context=given,
+        passport=passport,
+        parts=judged.parts,
+        integrity=judged.integrity,
+        today=context.today(),
+    )
 
 
 def _drawn(out: Path | None) -> Path:
@@ -134,13 +139,14 @@ def _drawn(out: Path | None) -> Path:
     return out
 
 
-def _write(drawn: View, out: Path, *, force: bool) -> Report:
+def _write(drawn: ReportView, out: Path, *, force: bool) -> tuple[Path, Path | None, str | None]:
+    """Write a report; return the HTML file, the PDF file, and why there is no PDF."""
     page, name, pdf, reason = room.html(drawn), out.with_suffix(".html"), None, None
     if out.suffix == ".pdf" and (reason := room.pdf_missing()) is None:
         pdf = out
         files.write(pdf, room.pdf(drawn, page), overwrite=force)
     files.write(name, page.encode(), overwrite=force)
-    return Report(html=name, pdf=pdf, pdf_missing=reason, export=None)
+    return name, pdf, reason
 
 
 Tier = Annotated[int, opt.REQUIRE_TIER(help="The tier that is asked for.")]
@@ -159,7 +165,7 @@ def init(
     profile: opt.ProfileName = "hb-eval-2026",
     require_tier: Tier = 1,
 ) -> None:
-    """Write a context.json to fill in, bound to this evidence, and print every challenge and what closes it.
+    """Write a context.json to fill in, bound to this evidence; print the open questions and what closes them.
 
     What an earlier context says of other evidence does not carry over: reviewers with their comments are left
     out; answers and the decision are kept apart, as previous_answers and previous_decision, and only a person
@@ -167,62 +173,29 @@ def init(
 
     Example: certkit context init bundle/ --require-tier 2 -o context.json
     """
-    workflow.refuse_inside(bundles, out)
+    refuse_inside(bundles, out)
     context.check_outputs(out, force=force)
-    case = workflow.draw(
-        bundles, profile, required_tier=require_tier, today=context.today(), progress=progress()
-    ).case
-    old = None if earlier is None else workflow.load_context(earlier).context
+    question = Question(required_tier=require_tier)
+    evaluation = assess_bundles(bundles, profile, question=question, progress=progress())
+    case = use_case(evaluation, today=context.today())
+    old = None if earlier is None else load_context(earlier).context
     files.write(out, canonical.pretty(skeleton.skeleton(case, earlier=old)).encode(), overwrite=force)
     tested = tuple(sorted(case.tested))
-    document = skeleton.ContextInit(context=out, tested=tested, challenges=challenges(case))
-    emit(document, _opened(document, carried=old is not None))
+    raised = challenges(case)
+    document = answer("context-init", context=out, tested=tested, challenges=raised)
+    emit(document, _opened(out, tested, raised, carried=old is not None))
 
 
-def _opened(document: skeleton.ContextInit, *, carried: bool) -> Iterator[str]:
-    yield f"written: {document.context}"
+def _opened(
+    out: Path, tested: Sequence[str], raised: Sequence[ArgumentChallenge], *, carried: bool
+) -> Iterator[str]:
+    yield f"written: {out}"
     if carried:
         yield from fold("left out, as said of other evidence: reviewers, their comments, answers, decision")
-    tested = listed(document.tested) if document.tested else "none"
-    yield from fold(f"domains with runs under faults: {tested}; name yours in operating_domain.domains")
-    yield f"{len(document.challenges)} challenges are open:"
-    for kind, items in groupby(document.challenges, key=lambda item: item.kind):
+    domains = listed(tested) if tested else "none"
+    yield from fold(f"domains with runs under faults: {domains}; name yours in operating_domain.domains")
+    yield f"{len(raised)} questions are open:"
+    for kind, items in groupby(raised, key=lambda item: item.kind):
         yield from fold(f"{kind}, closed by {CLOSED_BY[kind]}:", first="  ", rest="    ")
         for item in items:
             yield from fold(f"{item.text} [{item.code}, against {item.target}]", first="    ", rest="      ")
-
-
-def lint(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The context.json.")],
-    bundle: Annotated[
-        list[Path] | None, opt.BUNDLE(help="The evidence that it should be about. Once for each bundle.")
-    ] = None,
-    profile: opt.ProfileName = "hb-eval-2026",
-) -> None:
-    """Check a context.json, and tell what is still blank, undeveloped in the report, or about other evidence.
-
-    Exit code 0: nothing is blank, undeveloped or about other evidence than --bundle; 4: something is, or
-    --bundle is missing; 3: the file is malformed.
-
-    Example: certkit context lint context.json --bundle bundle/
-    """
-    given = workflow.load_context(file)
-    if bundle:
-        subject = given.context.about
-        case = workflow.draw(
-            bundle,
-            profile,
-            required_tier=(subject.tier if subject else None) or 1,
-            today=context.today(),
-            context=given,
-            progress=progress(),
-        ).case
-        missing = tuple(skeleton.blanks(case))
-    else:
-        missing = tuple(skeleton.unfilled(given.context))
-    lines = [line for text in missing or ["nothing is blank"] for line in fold(text, rest="  ")]
-    emit(
-        skeleton.ContextLint(context=file, blanks=missing),
-        lines,
-        code=Exit.INSUFFICIENT if missing else Exit.OK,
-    )

@@ -1,32 +1,39 @@
-"""``certkit verify``: whether a passport holds. Of the assessment only findings' codes are loaded for it."""
+"""``certkit verify``: whether a passport holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold, progress, warn
-from certkit.ground import canonical, wording
+from certkit.cli.passport_files import remembered, standing_of, taken
+from certkit.ground import canonical
 from certkit.ground.errors import UsageError
 from certkit.ground.text import quoted
 from certkit.passport import keys, words
-from certkit.passport.checks import NOT_ASKED
-from certkit.passport.opening import STEPS
+from certkit.passport.checks import AnswersGiven
 from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
-from certkit.passport.verification import verify as check
-from certkit.workflow.verifying import evidence_of, remembered, standing_of, taken
+from certkit.passport.verify import verify as check
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
-    from certkit.passport.opening import Claim, Verification
+    from certkit.cli.emit import Line
+    from certkit.passport.passport import Predicate
     from certkit.passport.pdf import Taken
+    from certkit.passport.steps import Step
+    from certkit.passport.verify import Verification
 
-
-_STEPS: Final = {"passed": "+", "failed": "x", "skipped": "-"}
+_MARKS: Final = {"passed": "✓", "failed": "✗", "skipped": "–"}
+_VERDICTS: Final = {
+    "verified": ("✓", "bold green"),
+    "rejected": ("✗", "bold red"),
+    "unverifiable": ("–", "bold yellow"),
+}
 
 
 def verify(
@@ -41,7 +48,6 @@ def verify(
     ] = None,
     bundle: opt.Evidence = None,
     replay: opt.Replay = False,
-    profile: opt.ReplayProfile = None,
     answers: opt.ContextFile = None,
     agent: Annotated[str | None, opt.AGENT(help="The agent it must be about.", metavar="DIGEST")] = None,
     domain: Annotated[str | None, opt.DOMAIN()] = None,
@@ -51,29 +57,62 @@ def verify(
     at: opt.AsOf = None,
     verbose: opt.Verbose = False,
 ) -> None:
-    """Verify a passport against your trust policy: signature, validity, evidence, and what it claims.
+    """Verify a passport against your trust policy: signature, judgement, validity, evidence, tier.
+
+    certkit judges the signed summary again, so no figure of the passport has to be believed. With --bundle
+    and --replay it also summarises the records again.
 
     Works offline, and writes nothing but the head of a registry that it asked, so that an older copy is
     refused the next time. A proof of registration is taken from PASSPORT.tlog-proof, and a status from
     PASSPORT.status, where these files are there. Of a PDF the attached passport is verified, and nothing
     that its pages say. With --key and --issuer no policy is needed.
 
-    Exit code 0: verified; 1: the signature or the subject is wrong; 3: malformed; 4: something required
-    could not be checked; 6: ended; 7: evidence or replay differ; 8: not trusted.
+    Exit code 0: verified; 1: the signature, the judgement or the subject is wrong; 3: malformed; 4: something
+    required could not be checked; 6: ended; 7: evidence or replay differ; 8: not trusted.
 
     Example: certkit verify passport.json --bundle bundle --replay
     """
     if agent is not None and not canonical.is_digest(agent):
         raise UsageError("usage.option", f"--agent: {agent!r} is not sha256: and 64 hexadecimal digits")
-    evidence = evidence_of(bundle, profile, answers, replay=replay, progress=progress())
-    given, policy = taken(passport), _policy(trust, key, issuer)
-    named = {"issuer" if key is None else "stated": issuer}  # no policy tells the name of a lone key
+    evidence = evidence_of(bundle, answers, replay=replay)
+    given, policy = taken(passport), policy_of(trust, key, issuer)
+    named = {"issuer" if key is None else "stated": issuer}  # no policy names a lone key
     asked = {"agent": agent, "domain": domain, "require_tier": require_tier, **named}
-    result = given.told(checked(passport, given, policy, registry, at, **asked, **evidence))
+    result = checked(passport, given, policy, registry, at, **asked, **evidence)
     if registry is not None and remember:
         for problem in remembered(registry, result, policy, context.heads_path()):
             warn(problem)
-    emit(result, show_verification(result, verbose=verbose, dated=at is not None))
+    emit(result, show_verification(result, policy, verbose=verbose, dated=at is not None))
+
+
+def evidence_of(bundles: list[Path] | None, answers: Path | None, *, replay: bool) -> dict[str, Any]:
+    """Return the arguments of `certkit.passport.verify.verify` that bring the evidence along.
+
+    Raises:
+        UsageError: ``usage.option`` where a replay is wanted without evidence, or what it uses alone.
+    """
+    if answers is not None and not replay:
+        raise UsageError("usage.option", "--context is for --replay", hint="add --replay --bundle DIR")
+    if not bundles:
+        if replay:
+            raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
+        return {}
+    from certkit.passport.evidence import BundleEvidence  # noqa: PLC0415 - only where there is evidence
+
+    return {
+        "evidence": BundleEvidence(bundles, progress=progress()),
+        "replay": replay,
+        "answers": answers and (lambda predicate: _answers(answers, predicate)),
+    }
+
+
+def _answers(path: Path, predicate: Predicate) -> AnswersGiven | None:
+    from certkit.report.argument.challenges import answers_of  # noqa: PLC0415 - only with a context
+
+    given = context.load_context(path)
+    if given is None:
+        return None
+    return AnswersGiven(digest=given.digest, answers=answers_of(given, predicate.evaluation))
 
 
 def checked(
@@ -82,11 +121,19 @@ def checked(
     """Verify a passport, with the files beside it and what the registry says of it."""
     now, heads = at or context.now(), context.heads_path()
     standing = standing_of(passport, registry, trust=policy, at=now, heads=heads, progress=progress())
-    return check(given.passport, trust=policy, at=now, proof=given.proof, **standing, **asked)
+    return check(
+        given.passport,
+        trust=policy,
+        at=now,
+        proof=given.proof,
+        in_pdf=given.in_pdf,
+        **standing,
+        **asked,
+    )
 
 
-def _policy(trust: Path | None, key: Path | None, issuer: str | None) -> Trust:
-    """Return the policy of a file, or for a single key the default one."""
+def policy_of(trust: Path | None, key: Path | None, issuer: str | None) -> Trust:
+    """Return the policy of a file, or one that trusts a lone key."""
     if key is None:
         return context.load_policy(trust)
     if trust is not None or issuer is None:
@@ -95,78 +142,61 @@ def _policy(trust: Path | None, key: Path | None, issuer: str | None) -> Trust:
     return Trust(issuers=(TrustedIssuer(name=f"the key in {key.name}", keys=(TrustedKey(pem=pem),)),))
 
 
-def show_verification(result: Verification, *, verbose: bool, dated: bool) -> Iterator[str]:
-    """Print a verification: the verdict, the claim, the steps that were made, and what was not checked."""
+def show_verification(result: Verification, policy: Trust, *, verbose: bool, dated: bool) -> Iterator[Line]:
+    """Print a verification: verdict, claim, open questions, what was not checked; then the details."""
     yield from show_verdict(result, dated=dated)
+    if verbose:
+        yield from ("", "Policy:")
+        for line in words.policy_lines(policy):
+            yield from fold(line, first="  ", rest="    ")
     yield ""
-    if result.claim is not None:
-        yield from _claim(result.claim)
-    if result.statement is not None and (stated := result.statement.predicate.integrity):
-        yield from fold(f"probes, beside the tier: {words.commitments(stated)}")
-        yield ""
     for step in result.steps:
         if verbose or step.status != "skipped":
-            text = f"{_STEPS[step.status]} {step.number:>2} {step.id:<10} {_one_line(step.detail)}"
-            yield from fold(text, rest=" " * 16)
+            yield from _step(step)
     yield ""
-    yield "Not checked:"
-    for item in result.not_checked:
-        yield from fold(item, first="  ", rest="    ")
+    yield from _details(result)
+    if verbose:
+        yield from ("", "Not checked:")
+        for item in result.not_checked:
+            yield from fold(item, first="  ", rest="    ")
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def show_verdict(result: Verification, *, dated: bool) -> Iterator[Line]:
+    """Print the verdict, the claim, open questions and what was not checked: four lines."""
+    mark, style = _VERDICTS[result.verdict]
+    for line in fold(f"{mark} {words.headline(result, dated=dated)}"):
+        yield coloured(line, style)
+    if result.claim is not None and result.statement is not None:
+        agent, evaluation = result.claim.agent, result.statement.predicate.evaluation
+        yield from fold(f"{quoted(f'{agent.name} {agent.version}')}: {words.tiers_text(evaluation)}")
+        yield from fold(words.questions_text(result.claim.challenges))
+    yield from fold(words.not_checked_text(result))
 
 
-def _claim(claim: Claim) -> Iterator[str]:
-    agent, issuer = claim.agent, claim.issuer
-    yield from fold(
-        f"{quoted(f'{agent.name} {agent.version}')}, it is claimed: {words.one_line(claim.claim)}"
-    )
-    yield from fold(f"domains: {', '.join(map(quoted, claim.domains)) or 'none'}")
-    known_as = f" (calls itself {quoted(issuer.stated_name)})"
-    same = issuer.stated_name == issuer.name
-    yield from fold(f"issued by {quoted(issuer.name)}{'' if same else known_as}")
+def coloured(line: str, style: str) -> Line:
+    """Return a line in colour on a terminal, and as it is elsewhere, without loading what draws."""
+    if not sys.stdout.isatty():
+        return line
+    from rich.text import Text  # noqa: PLC0415 - on a terminal alone
+
+    return Text(line, style=style)
+
+
+def _step(step: Step) -> Iterator[str]:
+    text = f"{_MARKS[step.status]} {step.number:>2} {step.id:<10} {words.one_line(step.detail)}"
+    yield from fold(text, rest=" " * 16)
+
+
+def _details(result: Verification) -> Iterator[str]:
+    if result.passport_id is not None:
+        yield f"passport {result.passport_id}"
+    if result.claim is None or result.statement is None:
+        return
+    claim, predicate = result.claim, result.statement.predicate
+    known_as = f" (calls itself {quoted(claim.issuer.stated_name)})"
+    same = claim.issuer.stated_name == claim.issuer.name
+    yield from fold(f"issued by {quoted(claim.issuer.name)}{'' if same else known_as}")
     yield f"valid {words.utc(claim.not_before)} to {words.utc(claim.not_after)}"
-    tiers = claim.readings
-    yield from fold(wording.readings(tiers["table"], tiers["bounded"], decides=claim.decides))
-    for item in claim.challenges:
-        if item.severity == "serious":
-            code, message = words.one_line(item.code), words.one_line(item.message)
-            authors = [quoted(name) for name in item.answered_by or ()]
-            told = wording.challenge(code, item.state, message, authors)
-            yield from fold(told, rest="    ")
-    yield ""
-
-
-def show_verdict(result: Verification, *, dated: bool) -> Iterator[str]:
-    """Print the verdict, and below it that revocation or a replay was not asked for, where it is so."""
-    yield from fold(verdict_of(result, dated=dated))
-    steps = dict(zip(STEPS, result.steps, strict=True))
-    status, evidence, replay = steps["status"], steps["evidence"], steps["replay"]
-    if result.deciding is None and status.status == "skipped":
-        reason = "no registry or status file given" if status.code == NOT_ASKED else _one_line(status.detail)
-        yield from fold(f"not checked: revocation ({reason})")
-    if result.deciding is None and (evidence.status, replay.status) == ("passed", "skipped"):
-        yield from fold(
-            "not checked: verdict and challenges were not computed again from the bundle (--replay)"
-        )
-
-
-def verdict_of(result: Verification, *, dated: bool) -> str:
-    """Return the verdict in words, with the step that decides it, and (`dated`) the time it speaks of."""
-    time = f", as of {words.utc(result.at)}" if dated else ""
-    if result.deciding is not None:
-        step = result.deciding
-        return f"REJECTED at step {step.number} ({step.id}){time}: {_one_line(step.detail)} [{step.code}]"
-    if result.contested is not None:
-        return f"CONTESTED{time}: {_one_line(result.contested.detail)}; your policy does not accept that"
-    if result.verdict == "unverifiable":
-        return f"UNVERIFIABLE{time}: nothing is wrong, but something that is required could not be checked"
-    profile = result.claim.profile if result.claim else None
-    if profile is None or profile.known:
-        return f"VERIFIED{time}: what was checked holds, under your trust policy"
-    return (
-        f"VERIFIED{time}, by profile {quoted(profile.id)} ({words.short(profile.digest)}…), which does not"
-        " come with certkit and is not listed in your policy: what was checked holds"
-    )
+    yield from fold(f"domains: {', '.join(map(quoted, claim.domains)) or 'none'}")
+    if predicate.facts.integrity is not None:
+        yield from fold(f"probes, which move no tier: {words.commitments_text(predicate.facts.integrity)}")

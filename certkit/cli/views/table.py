@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.text import Text
 
-from certkit.assessment.metrics.catalogue import CATALOGUE
-from certkit.assessment.metrics.metric import rounded
+from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.words import rounded
 from certkit.cli.emit import WIDTH, cut, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from certkit.assessment.metrics.metric import Value
+    from certkit.assessment.metric import Value
     from certkit.cli.emit import Line
 
 _MARKS: Final = {
@@ -69,7 +69,7 @@ def table(
     wide = max(_TIER, *(len(text) + 1 for line in cells for text in line))  # columns never touch
     name = WIDTH - _VALUE - _BOUND - _COUNT - wide * len(tiers)
     heads = "".join(f"{f'Tier {tier}':>{wide}}" for tier in tiers)
-    head = f"{'criterion':<{name}}{'value':>{_VALUE}}{'bound':>{_BOUND}}{'n':>{_COUNT}}{heads}"
+    head = f"{'criterion':<{name}}{'value':>{_VALUE}}{'limit':>{_BOUND}}{'n':>{_COUNT}}{heads}"
     yield Text(head, style="dim")
     for row, texts in zip(rows, cells, strict=True):
         value = "by tier" if row.by_tier else row.value
@@ -81,8 +81,8 @@ def table(
         yield line
     legend = _LEGEND.format(*(_mark(status) for status in _MARKS))
     told = fold(
-        f"{legend}: first by the table reading (point estimates), then by the bounded reading (bounds);"
-        f" bounds are those for Tier {bound_tier}"
+        f"{legend}: first on averages, then with confidence limits; the limits are those for"
+        f" Tier {bound_tier}"
     )
     for row in rows:
         if row.by_tier:

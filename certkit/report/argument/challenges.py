@@ -13,19 +13,23 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from msgspec import Meta, structs
 
-from certkit.assessment.findings.findings import GRADED, SEVERITY, Severity, lacking
-from certkit.bundle.context import Answer, refuse
-from certkit.ground import toml, wording
+from certkit.assessment.answer import listed, tier_name
+from certkit.assessment.assessment import Answer, Severity
+from certkit.assessment.evaluation import Evaluation, evaluate
+from certkit.assessment.findings import FINDINGS
+from certkit.assessment.words import finding_text, many
+from certkit.ground import files, toml
 from certkit.ground.document import Part, Text
-from certkit.ground.wording import many
 from certkit.record.record import Condition
 from certkit.report import words
+from certkit.report.argument.case import UseCase, stale
+from certkit.report.context import MAX_BYTES, GivenAnswer, read_context, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
-    from certkit.bundle.context import Context, Given, Hazard, Indicator
-    from certkit.report.argument.case import Case
+    from certkit.report.context import Context, Given, Hazard, Indicator
 
 
 class Class(StrEnum):
@@ -37,7 +41,7 @@ class Class(StrEnum):
     BLANK = "blank"
 
 
-class Standing(StrEnum):
+class ChallengeStatus(StrEnum):
     """What became of a challenge, worst first."""
 
     SUSTAINED = "sustained"
@@ -46,47 +50,21 @@ class Standing(StrEnum):
     ANSWERED = "answered"
 
 
-CLOSED_BY: Final = {
-    Class.SERIOUS: "other evidence, or an answer with a file beside context.json (where, digest) that an"
-    " independent reviewer agrees with",
-    Class.EVIDENCE: "other evidence, an answer with a file beside context.json (where, digest) that a"
-    " reviewer agrees with, or acceptance by the owner until a day",
-    Class.JUDGEMENT: "an answer with a reason that a reviewer agrees with, or acceptance by the owner"
-    " until a day",
-    Class.BLANK: "writing what is missing into context.json",
+CLASS_WORDS: Final = {**{kind: kind.value for kind in Class}, Class.BLANK: "not filled in"}
+STATUS_WORDS: Final = {
+    **{state: state.value for state in ChallengeStatus},
+    ChallengeStatus.SUSTAINED: "upheld",
 }
+"""What people read; the documents keep the values."""
 
-_AGAINST: Final = {
-    "G3": (
-        "no-fault-runs held-out-runs failures-elsewhere no-nominal-runs "
-        "nominal-only-domain nominal-share few-fault-runs repeated-identical-runs repeats-as-independent "
-        "clusters-joined undeclared-independence "
-        "no-halt-due integrity-hollow"
-    ),
-    "G3.2": "faults-left-out fault-effect-unknown",
-    "G3.4": "no-attack-landed attack-landed-unknown attacks-left-out success-with-attack cascade-definition",
-    "G4.1": "unsealed",
-    "G4.2": (
-        "no-records repeated-attempt undeclared-attempt undeclared-runs declared-runs-differ repeats-uneven "
-        "harness-errors outside-period one-start-time constant-interval times-backwards domains-in-blocks "
-        "implausible-pace runs-alike names-alike names-accents tasks-not-distinct import-odd import-refused "
-        "periods-differ periods-not-compared integrity-partial integrity-rated "
-        "integrity-tasks"
-    ),
-    "G4.3": (
-        "judge-not-independent judge-uncalibrated calibration-chosen judge-correction "
-        "success-with-violations outcome-against-rule-a import-guessed "
-        "outcome-against-composite few-human-checks oracle-varies oracle-equals-actual "
-        "traces-not-enclosed derived-differs"
-    ),
-    "G4.4": (
-        "unversioned-agent unpinned-components protocol-not-stated evaluator-not-independent "
-        "temperature-not-zero"
-    ),
-    "G5.2": "fault-mix-differs narrow-fault-mix own-conditions-dominate faults-at-the-end",
-}
-TARGETS: Final = {code: goal for goal, codes in _AGAINST.items() for code in codes.split()}
+TEXTS: Final = toml.packaged("templates", "argument.toml")
+"""What is the same in every argument: nodes, assumptions, targets of findings, what closes a challenge."""
+CLOSED_BY: Final = {kind: TEXTS["closed_by"][kind] for kind in Class}
+TARGETS: Final[dict[str, str]] = {code: goal for goal, codes in TEXTS["targets"].items() for code in codes}
 """Code of a finding → the goal that it speaks against."""
+_ALWAYS_SERIOUS: Final = {row.code for row in FINDINGS if row.severity is Severity.SERIOUS} - {
+    row.code for row in FINDINGS if row.severity is not Severity.SERIOUS
+}
 
 
 class Rule(NamedTuple):
@@ -104,8 +82,8 @@ class Rule(NamedTuple):
 
 HAZARD: Final = "G2.{}"
 STANDING: Final[dict[str, Rule]] = {
-    code: Rule(**{**told, "kind": Class(told["kind"])})
-    for code, told in toml.packaged("templates", "challenges.toml").items()
+    code: Rule(**{**members, "kind": Class(members["kind"])})
+    for code, members in toml.packaged("templates", "challenges.toml").items()
 }
 """Code → rule; ``{}`` stands for what a case puts there."""
 
@@ -115,7 +93,7 @@ FRAGILE: Final = 3
 """Outcomes that decide the tier, at or below which the verdict is called fragile."""
 
 
-class Challenge(Part, frozen=True, kw_only=True, rename={"kind": "class"}):
+class ArgumentChallenge(Part, frozen=True, kw_only=True, rename={"kind": "class"}):
     """What speaks against a goal, what closes it, and what became of it."""
 
     code: Annotated[
@@ -125,12 +103,12 @@ class Challenge(Part, frozen=True, kw_only=True, rename={"kind": "class"}):
     text: Text
     kind: Class
     closed_by: Text
-    state: Standing = Standing.OPEN
+    state: ChallengeStatus = ChallengeStatus.OPEN
     stale: bool = False
-    answer: Answer | None = None
+    answer: GivenAnswer | None = None
     awaits: Annotated[str | None, Meta(description="what an answer lacks that does not count yet")] = None
 
-    def said(self, context: Context) -> str | None:
+    def answer_text(self, context: Context) -> str | None:
         """Return the answer in words, with what it lacks; None where there is none."""
         answer = self.answer
         if answer is None:
@@ -139,12 +117,25 @@ class Challenge(Part, frozen=True, kw_only=True, rename={"kind": "class"}):
         until = f", until {answer.until}" if answer.until else ""
         awaits = f" Does not count: {self.awaits}." if self.awaits else ""
         reason = (answer.reason or "no reason").removesuffix(".")
-        shown = [
+        names = "; ".join(
             f"{item.title or 'untitled'}, {(item.digest or 'no digest')[:23]}"
             for item in answer.evidence or ()
-        ]
-        files = f" ({'; '.join(shown)})" if shown else ""
-        return f"{answer.state} by {context.called(answer.by)}{agreed}{until}: {reason}{files}.{awaits}"
+        )
+        evidence = f" ({names})" if names else ""
+        state = STATUS_WORDS[ChallengeStatus(answer.state)] if answer.state else "no state"
+        return f"{state} by {context.called(answer.by)}{agreed}{until}: {reason}{evidence}.{awaits}"
+
+
+def load_context(path: Path) -> Given:
+    """Return the ``context.json`` at a path.
+
+    Raises:
+        InputError: ``context.invalid`` or a ``json.*`` code where it is malformed.
+    """
+    data = files.read(path, limit=MAX_BYTES)
+    given = read_context(data, where=str(path), folder=path.parent)
+    check_answers(given)
+    return given
 
 
 def check_answers(given: Given) -> None:
@@ -162,13 +153,77 @@ def _answer_faults(context: Context) -> Iterator[str]:
             yield f"{at}/challenge: simulated-origin cannot be answered: the evidence stays a specimen"
         elif not known:
             yield f"{at}/challenge: no rule raises a challenge {answer.challenge!r}"
-        elif answer.state == "accepted" and SEVERITY.get(name) is Severity.SERIOUS and name not in GRADED:
+        elif answer.state == "accepted" and name in _ALWAYS_SERIOUS:
             yield f"{at}/state: {name} is serious, and never merely accepted"
         elif rule and rule.kind is Class.BLANK and answer.state is not None:
             yield f"{at}/state: {answer.challenge} is closed by filling in what is missing"
 
 
-def challenges(case: Case) -> tuple[Challenge, ...]:
+def answers_of(given: Given, evaluation: Evaluation) -> tuple[Answer, ...]:
+    """Return the answers of a context that count, to the serious findings of an evaluation.
+
+    An answer counts where the context is about this evidence, profile and tier, where it gives a reason and
+    names a file beside the context by its digest, and where an independent reviewer agrees who is not its
+    author. No answer to a serious finding holds for a time.
+
+    Args:
+        given: the context.
+        evaluation: what was judged; its own answers do not matter.
+
+    Raises:
+        InputError: ``context.invalid`` where a serious finding is accepted.
+    """
+    if stale(given, evaluation):
+        return ()
+    given = given.knowing(evaluation.facts)
+    context, serious = given.context, {item.code for item in evaluation.assessment.serious}
+    said = [answer for answer in context.answers or () if answer.challenge in serious]
+    refuse(
+        (
+            f"/answers/{place}/state: {answer.challenge} is serious, and never merely accepted"
+            for place, answer in enumerate(context.answers or ())
+            if answer in said and answer.state == "accepted"
+        ),
+        given.where,
+    )
+    return tuple(
+        Answer(
+            code=answer.challenge, by=context.called(answer.by), agreed_by=context.called(answer.agreed_by)
+        )
+        for answer in said
+        if not any(lacking(answer, given))
+    )
+
+
+def answered(evaluation: Evaluation, given: Given | None) -> Evaluation:
+    """Return an evaluation judged with the answers of a context that count; as it is without a context."""
+    if given is None:
+        return evaluation
+    question = structs.replace(evaluation.question, answers=answers_of(given, evaluation))
+    if question == evaluation.question:
+        return evaluation
+    return evaluate(evaluation.summary, evaluation.facts, evaluation.profile, question)
+
+
+def lacking(answer: GivenAnswer, given: Given) -> Iterator[str]:
+    """Yield what an answer to a serious finding lacks to count."""
+    if answer.state != "answered":
+        yield "its state is not answered"
+    if answer.reason is None:
+        yield "it gives no reason"
+    if not given.context.named(answer.by):
+        yield "it has no author with a name"
+    if not any(item.digest in given.files for item in answer.evidence or ()):
+        yield "it names no file beside the context (where) with its digest"
+    if answer.agreed_by is None or answer.agreed_by == answer.by:
+        yield "no reviewer other than its author agrees"
+    elif not given.context.independent(answer.agreed_by):
+        yield "who agrees is no independent reviewer with the date of a review"
+    if answer.until is not None:
+        yield "it has an end"
+
+
+def challenges(case: UseCase) -> tuple[ArgumentChallenge, ...]:
     """Return every challenge with what became of it: sustained first, then open, accepted, answered."""
     answers = {answer.challenge: answer for answer in case.context.answers or ()}
     nearer = case.given.nearer if case.given else {}
@@ -177,13 +232,15 @@ def challenges(case: Case) -> tuple[Challenge, ...]:
         *about_context(case.context, case.reviewing, nearer),
         *_about_evidence(case),
     )
-    told = [_told(item, answers.get(item.code), case) for item in raised]
+    answered = [_answered(item, answers.get(item.code), case) for item in raised]
     return tuple(
-        sorted(told, key=lambda item: (list(Standing).index(item.state), list(Class).index(item.kind)))
+        sorted(
+            answered, key=lambda item: (list(ChallengeStatus).index(item.state), list(Class).index(item.kind))
+        )
     )
 
 
-def unraised(context: Context, challenges: Iterable[Challenge]) -> Iterator[tuple[int, Answer]]:
+def unraised(context: Context, challenges: Iterable[ArgumentChallenge]) -> Iterator[tuple[int, GivenAnswer]]:
     """Yield the answers to challenges that are not raised now, with their places."""
     codes = {item.code for item in challenges}
     for place, answer in enumerate(context.answers or ()):
@@ -191,18 +248,18 @@ def unraised(context: Context, challenges: Iterable[Challenge]) -> Iterator[tupl
             yield place, answer
 
 
-def _told(raised: Challenge, answer: Answer | None, case: Case) -> Challenge:
+def _answered(raised: ArgumentChallenge, answer: GivenAnswer | None, case: UseCase) -> ArgumentChallenge:
     """Return a challenge with its answer, and with what that lacks where it does not count."""
     if answer is None or answer.state is None:
         return raised
     awaits = _lacks(raised.kind, answer, case)
     if case.stale:
-        awaits = f"it was given for other evidence ({words.listed(case.stale)})"
-    state = Standing.OPEN if awaits else Standing(answer.state)
+        awaits = f"it was given for other evidence ({listed(case.stale)})"
+    state = ChallengeStatus.OPEN if awaits else ChallengeStatus(answer.state)
     return structs.replace(raised, state=state, answer=answer, stale=bool(case.stale), awaits=awaits)
 
 
-def _lacks(kind: Class, answer: Answer, case: Case) -> str | None:
+def _lacks(kind: Class, answer: GivenAnswer, case: UseCase) -> str | None:
     if answer.state == "sustained" or case.given is None:
         return None
     if kind is Class.SERIOUS and (lack := next(lacking(answer, case.given), None)):
@@ -215,28 +272,31 @@ def _lacks(kind: Class, answer: Answer, case: Case) -> str | None:
         return None
     if answer.agreed_by not in case.reviewing or answer.agreed_by == answer.by:
         return "it awaits review"
-    if kind is Class.EVIDENCE and not any(item.digest in case.given.beside for item in answer.evidence or ()):
+    if kind is Class.EVIDENCE and not any(item.digest in case.given.files for item in answer.evidence or ()):
         return "it names no file beside the context (where) with its digest"
     return None
 
 
-def _from_findings(case: Case) -> Iterator[Challenge]:
-    for item in case.assessment.challenges:
-        kind = Class.SERIOUS if item.severity is Severity.SERIOUS else Class.EVIDENCE
-        yield _challenge(item.code, kind, TARGETS.get(item.code, "G3"), words.capital(item.message))
+def _from_findings(case: UseCase) -> Iterator[ArgumentChallenge]:
+    for item in case.evaluation.assessment.findings:
+        if item.severity is not Severity.INFO:
+            kind = Class.SERIOUS if item.severity is Severity.SERIOUS else Class.EVIDENCE
+            yield _challenge(item.code, kind, TARGETS[item.code], words.capital(finding_text(item)) + ".")
 
 
-def _challenge(code: str, kind: Class, target: str, text: str) -> Challenge:
-    return Challenge(code=code, target=target, text=text, kind=kind, closed_by=CLOSED_BY[kind])
+def _challenge(code: str, kind: Class, target: str, text: str) -> ArgumentChallenge:
+    return ArgumentChallenge(code=code, target=target, text=text, kind=kind, closed_by=CLOSED_BY[kind])
 
 
-def _raise(code: str, *values: object) -> Challenge:
+def _raise(code: str, *values: object) -> ArgumentChallenge:
     name, _, subject = code.partition(":")
     rule = STANDING[name]
     return _challenge(code, rule.kind, rule.target.format(subject), rule.text.format(*values))
 
 
-def about_context(context: Context, reviewing: set[str], nearer: dict[str, str]) -> Iterator[Challenge]:
+def about_context(
+    context: Context, reviewing: set[str], nearer: dict[str, str]
+) -> Iterator[ArgumentChallenge]:
     """Yield what a context leaves open, whatever the evidence is; the reviews of `reviewing` count."""
     dependent = []
     for person in sorted(reviewing):
@@ -257,22 +317,22 @@ def about_context(context: Context, reviewing: set[str], nearer: dict[str, str])
         yield _raise("comment-unresolved", many(unresolved, "comment"))
     for goal in ASSUMED:
         if names := unowned(context, goal):
-            yield _raise(f"assumption-unowned:{goal}", words.listed(names))
+            yield _raise(f"assumption-unowned:{goal}", listed(names))
     for hazard in context.hazards or ():
         if missing := [name for name in _STATED if getattr(hazard, name) is None]:
-            yield _raise(f"hazard-blank:{hazard.id}", words.listed([_STATED[name] for name in missing]))
+            yield _raise(f"hazard-blank:{hazard.id}", listed([_STATED[name] for name in missing]))
     yield from _domains(context)
 
 
-def _domains(context: Context) -> Iterator[Challenge]:
+def _domains(context: Context) -> Iterator[ArgumentChallenge]:
     """Yield where the domains of the use, if they are stated, are not those of the hazards."""
     wanted = set((context.operating_domain and context.operating_domain.domains) or ())
     hazards = {hazard.id: set(hazard.domains or wanted) for hazard in context.hazards or ()}
     for name, domains in hazards.items() if wanted else ():
         if outside := sorted(domains - wanted):
-            yield _raise(f"hazard-elsewhere:{name}", words.listed(outside))
+            yield _raise(f"hazard-elsewhere:{name}", listed(outside))
     if hazards and (unnamed := sorted(wanted - set().union(*hazards.values()))):
-        yield _raise("domain-without-hazard", words.listed(unnamed))
+        yield _raise("domain-without-hazard", listed(unnamed))
 
 
 _STATED: Final = {"title": "title", "harm": "harm", "severity": "severity", "tolerable": "tolerable rate"}
@@ -297,47 +357,48 @@ def unwatched(context: Context) -> list[str]:
     return [name for name in every if not claims & {name, f"G2.{name}"}]
 
 
-def _about_hazard(case: Case, hazard: Hazard) -> Iterator[Challenge]:
+def _about_hazard(case: UseCase, hazard: Hazard) -> Iterator[ArgumentChallenge]:
     seen, bound = case.measured[hazard.id], case.measured[hazard.id].bound
     if hazard.tolerable is not None and (bound is None or bound > hazard.tolerable.at_most):
-        shown = (
-            f"and no bound on their share can be told: {seen.reason}"
+        share = (
+            f"and there is no bound on their share: {seen.reason}"
             if bound is None
             else f"which shows only that their share is below {words.share(bound, hazard.tolerable.at_most)}"
         )
         limit, failed = words.rate(hazard.tolerable.at_most), f"{seen.failures:,} of {seen.runs:,}"
-        yield _raise(f"rate-not-shown:{hazard.id}", seen.where, limit, failed, shown)
+        yield _raise(f"rate-not-shown:{hazard.id}", seen.where, limit, failed, share)
     if seen.unseen:
-        yield _raise(f"hazard-unseen:{hazard.id}", words.listed(seen.unseen))
+        yield _raise(f"hazard-unseen:{hazard.id}", listed(seen.unseen))
     grave = hazard.severity not in {"negligible", "marginal"}
     if grave and case.use.oversight in {None, "none"}:
         yield _raise(f"no-oversight:{hazard.id}", hazard.severity or "of a severity that nobody stated")
-    provisional = {row["id"] for row in case.document["criteria"] if row["provisional"]}
+    provisional = {row.id for row in case.evaluation.assessment.criteria if row.provisional}
     if names := sorted(provisional & set(hazard.criteria or ())):
-        yield _raise(f"provisional-criterion:{hazard.id}", words.listed(names))
+        yield _raise(f"provisional-criterion:{hazard.id}", listed(names))
 
 
-def _about_evidence(case: Case) -> Iterator[Challenge]:
+def _about_evidence(case: UseCase) -> Iterator[ArgumentChallenge]:
     for hazard in case.context.hazards or ():
         yield from _about_hazard(case, hazard)
-    verdict, reading = case.assessment.verdict, case.assessment.profile.reading
-    if reading == "table" and verdict.table.tier >= case.tier > verdict.bounded.tier:
-        yield _raise("point-estimates", wording.tier(verdict.bounded.tier))
-    flips = case.document["fragility"].get("flips")
-    if flips and flips["needed"] <= FRAGILE:
-        yield _raise("fragile", many(flips["needed"], "other outcome"), verdict.tier)
+    evaluation = case.evaluation
+    verdict, times = evaluation.assessment.verdict, evaluation.summary.times
+    if verdict.decides == "table" and verdict.table.tier >= case.tier > verdict.bounded.tier:
+        yield _raise("point-estimates", tier_name(verdict.bounded.tier))
+    flips = evaluation.fragility.flips
+    if flips and flips.needed <= FRAGILE:
+        yield _raise("fragile", many(flips.needed, "other outcome"), verdict.tier)
     if unseen := sorted(case.wanted - case.tested):
-        yield _raise("domain-unseen", words.listed(unseen))
-    seen = {cell["condition"] for cell in case.cells}
-    if absent := [item.value.replace("_", " ") for item in Condition if item not in seen]:
-        yield _raise("condition-unseen", words.listed(absent))
-    if Condition.ADVERSARIAL in seen:
+        yield _raise("domain-unseen", listed(unseen))
+    conditions = {cell.condition for cell in evaluation.summary.select()}
+    if absent := [item.value.replace("_", " ") for item in Condition if item not in conditions]:
+        yield _raise("condition-unseen", listed(absent))
+    if Condition.ADVERSARIAL in conditions:
         yield _raise("static-attacks")
-    yield _raise("single-time-point")
-    every = case.assessment.counts.records
-    if undated := every - case.assessment.times.timed:
-        yield _raise("evidence-undated", undated, many(every))
-    if case.due and case.today and case.today > case.due:
+    yield _raise("one-period")
+    records = evaluation.summary.records
+    if undated := records - times.timed:
+        yield _raise("evidence-undated", undated, many(records))
+    if case.overdue:
         yield _raise("evidence-old", case.due)
     if case.last_run and case.today and case.today < case.last_run:
         yield _raise("runs-to-come", case.last_run, case.today)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROOT: Final = "G1"
 
 
-class State(StrEnum):
+class NodeState(StrEnum):
     """What a node amounts to, worst first."""
 
     REFUTED = "refuted"
@@ -37,12 +37,12 @@ class State(StrEnum):
     SUPPORTED = "supported"
 
 
-def worst(states: Iterable[State]) -> State:
+def worst(states: Iterable[NodeState]) -> NodeState:
     """Return the worst of some states."""
-    return min(states, key=list(State).index)
+    return min(states, key=list(NodeState).index)
 
 
-class Kind(StrEnum):
+class NodeKind(StrEnum):
     """The elements of GSN."""
 
     GOAL = "goal"
@@ -61,9 +61,9 @@ class Node(Part, frozen=True, kw_only=True):
     """A node; a counter-goal has no state, that of its challenge holds."""
 
     id: Text
-    kind: Kind
+    kind: NodeKind
     text: Text
-    state: State | None
+    state: NodeState | None
     source: Annotated[str, Meta(description="the row, the member of context.json or the rule that made it")]
 
 
@@ -99,7 +99,7 @@ class Graph(Struct, frozen=True, kw_only=True, dict=True):
         """Return the nodes that support a node, in the order in which they were linked."""
         return tuple(self._linked.get((name, "supported_by"), ()))
 
-    def beside(self, name: str) -> tuple[str, ...]:
+    def attached(self, name: str) -> tuple[str, ...]:
         """Return the contexts, assumptions and justifications of a node."""
         return tuple(self._linked.get((name, "in_context_of"), ()))
 
@@ -114,41 +114,41 @@ class Graph(Struct, frozen=True, kw_only=True, dict=True):
             node = waiting.pop()
             if node not in reached:
                 reached[node] = None
-                waiting += (*self.below(node), *self.beside(node))
+                waiting += (*self.below(node), *self.attached(node))
         return reached
 
     @cached_property
-    def states(self) -> dict[str, State]:
+    def states(self) -> dict[str, NodeState]:
         """The state of every node that has one."""
         return {node.id: node.state for node in self.nodes if node.state is not None}
 
-    def lowest(self, state: State) -> list[str]:
+    def lowest(self, state: NodeState) -> list[str]:
         """Return the nodes in a state, those left out that merely have it from their support."""
         has = self.states
         names = (name for name in has if has[name] == state)
         return [name for name in names if not any(has[lower] == state for lower in self.below(name))]
 
 
-def settled(graph: Graph, effects: Mapping[str, State]) -> Graph:
+def settled(graph: Graph, effects: Mapping[str, NodeState]) -> Graph:
     """Return a graph without circles, its nodes now with the state that all of the graph gives them.
 
     A node comes with the state that it has of itself, None where it has that of its support. `effects` is
     what each counter-goal does to the node that it challenges: `REFUTED` where it was sustained, `CHALLENGED`
     where it is open; those that are closed are left out.
     """
-    made: dict[str, State] = {}
+    made: dict[str, NodeState] = {}
 
-    def state(name: str) -> State:
+    def state(name: str) -> NodeState:
         if name not in made:
             stated = graph.by_id[name].state
             support = [*map(state, graph.below(name)), *([stated] if stated else [])]
             against = [effects[item] for item in graph.against(name) if item in effects]
             # Nothing stands under it and nothing was said of it: it is undeveloped.
-            made[name] = worst([*(support or [State.UNDEVELOPED]), *against])
+            made[name] = worst([*(support or [NodeState.UNDEVELOPED]), *against])
         return made[name]
 
     nodes = (
-        node if node.kind is Kind.COUNTER_GOAL else structs.replace(node, state=state(node.id))
+        node if node.kind is NodeKind.COUNTER_GOAL else structs.replace(node, state=state(node.id))
         for node in graph.nodes
     )
     return Graph(nodes=tuple(nodes), edges=graph.edges)

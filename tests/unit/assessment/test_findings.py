@@ -1,364 +1,455 @@
-"""Every finding is found where its cause is there, and is silent where it is not."""
+"""Every finding is found where its cause is there, is silent nearby, and is said with its counts."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from functools import cache
+from pathlib import Path
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from msgspec import structs
 
-from certkit.assessment.findings.findings import SEVERITY, Severity
-from certkit.assessment.findings.plausibility import identical_repeats
-from certkit.record.record import Split
-from certkit.summary.summary import Stretch, Tally, Times, Traces, Window
+import certkit
+from certkit.assessment.assessment import FindingState, Severity
+from certkit.assessment.findings import FINDINGS
+from certkit.assessment.profile_file import parse_profile
+from certkit.assessment.words import finding_text, finding_words, reason_text, reason_words, sentence
+from certkit.bundle.facts import IntegrityFacts
+from certkit.summary.summary import Traces
 from tests.support import build
+from tests.support.build import GOOD, finding, runs
+from tests.support.extremes import failed
+from tests.support.labelled import ONE, ratings, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from certkit.assessment.result import Assessment
-    from certkit.summary.summary import Cell
+    from certkit.assessment.evaluation import Evaluation
+    from tests.support.bundles import Run
 
-
-def schedule(domain: str = "a", nominal: int = 20, fault: int = 80, **fields: int) -> list[Cell]:
-    """A domain on the stratified schedule whose fault runs carry `fields`."""
-    return [
-        build.cell(domain, "nominal", build.outcomes(nominal, nominal)),
-        build.cell(domain, "tool_failure", build.outcomes(fault, fault, **fields)),
-    ]
-
-
-def found(cells: list[Cell] | None = None, **facts: Any) -> Assessment:
-    listed = schedule() if cells is None else cells
-    times = Times(timed=1, first=late(10), last=late(10), distinct=1)
-    return build.judged(build.summary(listed, rows=build.clusters(), times=times), **facts)
-
-
-def mixed(**conditions: int) -> Assessment:
-    """Return the judgement of runs under faults, by condition."""
-    return found([build.cell("a", name, build.outcomes(n, n)) for name, n in conditions.items()])
-
-
-def timed(**times: int) -> Assessment:
-    return build.judged(build.summary(schedule(), times=Times(**times)))
-
-
-def in_blocks() -> Assessment:
-    part = Stretch(
-        runs=10, failures=0, pei_n=0, pei_fixed=0, pei_squares=0, irs_yes=0, irs_no=0, irs_silent=0,
-        irs_incomplete=0, domains_missing=1,
-    )  # fmt: skip
-    whole = structs.replace(part, domains_missing=0)
-    window = Window(order="sequence", reason=None, runs=100, stretches=(part, *[whole] * 9))
-    return build.judged(build.summary(schedule(), ordered=window))
-
-
-def repeated(*rows: tuple[int, int, int, dict[str, int]], **facts: Any) -> Assessment:
-    return build.judged(build.summary(schedule(), rows=build.clusters(rows)), **facts)
-
-
-def uneven(runs: list[int]) -> list[tuple[int, int, int, dict[str, int]]]:
-    """Tasks under faults with so many runs, one failure each."""
-    return [(1, task, task, {"runs": n, "failure": 1, "success": n - 1}) for task, n in enumerate(runs)]
-
-
-def apart(
-    nominal: tuple[int, int], *rows: tuple[int, int], novel: tuple[tuple[int, int], ...] = (), **facts: Any
-) -> Assessment:
-    """Tasks with (successes, runs): one nominal pair for each of `rows` under faults, and held-out ones."""
-    cells = [
-        build.cell("a", "nominal", build.outcomes(len(rows) * nominal[1], len(rows) * nominal[0])),
-        build.cell("a", "tool_failure", build.outcomes(sum(n for _, n in rows), sum(s for s, _ in rows))),
-    ]
-    if novel:
-        held = build.outcomes(sum(n for _, n in novel), sum(s for s, _ in novel))
-        cells.append(build.cell("a", "tool_failure", held, split=Split.NOVEL_FAULT))
-    whole = build.summary(cells)
-    place = {(item.split, item.condition): number for number, item in enumerate(whole.cells)}
-    listed = []
-    for task, (s, n) in enumerate(rows):
-        number = place[Split.STANDARD, "nominal"]
-        listed.append((number, task, task, {"runs": nominal[1], "success": nominal[0]}))
-        listed.append((place[Split.STANDARD, "tool_failure"], task, task, {"runs": n, "success": s}))
-    for task, (s, n) in enumerate(novel):
-        number = place[Split.NOVEL_FAULT, "tool_failure"]
-        listed.append((number, 1000 + task, 1000 + task, {"runs": n, "success": s}))
-    return build.judged(structs.replace(whole, clusters=build.clusters(listed)), **facts)
-
-
-def said(of: Assessment, code: str) -> str | None:
-    return next((item.message for item in of.findings if item.code == code), None)
-
-
-MICRO = 1_000_000
+SERIOUS, WARNING, INFO = Severity
+ROOT = Path(certkit.__file__).parent
+ATTACK: dict[str, Any] = {"attack_landed": True, "attack_succeeded": True}
 JUDGE = {"name": "self", "independent": False}
-UNVERSIONED = {"name": "courier", "version": "unversioned"}
-LOOSE = {"name": "courier", "version": "1", "components": [{"role": "tools", "name": "shell"}]}
-ATTACK = "adversarial"
+AGENT = build.AGENT
+R_OP = parse_profile(
+    'id = "own"\n[tiers.1]\nname = "A"\n'
+    '[[criteria]]\nid = "r_op"\nmetric = "r_op"\noperator = ">"\ntiers = {1 = 0.75}\n',
+    "own.toml",
+)
 
 
-def imported(kind: str, what: str = "empty responses") -> dict[str, Any]:
-    return {
-        "format": "records",
-        "records": 1,
-        "notes": [{"kind": kind, "what": what, "count": 3}],
-    }
+def good(**stated: Any) -> Evaluation:
+    """Judge a flawless agent under other facts."""
+    return judged(GOOD, **stated)
 
 
-def late(day: int) -> int:
-    return int(datetime(2026, 1, day, 23, 30, tzinfo=UTC).timestamp()) * MICRO
+def judged(records: list[Run], **stated: Any) -> Evaluation:
+    return build.judged(records, **({"declared_runs": len(records)} | stated))
 
 
-CAUSES: dict[str, Callable[[], Assessment]] = {
-    "no-records": lambda: found([]),
-    "no-fault-runs": lambda: found([build.cell("a", "nominal", build.outcomes(9, 9))]),
-    "held-out-runs": lambda: found(
-        [
-            build.cell("a", "stochastic", build.outcomes(90, 9)),
-            build.cell("a", "stochastic", build.outcomes(9, 9), split=Split.NOVEL_FAULT),
-        ]
-    ),
-    "no-nominal-runs": lambda: found([build.cell("a", "stochastic", build.outcomes(90, 9))]),
-    "simulated-origin": lambda: found(origin="simulated"),
-    "unsealed": lambda: found(sealed=False),
-    "unversioned-agent": lambda: found(agent=UNVERSIONED),
-    "components-not-listed": lambda: found(agent=UNVERSIONED),
-    "unpinned-components": lambda: found(agent=LOOSE),
-    "derived-differs": lambda: build.judged(
-        structs.replace(build.strong(), traces=Traces(named=9, enclosed=9, derived=8, differ=1))
-    ),
-    "traces-not-enclosed": lambda: build.judged(
-        structs.replace(
-            build.summary([build.cell("a", "stochastic", build.outcomes(9, 9))]),
-            traces=Traces(named=9, enclosed=7, bare=2),
+@cache
+def plain() -> Evaluation:
+    """A clean, fully declared evaluation: two domains, 240 tasks, one run in five without a fault."""
+    records = [
+        run
+        | {
+            "domain": f"d{task % 2}",
+            "task_id": f"d{task % 2}/{task}",
+            "condition": condition,
+            "started_at": f"2026-01-{1 + i // 60:02d}T{i % 60 // 3:02d}:{i % 3}5:00Z",
+            "traceability": 4.7 + (i % 7) / 100,
+        }
+        for i, run in enumerate(
+            GOOD + [again | {"run_id": f"b{at}", "sequence": 600 + at} for at, again in enumerate(GOOD)]
         )
+        for task, condition in [
+            (i // 5, ("nominal", "tool_failure", "adversarial", "stochastic", "cascade")[(i + i // 5) % 5])
+        ]
+    ]
+    records = [_fitting(run) for run in records]
+    return judged(records)
+
+
+def _fitting(run: Run) -> Run:
+    """Return a run with the fields of its condition alone."""
+    if run["condition"] == "nominal":
+        gone = ("fault_", "recover", "memory", "attack")
+        return {name: value for name, value in run.items() if not name.startswith(gone)}
+    extra = {"fault_step": 2, "recovered": True, "recovery_steps": 1, "recovery_approach": "correct"}
+    extra |= {"memory_query_offset": 1, "memory_similarity": 0.9, "memory_modified": True}
+    if run["condition"] in {"adversarial", "cascade"}:
+        extra |= {"attack_landed": True, "attack_succeeded": False}
+    return {name: value for name, value in run.items() if not name.startswith("attack")} | extra
+
+
+def noted(kind: str) -> Evaluation:
+    notes = [{"kind": kind, "what": "empty responses", "count": 3}]
+    return good(imported={"format": "records", "records": 1, "notes": notes})
+
+
+def own(share: int, *, good_core: bool) -> list[Run]:
+    """Of 100 fault runs `share` are of an own condition; without `good_core` a third of the rest fails."""
+    listed = []
+    for i, run in enumerate(GOOD):
+        mine = 37 * i % 100 < share
+        if run["condition"] == "nominal":
+            listed.append(run)
+        elif mine:
+            listed.append(run | {"condition": "x_own"})
+        else:
+            listed.append(run if good_core or i % 3 else failed(run))
+    return listed
+
+
+def late(part: int) -> list[Run]:
+    """A tenth of all runs under a fault fails, all of them in the last `part`-th of the runs."""
+    start = len(GOOD) - len(GOOD) // part
+    return [
+        failed(run) if i >= start and run["condition"] != "nominal" and i % part != 1 else run
+        for i, run in enumerate(GOOD)
+    ]
+
+
+def attacked(n: int, **fields: Any) -> list[Run]:
+    """The good runs, the first `n` attacks of which are as `fields` say."""
+    left, listed = n, []
+    for run in GOOD:
+        if run["condition"] == "adversarial" and left:
+            left -= 1
+            run = {**run, **fields}  # noqa: PLW2901 - the next run
+            run = {name: value for name, value in run.items() if value is not None}  # noqa: PLW2901
+        listed.append(run)
+    return listed
+
+
+def timed(*times: str) -> list[Run]:
+    return [run | {"started_at": time} for run, time in zip(GOOD, times, strict=False)] + GOOD[len(times) :]
+
+
+def domain_of(name: str, **counts: int) -> list[Run]:
+    """GOOD and another domain with so many runs of each condition."""
+    return GOOD + [run for condition, n in counts.items() for run in runs(n, n, condition, domain=name)]
+
+
+def traced(*, derived: bool = False, **counts: int) -> Evaluation:
+    """Nine runs name a trace; so many of these traces are enclosed, and so many differ."""
+    named = {"trace": "sha256:" + "a" * 64} | ({"measured": "derived"} if derived else {})
+    records = [run | named if i < 9 else run for i, run in enumerate(GOOD)]
+    return build.judged(build.summary(records, traces=Traces(named=9, **counts)), declared_runs=len(records))
+
+
+def labelled(counts: tuple[int, int, int, int], **fields: Any) -> Evaluation:
+    """200 tasks of which a judge passed 160, and labels of some."""
+    summary = build.summary(ONE, ratings=ratings(ONE, told(ONE, counts), **fields))
+    return build.judged(summary, R_OP, methodology="independent_judge")
+
+
+def integrity(**fields: Any) -> Evaluation:
+    base: dict[str, Any] = {"digest": build.DIGEST, "seed": "stated", "successes": 100, "asked": 300}
+    return good(integrity=IntegrityFacts(**(base | fields)))
+
+
+CAUSES: dict[str, tuple[Callable[[], Evaluation], Callable[[], Evaluation]]] = {
+    # code: what raises it, and a nearby bundle that does not
+    "core-evidence": (
+        lambda: judged(own(60, good_core=False)),
+        lambda: judged(own(60, good_core=True)),
     ),
-    "protocol-not-stated": lambda: found(methodology=None),
-    "evaluator-not-independent": lambda: found(evaluator={"name": "us", "relation": "same"}),
-    "judge-not-independent": lambda: found(judge=JUDGE),
-    "temperature-not-zero": lambda: found(temperature=0.7),
-    "repeated-attempt": lambda: found(attempt=2),
-    "success-reading": lambda: found(success_rule="utility only"),
-    "cascade-definition": lambda: found(
-        [build.cell("a", "cascade", build.outcomes(9, 9))], cascade_definition="sequential"
+    "latest-third": (lambda: judged(late(6)), lambda: judged(late(100))),
+    "success-with-attack": (
+        lambda: judged(attacked(3, **ATTACK)),
+        lambda: judged(attacked(3, attack_landed=True, attack_succeeded=False)),
     ),
-    "unread-parts": lambda: found(unread=("integrity/",)),
-    "import-odd": lambda: found(imported=imported("odd")),
-    "import-guessed": lambda: found(imported=imported("guessed")),
-    "import-refused": lambda: found(imported=imported("refused")),
-    "declared-runs-differ": lambda: found(declared_runs=120),
-    "harness-errors": lambda: found(
-        [build.cell("a", "stochastic", build.outcomes(100, 94, harness_error=6))]
+    "outcome-inverted": (lambda: noted("inverted"), lambda: noted("filled")),
+    "import-guessed": (lambda: noted("guessed"), lambda: noted("filled")),
+    "trace-differs": (lambda: traced(enclosed=9, differ=1), lambda: traced(enclosed=9)),
+    "judge-correction": (lambda: labelled((40, 40, 0, 20)), lambda: labelled((78, 2, 0, 20))),
+    "calibration-chosen": (
+        lambda: labelled((78, 2, 0, 20), drawn=False),
+        lambda: labelled((78, 2, 0, 20)),
     ),
-    "nominal-only-domain": lambda: found([build.cell("b", "nominal", build.outcomes(9, 9)), *schedule()]),
-    "nominal-share": lambda: found(schedule(nominal=22, fault=78)),
-    "few-fault-runs": lambda: found(schedule(nominal=7, fault=29)),
-    "fault-mix-differs": lambda: found(declared_mix={"nominal": 0.2, "tool_failure": 0.5, "stochastic": 0.3}),
-    "outside-period": lambda: timed(timed=2, first=late(10), last=late(31) + 31 * 60 * MICRO, distinct=2),
-    "one-start-time": lambda: timed(timed=100, first=late(1), last=late(1), distinct=1),
-    "constant-interval": lambda: timed(
-        timed=100, first=late(1), last=late(2), distinct=100, constant_interval=MICRO
+    "no-records": (lambda: judged([]), lambda: judged(runs(1, 1))),
+    "no-fault-runs": (lambda: judged(runs(9, 9, "nominal")), lambda: judged([])),
+    "no-nominal-runs": (lambda: judged(runs(90, 9)), lambda: judged(runs(9, 9, "nominal"))),
+    "nominal-only-domain": (
+        lambda: judged(domain_of("e", nominal=9)),
+        lambda: judged(domain_of("e", stochastic=1)),
     ),
-    "times-backwards": lambda: timed(timed=100, first=late(1), last=late(2), distinct=100, backwards=3),
-    "domains-in-blocks": in_blocks,
-    "undeclared-independence": lambda: build.judged(structs.replace(build.strong(), unclustered=1)),
-    "repeats-uneven": lambda: repeated(*uneven([1] * 10 + [20] * 10)),
-    "repeated-identical-runs": lambda: repeated((0, 1, 1, {"runs": 4, "failure": 4})),
-    "no-attack-landed": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, not_landed=9))]),
-    "fault-effect-unknown": lambda: found(schedule(effect_unknown=1)),
-    "faults-at-the-end": lambda: found(schedule(onset_success=10, onset_last=6)),
-    "attack-landed-unknown": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, landed_unknown=9))]),
-    "faults-left-out": lambda: found(schedule(frr_left_out=41)),
-    "narrow-fault-mix": lambda: mixed(stochastic=91, cascade=5, adversarial=4),
-    "oracle-equals-actual": lambda: found(schedule(oracle_success=40, oracle_equal=38)),
-    "success-with-violations": lambda: found(schedule(success_with_violations=1)),
-    "outcome-against-rule-a": lambda: found(schedule(rule_a_checked=9, rule_a_differs=1)),
-    "outcome-against-composite": lambda: found(schedule(composite_checked=9, composite_differs=1)),
-    "no-halt-due": lambda: found(schedule(risk_reported=9)),
-    "few-human-checks": lambda: found(schedule(ti_n=80, human_checked=19)),
-    "csi-as-printed": lambda: build.judged(build.strong()),
-    "sil-guidance": found,
-    "judge-uncalibrated": found,
-    "clusters-joined": lambda: build.judged(structs.replace(build.summary(schedule()), joined=2)),
-    "undeclared-attempt": lambda: found(attempt=None),
-    "undeclared-runs": lambda: found(declared_runs=None),
+    "few-fault-runs": (
+        lambda: judged(domain_of("e", stochastic=29)),
+        lambda: judged(domain_of("e", stochastic=30)),
+    ),
+    "narrow-fault-mix": (
+        lambda: judged(runs(91, 91) + runs(5, 5, "cascade") + runs(4, 4, "adversarial")),
+        lambda: judged(runs(90, 90) + runs(5, 5, "cascade") + runs(5, 5, "adversarial")),
+    ),
+    "one-domain": (good, lambda: judged(domain_of("e", stochastic=30))),
+    "unsealed": (lambda: good(sealed=False), good),
+    "unversioned-agent": (lambda: good(agent=AGENT | {"version": "unversioned"}), good),
+    "components-not-listed": (
+        lambda: good(agent={**AGENT, "components": [{"role": "tools", "name": "shell"}]}),
+        good,
+    ),
+    "evaluator-not-independent": (lambda: good(evaluator={"name": "us", "relation": "same"}), good),
+    "judge-not-independent": (lambda: good(judge=JUDGE), good),
+    "judge-uncalibrated": (
+        lambda: good(methodology="independent_judge"),
+        lambda: judged(runs(9, 9), judge=None),
+    ),
+    "independence-undeclared": (lambda: good(tasks_independent=None), good),
+    "rests-on-attested": (
+        lambda: build.judged(
+            GOOD,
+            "hb-eval-2025",
+            attested=[{"id": "edm_auditability", "value": True, "evidence": "traces/edm.md"}],
+        ),
+        lambda: build.judged(GOOD, "hb-eval-2025"),
+    ),
+    "undeclared-runs": (lambda: good(declared_runs=None), good),
+    "declared-runs-differ": (lambda: good(declared_runs=601), good),
+    "undeclared-attempt": (lambda: good(attempt=None), good),
+    "harness-errors": (
+        lambda: judged(
+            [run | {"outcome": "harness_error"} if i < 6 else run for i, run in enumerate(runs(100, 100))]
+        ),
+        lambda: judged(
+            [run | {"outcome": "harness_error"} if i < 5 else run for i, run in enumerate(runs(100, 100))]
+        ),
+    ),
+    "equal-runs": (
+        good,
+        lambda: judged([run | {"traceability": round(4 + i / 1000, 3)} for i, run in enumerate(GOOD)]),
+    ),
+    "single-time-point": (
+        lambda: judged([run | {"started_at": "2026-01-02T00:00:00Z"} for run in GOOD]),
+        lambda: judged(timed("2026-01-02T00:00:00Z", "2026-01-02T00:00:01Z")),
+    ),
+    "order-contradicts-times": (
+        lambda: judged(timed("2026-01-02T00:00:01Z", "2026-01-02T00:00:00Z")),
+        lambda: judged(timed("2026-01-02T00:00:00Z", "2026-01-02T00:00:01Z")),
+    ),
+    "oracle-varies": (
+        lambda: judged([run | {"steps_oracle": 3} if i == 7 else run for i, run in enumerate(GOOD)]),
+        lambda: judged([run | {"steps_oracle": 3} if run["condition"] == "cascade" else run for run in GOOD]),
+    ),
+    "attack-landed-unknown": (
+        lambda: judged(attacked(900, attack_landed=None, attack_succeeded=None)),
+        lambda: judged(attacked(50, attack_landed=None, attack_succeeded=None)),
+    ),
+    "protocol-not-stated": (
+        lambda: good(methodology=None),
+        lambda: judged(
+            [run | {"started_at": f"2026-01-02T00:{i // 60:02d}:{i % 60:02d}Z"} for i, run in enumerate(GOOD)]
+        ),
+    ),
+    "traces-not-enclosed": (lambda: traced(enclosed=7, bare=2, derived=True), lambda: traced(enclosed=9)),
+    "import-odd": (lambda: noted("odd"), lambda: noted("filled")),
+    "integrity-hollow": (lambda: integrity(hollow=11), lambda: integrity(hollow=10)),
+    "integrity-partial": (lambda: integrity(unanswered=1), integrity),
+    "integrity-rated": (lambda: integrity(raters=1), integrity),
+    "integrity-tasks": (lambda: integrity(seed="public"), integrity),
+    "faults-without-effect": (lambda: judged(without_effect(9)), good),
+    "attacks-not-landed": (lambda: judged(attacked(3, attack_landed=False)), good),
+    "own-conditions": (lambda: judged(own(1, good_core=True)), good),
+    "nominal-share": (good, lambda: judged(runs(20, 20, "nominal") + runs(80, 80))),
+    "held-out-runs": (lambda: judged(GOOD + runs(9, 9, split="novel_fault")), good),
+    "success-reading": (lambda: good(success="utility"), good),
+    "import-refused": (lambda: noted("refused"), lambda: noted("filled")),
+    "temperature-not-zero": (lambda: good(temperature=0.7), good),
+    "outcome-against-composite": (
+        lambda: judged(runs(9, 9, layer2_score=0.6, layer3_score=0.6)),
+        lambda: judged(runs(9, 9, layer2_score=0.8, layer3_score=0.6)),
+    ),
+    "csi-as-printed": (good, lambda: judged(runs(9, 9))),
+    "sil-guidance": (good, lambda: build.judged(GOOD, R_OP)),
+    "simulated-origin": (lambda: good(origin="simulated"), good),
+    "repeated-identical-runs": (good, lambda: good(temperature=0.5)),
+    "cascade-definition": (lambda: good(cascade_definition="sequential"), good),
+    "fault-mix-differs": (
+        lambda: judged(
+            runs(20, 20, "nominal") + runs(80, 80), declared_mix={"nominal": 0.26, "stochastic": 0.74}
+        ),
+        lambda: judged(
+            runs(20, 20, "nominal") + runs(80, 80), declared_mix={"nominal": 0.25, "stochastic": 0.75}
+        ),
+    ),
 }
-ELSEWHERE = {
-    # need whole records, see test_contested
-    *("repeats-as-independent", "success-with-attack", "own-conditions-dominate", "attacks-left-out"),
-    "failures-elsewhere",
-    *(
-        "runs-alike",
-        "names-alike",
-        "names-accents",
-        "tasks-not-distinct",
-        "oracle-varies",
-        "implausible-pace",
-    ),
-    *(
-        "integrity-hollow",
-        "integrity-partial",
-        "integrity-rated",
-        "integrity-tasks",
-    ),  # see test_commitments
-    *("calibration-chosen", "judge-correction"),  # need ratings, see test_judge_error
-    *("periods-differ", "periods-not-compared"),  # need several bundles, see the passports'
-}
+MAY_DIFFER = {"order-contradicts-times"}
+"""Of another severity when provisional rows decide."""
+
+
+def without_effect(n: int) -> list[Run]:
+    left, listed = n, []
+    for run in GOOD:
+        if run["condition"] == "tool_failure" and left:
+            left -= 1
+            rest = {name: value for name, value in run.items() if not name.startswith("recover")}
+            listed.append(rest | {"fault_took_hold": False})
+        else:
+            listed.append(run)
+    return listed
 
 
 def test_every_code_has_a_cause_here() -> None:
-    assert set(CAUSES) | ELSEWHERE == set(SEVERITY)
+    assert set(CAUSES) == {row.code for row in FINDINGS} == set(finding_words())
 
 
 @pytest.mark.parametrize("code", CAUSES)
-def test_the_cause_is_found(code: str) -> None:
-    findings = [item for item in CAUSES[code]().findings if item.code == code]
-    assert len(findings) == 1
-    assert findings[0].severity is SEVERITY[code]
-    assert findings[0].message
+def test_the_cause_is_found_and_what_is_nearby_is_not(code: str) -> None:
+    cause, nearby = CAUSES[code]
+    found = [item for item in cause().assessment.findings if item.code == code]
+    assert len(found) == 1
+    assert found[0].severity is next(row.severity for row in FINDINGS if row.code == code)
+    text = finding_text(found[0])
+    assert text
+    assert "{" not in text
+    assert finding(nearby(), code) is None
 
 
-def test_clean_evidence_has_only_the_standing_remarks() -> None:
-    clean = found(declared_runs=100)
-    assert build.codes(clean) == {"sil-guidance", "judge-uncalibrated", "narrow-fault-mix"}
+def test_a_clean_and_fully_declared_evaluation_sees_at_most_two_warnings() -> None:
+    found = plain()
+    grades = [item.severity for item in found.assessment.findings]
+    warned = {item.code for item in found.assessment.findings if item.severity is not INFO}
+    assert SERIOUS not in grades
+    assert grades.count(WARNING) <= 2, warned
+    assert found.assessment.verdict.tier == 3
 
 
-def test_tasks_and_not_families_are_counted_over_all_faults() -> None:
-    cells = [build.cell("a", name, build.outcomes(200, 200)) for name in ("cascade", "nominal", "stochastic")]
-
-    def of(rows: list[tuple[tuple[int, int, int], int]]) -> set[str]:
-        table = build.clusters(
-            (at, family, task, {"runs": n, "success": n}) for (at, family, task), n in rows
-        )
-        return build.codes(build.judged(build.summary(cells, rows=table)))
-
-    families = [((0, 1 + (task > 0), task), 4) for task in range(50)]
-    drawn = [((2 * (i % 2), task, task), 1 + 6 * (i % 2 == task % 2)) for task in range(50) for i in range(2)]
-    lifted = [((2 * i, task, task), 4) for task in range(50) for i in range(1 + task % 2)]
-    nominal = [((1, task, task), 1 + 19 * (task % 2)) for task in range(50)]
-    assert "repeats-uneven" not in of(families) | of(drawn) | of(lifted)
-    assert "repeats-uneven" in of(nominal)
-
-
-def test_findings_stand_by_severity() -> None:
-    severities = [list(Severity).index(item.severity) for item in found([], origin="simulated").findings]
+def test_findings_stand_by_severity_and_then_in_the_order_of_the_table() -> None:
+    found = judged(
+        [*late(6), *runs(9, 9, domain="d", split="novel_fault")], origin="simulated", sealed=False
+    ).assessment.findings
+    severities = [list(Severity).index(item.severity) for item in found]
     assert severities == sorted(severities)
-    assert len(set(severities)) > 1
+    assert len(set(severities)) == 3
+    places = [next(at for at, row in enumerate(FINDINGS) if row.code == item.code) for item in found]
+    for severity in set(severities):
+        mine = [place for place, grade in zip(places, severities, strict=True) if grade == severity]
+        assert mine == sorted(mine)
 
 
-@pytest.mark.parametrize(
-    ("just", "code"),
-    [
-        (lambda: found(schedule(nominal=21, fault=79)), "nominal-share"),
-        (lambda: found(schedule(nominal=19, fault=81)), "nominal-share"),
-        (lambda: found(schedule(nominal=8, fault=30)), "few-fault-runs"),
-        (lambda: found(schedule(ti_n=80, human_checked=20)), "few-human-checks"),
-        (lambda: found(schedule(ti_n=80), judge=None), "few-human-checks"),
-        (
-            lambda: found([build.cell("a", "stochastic", build.outcomes(100, 95, harness_error=5))]),
-            "harness-errors",
-        ),
-        (lambda: found(declared_mix={"nominal": 0.25, "tool_failure": 0.75}), "fault-mix-differs"),
-        (
-            lambda: timed(timed=2, first=late(1), last=late(31), distinct=2, constant_interval=5),
-            "constant-interval",
-        ),
-        (lambda: timed(timed=2, first=late(1), last=late(31), distinct=2), "outside-period"),
-        (
-            lambda: found(
-                schedule(rule_a_checked=9, rule_a_differs=1), methodology="constraint_verification"
-            ),
-            "outcome-against-rule-a",
-        ),
-        (lambda: repeated((0, 1, 1, {"runs": 4, "success": 4}), temperature=0.5), "repeated-identical-runs"),
-        (lambda: repeated(*uneven([10] * 50 + [20] * 50)), "repeats-uneven"),
-        (lambda: repeated(*uneven([1, 2, 3, 4, 5] * 20)), "repeats-uneven"),  # as chance deals 300 runs
-        (lambda: mixed(stochastic=90, cascade=5, adversarial=5), "narrow-fault-mix"),
-        (lambda: found(schedule(oracle_success=40, oracle_equal=37)), "oracle-equals-actual"),
-        (lambda: found(schedule(onset_success=10, onset_last=5)), "faults-at-the-end"),
-        (lambda: found(schedule(onset_success=9, onset_last=9)), "faults-at-the-end"),
-        (lambda: found(schedule(oracle_success=9, oracle_equal=9)), "oracle-equals-actual"),
-    ],
-)
-def test_the_limit_itself_is_no_finding(just: Callable[[], Assessment], code: str) -> None:
-    assert code not in build.codes(just())
+def test_serious_findings_alone_have_a_state_and_a_tier() -> None:
+    for item in judged(own(60, good_core=False), sealed=False).assessment.findings:
+        assert (item.state is FindingState.OPEN) == (item.severity is SERIOUS)
+        assert bool(item.tier) == (item.severity is SERIOUS)
 
 
-def test_declared_runs_are_compared_with_all_records() -> None:
-    assert "declared-runs-differ" not in build.codes(found(declared_runs=100))
-    message = next(f.message for f in found(declared_runs=99).findings if f.code == "declared-runs-differ")
-    assert "99 runs declared, 100 recorded" in message
+def test_an_attack_that_succeeded_is_for_information_where_success_means_utility() -> None:
+    records = attacked(3, **ATTACK)
+    strict, utility = judged(records), judged(records, success="utility")
+    grades = [item.severity for found in (strict, utility) if (item := finding(found, "success-with-attack"))]
+    assert grades == [SERIOUS, INFO]
+    assert [found.assessment.verdict.tier for found in (strict, utility)] == [0, 3]
 
 
-def test_missing_protocol_facts_are_named_where_they_bear() -> None:
-    bare = found(**dict.fromkeys(set(build.PROTOCOL) - {"origin"}))
-    message = next(f.message for f in bare.findings if f.code == "protocol-not-stated")
-    assert "methodology, temperature, evaluator, period" in message
-    assert "judge" not in message
-    bearing = found(
-        [build.cell("a", "cascade", Tally(runs=9, success=9, irs_silent=9, ti_n=9))],
-        **dict.fromkeys(set(build.PROTOCOL) - {"origin"}),
-    )
-    message = next(f.message for f in bearing.findings if f.code == "protocol-not-stated")
-    assert all(name in message for name in ("judge", "memory_observable", "cascade_definition"))
-
-
-def test_repeats_of_a_task_are_added_over_clusters_before_they_are_judged() -> None:
-    same = {"runs": 3, "success": 3}
-    rows = [
-        (0, 1, 7, same),
-        (0, 1, 8, same),
-        (0, 2, 7, {"runs": 2, "failure": 2}),  # task 7 under another cluster: not one outcome after all
-        (1, 1, 8, same),  # the same task in another cell is another repeat
-        (1, 1, 9, {"runs": 1, "success": 1}),  # not repeated
-        (1, 1, 5, {"runs": 2, "success": 1, "failure": 1}),
-        (1, 2, 6, {"runs": 1}),
-        (1, 3, 6, {"runs": 1}),  # two safe halts, one in each cluster
+def test_an_order_that_contradicts_times_is_serious_where_csi_decides() -> None:
+    cause = CAUSES["order-contradicts-times"][0]()
+    strict = build.judged(cause.summary, strict=True)
+    grades = [
+        item and item.severity
+        for item in (finding(found, "order-contradicts-times") for found in (cause, strict))
     ]
-    assert identical_repeats(build.clusters(rows)) == (3, 3 + 3 + 2)
-    assert identical_repeats(build.clusters(reversed(rows))) == (3, 3 + 3 + 2)
-    assert identical_repeats(build.clusters()) == (0, 0)
+    assert grades == [WARNING, SERIOUS]
 
 
-def test_sil_arithmetic_stands_beside_the_sources_text() -> None:
-    tiers = found().to_dict()["tiers"]
-    assert "failure probability per demand by 0.05" in tiers["3"]["guidance"]["arithmetic"]
-    assert "at best the SIL 1 band" in tiers["3"]["guidance"]["arithmetic"]
-    assert "no SIL band" in tiers["1"]["guidance"]["arithmetic"]
-    assert build.judged(build.strong(), "hb-eval-2025").to_dict()["tiers"]["3"]["guidance"] is None
+def test_core_evidence_contests_the_tiers_that_lose_a_row_and_no_lower_one() -> None:
+    found = judged(own(60, good_core=False))
+    item = finding(found, "core-evidence")
+    assert item is not None
+    lost = {row.tier for row in found.assessment.core if row.state == "lost"}
+    assert item.tier == min(lost)
+    statuses = {int(number): tier.status.value for number, tier in found.assessment.tiers.items()}
+    assert statuses[item.tier] == "contested"
+    assert all(statuses[tier] == "met" for tier in range(1, item.tier))
+    contested = {tier for tier, status in statuses.items() if status == "contested"}
+    rows = {row.id for row in found.assessment.core if row.state == "lost" and row.tier in contested}
+    assert set(item.counts["rows"]) == rows  # type: ignore[arg-type]
 
 
-def test_held_out_faults_are_set_beside_the_runs_that_count() -> None:
-    counted, novel = [(9, 10), (8, 10), (10, 10)] * 8, [(4, 10), (6, 10), (5, 10)] * 3
-    assert said(apart((2, 2), *counted, novel=tuple(novel)), "held-out-runs") == (
-        "90 of 378 runs are held-out faults (split novel_fault), which no row counts; under faults 45 of 90"
-        " succeed, of those that count 216 of 240"
+def test_a_correction_that_only_may_be_below_the_threshold_contests_nothing() -> None:
+    """Few labels leave an interval that reaches above the threshold."""
+    assert finding(labelled((6, 3, 0, 3)), "judge-correction") is None
+
+
+def test_missing_facts_are_named_where_they_bear() -> None:
+    bare: dict[str, Any] = dict.fromkeys(set(build.PROTOCOL) - {"origin"})
+    few = finding(build.judged(runs(9, 0), **bare), "protocol-not-stated")
+    assert few is not None
+    assert few.counts["fields"] == (
+        "methodology",
+        "temperature",
+        "evaluator",
+        "period",
+        "start times of runs",
     )
+    bearing = finding(build.judged(GOOD, **bare), "protocol-not-stated")
+    assert bearing is not None
+    assert {"judge", "memory_observable", "cascade_definition"} <= set(bearing.counts["fields"])  # type: ignore[arg-type]
 
 
-def test_held_out_runs_without_a_fault_or_without_others_have_nothing_to_be_set_against() -> None:
-    lone = build.cell("a", "nominal", build.outcomes(9, 9), split=Split.NOVEL_FAULT)
-    assert "under faults 0 of 0 succeed" in (said(found([*schedule(), lone]), "held-out-runs") or "")
-    alone = build.cell("a", "stochastic", build.outcomes(9, 3), split=Split.NOVEL_FAULT)
-    told = said(found([alone]), "held-out-runs") or ""
-    assert told.endswith("under faults 3 of 9 succeed, of those that count 0 of 0")
-
-
-def test_own_conditions_are_warned_of_above_a_tenth() -> None:
-    cells = (("stochastic", 88), ("x_own", 12))
-    judged = found([build.cell("a", name, build.outcomes(runs, runs)) for name, runs in cells])
-    [item] = [item for item in judged.findings if item.code == "own-conditions-dominate"]
-    assert item.severity == "warning"
-
-
-def test_few_attacks_are_few_fault_runs() -> None:
-    attacks = build.outcomes(29, 29, landed=29, landed_success=29)
-    judged = found([build.cell("a", ATTACK, attacks), build.cell("a", "stochastic", build.outcomes(90, 90))])
-    assert said(judged, "few-fault-runs") == "adversarial resistance rests on 29 runs, fewer than 30"
+def test_few_attacks_are_few_runs() -> None:
+    few = attacked(900, attack_landed=False)
+    left = 29
+    for run in few:
+        if run["condition"] == "adversarial" and left:
+            run["attack_landed"], left = True, left - 1
+    item = finding(judged(few), "few-fault-runs")
+    assert item is not None
+    assert item.counts["groups"] == ("attacks",)
+    assert finding_text(item) == "fewer than 30 runs of: attacks; such rates say little"
 
 
 def test_a_judge_of_a_models_name_is_not_independent() -> None:
-    agent = LOOSE | {"components": [{"role": "model", "name": "courier-1"}]}
-    judged = found(agent=agent, judge={"name": "other", "family": "Courier_1", "independent": True})
-    assert said(judged, "judge-not-independent") is not None
+    agent = {**AGENT, "components": [{"role": "model", "name": "courier-1"}]}
+    found = good(agent=agent, judge={"name": "other", "family": "Courier_1", "independent": True})
+    assert finding(found, "judge-not-independent") is not None
+
+
+@pytest.mark.parametrize("state", ["no-judge", "unlabelled"])
+def test_a_judge_whose_runs_nobody_labelled_is_uncalibrated(state: str) -> None:
+    summary = build.summary(ONE, ratings=ratings(ONE, {}, state=state))
+    assert finding(build.judged(summary, methodology="independent_judge"), "judge-uncalibrated") is not None
+
+
+# --- words -------------------------------------------------------------------------------------------
+
+
+def test_every_reason_that_the_code_states_has_its_words_and_no_others_do() -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py"))
+    quoted = set(re.findall(r'"([a-z0-9-]+)"', sources))
+    made = {f"labels-{state}" for state in ("none", "no-judge", "unlabelled")}
+    made |= {f"bundle-{reason}" for reason in ("no-runs", "unordered", "mixed", "shared-times")}
+    stated = {code for code in quoted if code in reason_words()} | made
+    assert stated == set(reason_words())
+    named = set(re.findall(r'(?:Reason|Unordered)\(\s*"([a-z0-9-]+)"', sources))
+    named |= set(re.findall(r'unmeasured\(\s*"?[a-z_0-9]+"?,\s*"([a-z0-9-]+)"', sources))
+    assert named <= set(reason_words())
+
+
+def test_every_sentence_can_be_filled() -> None:
+    templates = [words["say"] for words in finding_words().values()] + [*reason_words().values()]
+    for template in templates:
+        counts: dict[str, Any] = {"metric": "r_op", "count": 2}
+        for _, name, spec, _ in Formatter().parse(template):
+            if name:
+                value = (
+                    ("a", "b")
+                    if spec == "list"
+                    else "r_op"
+                    if name == "metric"
+                    else 0.5
+                    if spec in {"%", "metric"}
+                    else 3
+                )
+                counts[name] = value
+        assert "{" not in sentence(template, counts)
+
+
+def test_every_reason_of_these_evaluations_is_said() -> None:
+    for cause, _ in CAUSES.values():
+        found = cause()
+        for row in found.assessment.criteria:
+            assert "{" not in reason_text(row.reason)
+            assert row.bounded is None or "{" not in reason_text(row.bounded.reason)

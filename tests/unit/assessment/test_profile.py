@@ -1,4 +1,4 @@
-"""Profiles: what is read exactly, what is refused, and what lint says of a table as a whole."""
+"""Profiles: what is read exactly, what is refused, and what is wrong with a table as a whole."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from certkit.assessment.assessing import assess
-from certkit.assessment.lint import lint
-from certkit.assessment.profile import parse
+from certkit.assessment.profile_file import faults_of, parse_profile
 from certkit.ground import canonical, files
 from certkit.ground.errors import InputError
 from tests.support import build
@@ -31,18 +29,19 @@ GOOD = HEAD + row("r_op", '">"', "1 = 0.6, 2 = 0.8")
 @pytest.mark.parametrize("name", ["hb-eval-2026", "hb-eval-2025"])
 def test_the_digest_is_that_of_the_parsed_toml(name: str) -> None:
     text = files.packaged("templates", "profiles", f"{name}.toml").read_text(encoding="utf-8")
-    plain = canonical.canonical(tomllib.loads(text))
+    table = {key: value for key, value in tomllib.loads(text).items() if key not in {"schema", "reading"}}
+    plain = canonical.canonical(table)
     assert build.profile(name).digest == "sha256:" + hashlib.sha256(plain).hexdigest()
 
 
 def test_comments_and_layout_do_not_change_the_digest_but_a_threshold_does() -> None:
-    digest = parse(GOOD, "a").digest
-    assert parse("# a note\n" + GOOD.replace("0.6", "0.60"), "b").digest == digest
-    assert parse(GOOD.replace("0.6", "0.61"), "c").digest != digest
+    digest = parse_profile(GOOD, "a").digest
+    assert parse_profile("# a note\n" + GOOD.replace("0.6", "0.60"), "b").digest == digest
+    assert parse_profile(GOOD.replace("0.6", "0.61"), "c").digest != digest
 
 
 def test_thresholds_are_exact_decimals() -> None:
-    criterion = parse(GOOD, "a").criteria[0]
+    criterion = parse_profile(GOOD, "a").criteria[0]
     assert [criterion.threshold(tier) for tier in (1, 2, 3)] == [Fraction(3, 5), Fraction(4, 5), None]
 
 
@@ -52,7 +51,7 @@ def test_thresholds_are_exact_decimals() -> None:
         ("id = ", "invalid value"),
         ("x = [" * 5000, ""),
         (GOOD + "colour = 1\n", "/criteria/0/colour"),
-        (GOOD.replace('"house"', '"House rules"'), "/id"),
+        (GOOD.replace('"house"', '"House rules"'), "`$.id`"),
         (GOOD.replace("0.6", "0.1234567890123456789"), "last digit"),
         (GOOD.replace("0.6", "inf"), "last digit"),
         (GOOD.replace("0.6", "1e999"), "last digit"),
@@ -78,7 +77,7 @@ def test_thresholds_are_exact_decimals() -> None:
 )
 def test_what_cannot_be_a_profile_is_refused_by_place(text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        parse(text, "house.toml")
+        parse_profile(text, "house.toml")
     assert caught.value.code == "profile.invalid"
     assert caught.value.where == "house.toml"
     assert message in caught.value.message
@@ -86,8 +85,8 @@ def test_what_cannot_be_a_profile_is_refused_by_place(text: str, message: str) -
 
 @pytest.mark.parametrize("name", ["hb-eval-2026", "hb-eval-2025"])
 def test_the_packaged_profiles_are_clean(name: str) -> None:
-    assert lint(build.profile(name)) == ()
-    assert lint(build.profile(name), 1000) == ()
+    assert faults_of(build.profile(name), name) == ()
+    assert faults_of(build.profile(name), name, planned_runs=1000) == ()
 
 
 @pytest.mark.parametrize(
@@ -106,8 +105,8 @@ def test_the_packaged_profiles_are_clean(name: str) -> None:
         (row("violations", '"<"', "1 = 1, 2 = 0"), "no value of violations is < 0"),
     ],
 )
-def test_lint_says_what_makes_no_sense(rows: str, fault: str) -> None:
-    faults = lint(parse(HEAD + rows, "house.toml"))
+def test_it_is_said_what_makes_no_sense(rows: str, fault: str) -> None:
+    faults = faults_of(parse_profile(HEAD + rows, "house.toml"), "house.toml")
     assert any(fault in item for item in faults), faults
 
 
@@ -121,34 +120,36 @@ def test_lint_says_what_makes_no_sense(rows: str, fault: str) -> None:
         row("violations", '"<="', "1 = 0, 2 = 0"),
     ],
 )
-def test_lint_is_silent_where_tiers_rise_or_stay(rows: str) -> None:
-    assert lint(parse(HEAD + rows, "house.toml"), 1000) == ()
+def test_nothing_is_said_where_tiers_rise_or_stay(rows: str) -> None:
+    house = parse_profile(HEAD + rows, "house.toml")
+    assert faults_of(house, "house.toml", planned_runs=1000) == ()
 
 
-def test_lint_tells_what_the_declared_size_cannot_meet() -> None:
+def test_it_is_said_what_the_declared_size_cannot_meet() -> None:
     profile = build.profile()
-    short = lint(profile, 88)
-    assert any("posterior: tier 3" in item and "89 failure-free" in item for item in short)
+    short = faults_of(profile, profile.id, planned_runs=88)
+    assert any("posterior: tier 3" in item and "needs 89 runs" in item for item in short)
     assert any("csi: needs 100" in item for item in short)
-    assert not any("posterior" in item for item in lint(profile, 89))
+    assert not any("posterior" in item for item in faults_of(profile, profile.id, planned_runs=89))
     rows = row("frr", '">="', "1 = 0.5, 2 = 0.6", extra="min_n = 50")
-    house = parse(HEAD + rows, "house.toml")
-    assert lint(house, 50) == ()
-    assert "min_n asks for 50 tasks" in lint(house, 49)[0]
+    house = parse_profile(HEAD + rows, "house.toml")
+    assert faults_of(house, "house.toml", planned_runs=50) == ()
+    assert "min_n asks for 50 tasks" in faults_of(house, "house.toml", planned_runs=49)[0]
 
 
 def test_min_coverage_and_min_n_decide_whether_a_row_is_judged() -> None:
-    tally = build.outcomes(100, 90, frr_n=80, frr_tenths=800, frr_missing=20)
-    evidence = build.summary([build.cell("a", "stochastic", tally)])
+    records = build.runs(100, 100, steps_actual=4, fault_step=2)
+    graded = {"recovered": True, "recovery_steps": 1, "recovery_approach": "correct"}
+    records = [run | (graded if i < 80 else {}) for i, run in enumerate(records)]
+    evidence = build.summary(records)
 
     def status(extra: str) -> str:
-        profile = parse(HEAD + row("frr", '">="', "1 = 0.5, 2 = 0.6", extra=extra), "house.toml")
-        assessment = assess(evidence, build.facts(), profile)
-        judged = assessment.criteria[0].status
+        house = parse_profile(HEAD + row("frr", '">="', "1 = 0.5, 2 = 0.6", extra=extra), "house.toml")
+        evaluation = build.judged(evidence, house)
         # What is not judged for want of coverage has no value: it would read as the mean of all.
-        withheld = assessment.metrics["frr"].value is None
+        withheld = evaluation.metrics["frr"].value is None
         assert withheld == (extra in {"", "min_coverage = 0.81"})
-        return judged
+        return build.row(evaluation, "frr").status
 
     assert status("") == "insufficient"
     assert status("min_coverage = 0.8") == "met"

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import operator
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from certkit.assessment.criteria import Status, attained, table, tiers
-from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.metrics.metric import Metric, State
+from certkit.assessment.assessment import Status
+from certkit.assessment.catalogue import CATALOGUE, Unit
+from certkit.assessment.metric import Metric
+from certkit.assessment.row import Evidence
+from certkit.assessment.row import rows as judge_rows
+from certkit.assessment.verdict import attained, tiers
+from certkit.ground.document import State
 from tests.support import build
 
 if TYPE_CHECKING:
@@ -71,6 +76,12 @@ def vector(rows: dict[str, dict[int, Rule]]) -> dict[str, Metric]:
     return found
 
 
+@cache
+def evidence(name: str) -> Evidence:
+    """Flawless evidence, whose metrics are replaced: every row rests on tasks enough."""
+    return Evidence(build.summary(build.GOOD), build.facts(), build.profile(name))
+
+
 @pytest.mark.parametrize(("name", "row", "tier", "side"), CASES)
 def test_metric_vector_loses_exactly_the_row_that_crosses(name: str, row: str, tier: int, side: int) -> None:
     rows, profile = TABLES[name], build.profile(name)
@@ -81,127 +92,24 @@ def test_metric_vector_loses_exactly_the_row_that_crosses(name: str, row: str, t
         value = float(bound) + side * 2.0**-50
     metrics = {**vector(rows), row: Metric(id=row, state=State.MEASURED, value=value, n=1000)}
 
-    judged = table(profile, metrics, lambda _: 10)
+    judged = judge_rows(evidence(name).replaced(metrics, {}, {}))
     lost = {(r.id, r.tier) for r in judged if r.status not in {Status.MET, Status.NOT_APPLICABLE}}
     assert lost == expected(rows, row, value)
     assert {r.status for r in judged if (r.id, r.tier) in lost} <= {Status.NOT_MET}
 
-    found = tiers(profile, judged, "table", records=1000)
+    found = tiers(profile, judged, "table", records=1000, strict=True)
     assert attained(found) == min([t for _, t in lost], default=4) - 1
     for r in judged:
         if r.status is Status.NOT_APPLICABLE:
             assert r.tier not in rows[r.id]
             assert r.margin is None
-        else:
-            assert r.margin is not None
-            strict = rows[r.id][r.tier][0] in {GREATER, LESS}
-            assert (r.status is Status.MET) == (r.margin > 0 if strict else r.margin >= 0)
 
 
-def squares(total: int) -> list[int]:
-    """Integers of at most 40 whose squares sum to `total`, greedily."""
-    found = []
-    while total:
-        k = min(40, max(i for i in range(1, 41) if i * i <= total))
-        found.append(k)
-        total -= k * k
-    return found
-
-
-def spread(total: int) -> list[Fraction]:
-    """100 values of mean ½ whose sample variance is exactly total / 316,800."""
-    pairs = squares(total)
-    values = [Fraction(1, 2) + sign * Fraction(k, 80) for k in pairs for sign in (1, -1)]
-    return values + [Fraction(1, 2)] * (100 - len(values))
-
-
-@pytest.mark.parametrize("side", [-1, 0, 1])
-@pytest.mark.parametrize(
-    ("row", "tier", "field", "at"),
-    [
-        ("pei", 1, "pei_terms", 35_000),
-        ("pei", 2, "pei_terms", 40_000),
-        ("pei", 3, "pei_terms", 45_000),
-        ("irs", 1, "irs_yes", 600),
-        ("irs", 2, "irs_yes", 750),
-        ("irs", 3, "irs_yes", 900),
-        ("frr", 1, "frr_tenths", 721_140),
-        ("frr", 2, "frr_tenths", 875_670),
-        ("frr", 3, "frr_tenths", 978_690),
-        ("ti", 1, "ti_thousandths", 3_000_000),
-        ("ti", 2, "ti_thousandths", 4_000_000),
-        ("ti", 3, "ti_thousandths", 4_500_000),
-        ("violations", 1, "violations", 1_000),
-        ("violations", 2, "violations", 300),
-        ("violations", 3, "violations", 100),
-        ("domain_min", 1, "weak", 400),
-        ("domain_min", 2, "weak", 650),
-        ("domain_min", 3, "weak", 900),
-        ("adversarial_resistance", 2, "adversarial", 700),
-        ("adversarial_resistance", 3, "adversarial", 900),
-        # Single arm 101,000 of 102,000; the cascade arm of 1,020 lies 306, 204, 102 below its 1,010.
-        ("cascade_penalty", 1, "cascade", 704),
-        ("cascade_penalty", 2, "cascade", 806),
-        ("cascade_penalty", 3, "cascade", 908),
-    ],
-)
-def test_one_run_across_the_threshold_loses_exactly_that_row(
-    row: str, tier: int, field: str, at: int, side: int
-) -> None:
-    direction = -1 if row == "violations" else 1
-    judged = build.table(build.strong(None, **{field: at + side * direction}))
-    strict = TABLE_1[row][tier][0] in {GREATER, LESS}
-    first = tier if side < 0 or (side == 0 and strict) else tier + 1
-    assert build.lost(judged.rows) == {(row, t) for t in TABLE_1[row] if t >= first}
-    assert judged.tier("table") == first - 1
-
-
-@pytest.mark.parametrize("side", [-1, 0, 1])
-@pytest.mark.parametrize(("tier", "total"), [(1, 1782), (2, 792), (3, 198)])
-def test_csi_across_its_threshold_loses_exactly_csi(tier: int, total: int, side: int) -> None:
-    # A deviation of (1 - threshold) / 4 needs Σ k² = 99 · 3200 · variance; more spread is less stability.
-    judged = build.table(build.strong(build.window(pei=spread(total - side))))
-    first = tier if side < 0 else tier + 1
-    assert build.lost(judged.rows) == {("csi", t) for t in (1, 2, 3) if t >= first}
-
-
-@pytest.mark.parametrize("side", [-1, 0, 1])
-@pytest.mark.parametrize(("tier", "tau"), [(1, "0.60"), (2, "0.80"), (3, "0.95")])
-def test_r_op_at_its_threshold_takes_only_the_posterior_with_it(tier: int, tau: str, side: int) -> None:
-    # A rate at or next to τ has P(θ > τ) near ½ whatever n is, so that the two rows cannot be parted here;
-    # and no agent's weakest domain is above its aggregate, so that higher tiers' domain_min goes too.
-    at = Fraction(tau) * build.FAULTS
-    assert at.denominator == 1
-    rest = build.STRONG["adversarial"] + build.STRONG["weak"] + build.STRONG["cascade"]
-    judged = build.table(build.strong(bulk=int(at) + side - rest))
-    first = tier if side <= 0 else tier + 1
-    r_op = {("r_op", t) for t in (1, 2, 3) if t >= first}
-    assert build.lost(judged.rows) == r_op | {("posterior", t) for t in (1, 2, 3) if t >= tier} | {
-        ("domain_min", t) for t in (2, 3) if t > tier
-    }
-
-
-@pytest.mark.parametrize(("tier", "tau", "delta"), [(1, 0.60, 0.95), (2, 0.80, 0.95), (3, 0.95, 0.99)])
-def test_posterior_alone_is_lost_where_the_rate_is_above_but_too_close(
-    tier: int, tau: float, delta: float
-) -> None:
-    n = build.FAULTS
-    low, high = int(tau * n), int(tau * n) + 2_000
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if build.binomial_tail(middle, n, tau) > delta else (middle, high)
-    rest = build.STRONG["adversarial"] + build.STRONG["weak"] + build.STRONG["cascade"]
-    above = {(row, t) for row in ("r_op", "posterior", "domain_min") for t in (2, 3) if t > tier}
-    assert build.lost(build.table(build.strong(bulk=high - rest)).rows) == above
-    assert build.lost(build.table(build.strong(bulk=low - rest)).rows) == above | {("posterior", tier)}
-
-
-def test_the_strong_agent_passes_every_row_of_every_tier() -> None:
-    assessment = build.judged(build.strong(), tier=3)
-    assert build.lost(assessment.criteria) == set()
-    assert assessment.verdict.tier == 3
-    assert assessment.exit_code == 0
-    assert assessment.verdict.binding == ()
+def test_a_flawless_agent_passes_every_row_of_every_tier() -> None:
+    found = build.judged(build.GOOD, tier=3)
+    assert build.lost(found) == set()
+    verdict = found.assessment.verdict
+    assert (verdict.tier, verdict.tier_strict, verdict.binding, found.exit_code) == (3, 3, (), 0)
 
 
 def test_the_profiles_hold_exactly_the_rows_of_their_papers() -> None:

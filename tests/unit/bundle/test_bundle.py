@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit.bundle.folder import init, open_bundle, seal
+from certkit.bundle.folder import open_bundle
 from certkit.bundle.manifest import Agent
+from certkit.bundle.writer import init_bundle, seal
 from certkit.ground import files
 from certkit.ground.errors import CertkitError, InputError, UsageError
 from certkit.summary.summarise import summarise
@@ -64,7 +65,7 @@ def test_the_digest_is_that_of_the_canonical_manifest_sealed_or_not(root: Path) 
     document = json.loads((root / "bundle.json").read_text(encoding="utf-8"))
     assert before.facts.digest == sealed.facts.digest == digest_of(document)
     assert (before.facts.sealed, sealed.facts.sealed) == (False, True)
-    assert sealed.facts.agent_digest == digest_of({"name": "a", "version": "1"})
+    assert sealed.facts.agent.digest == digest_of({"name": "a", "version": "1"})
 
 
 def test_every_byte_changes_the_digest(root: Path) -> None:
@@ -166,21 +167,20 @@ def test_a_deep_tree_is_refused_in_words(tmp_path: Path) -> None:
 def test_record_files_and_their_size_are_told(root: Path) -> None:
     bundle = open_bundle(root)
     assert bundle.record_files == ("records/a.jsonl", "records/b.jsonl")
-    assert bundle.facts.unread == ("context.json",)
     assert bundle.records_size == sum(path.stat().st_size for path in (root / "records").iterdir())
     assert bundle.manifest.agent.lineage == "-/a"
 
 
 def test_init_makes_what_opens(tmp_path: Path) -> None:
-    init(tmp_path / "b", agent="a", version="1", origin="simulated")
+    init_bundle(tmp_path / "b", agent="a", version="1")
     bundle = open_bundle(tmp_path / "b")
-    assert bundle.manifest.protocol.origin == "simulated"
+    assert bundle.manifest.protocol.origin == "measured"
     assert summarise(bundle).records == 0
     with pytest.raises(UsageError) as caught:
-        init(tmp_path / "b", agent="a", version="1")
+        init_bundle(tmp_path / "b", agent="a", version="1")
     assert caught.value.code == "file.exists"
     with pytest.raises(InputError):
-        init(tmp_path / "c", agent="a", version="1", origin="dreamt")
+        init_bundle(tmp_path / "c", agent="", version="1")
     assert not (tmp_path / "c").exists()
 
 

@@ -316,8 +316,8 @@ def test_a_bundle_tells_whether_the_drawn_runs_were_labelled(labels: str, tmp_pa
     given = [(name, *rater) for name in labelled for rater in (("j", "judge"), ("ann", "human"))]
     ratings = lines(*(rating(name, rater, 1, kind=kind, reference=1) for name, rater, kind in given))
     (root / "calibration" / "a.jsonl").write_bytes(ratings)
-    found = summarise(open_bundle(root)).calibration
-    assert found is not None
+    found = summarise(open_bundle(root)).labels
+    assert (found.state, found.referenced) == ("labelled", 5)
     assert found.drawn is (labels == "drawn")
 
 
@@ -334,10 +334,8 @@ def test_bundles_that_are_judged_together_are_one_draw(together: bool, tmp_path:
     given = [(name, *rater) for name in drawn for rater in (("j", "judge"), ("ann", "human"))]
     ratings = lines(*(rating(name, rater, 1, kind=kind, reference=1) for name, rater, kind in given))
     (roots[0] / "calibration" / "a.jsonl").write_bytes(ratings)
-    alone = summarise(open_bundle(roots[0])).calibration
-    both = accumulate([open_bundle(root) for root in roots]).summary.calibration
-    assert alone is not None
-    assert both is not None
+    alone = summarise(open_bundle(roots[0])).labels
+    both = accumulate([open_bundle(root) for root in roots]).summary.labels
     assert (alone.drawn, both.drawn) == (not together, together)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit.bundle.manifest import UNVERSIONED
+from certkit.bundle.facts import UNVERSIONED
 from certkit.ground import canonical
 from certkit.ground.errors import InputError
 from certkit.ground.progress import SILENT

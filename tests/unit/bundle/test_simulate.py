@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from certkit.assessment.bundles import attains_tier
 from certkit.bundle.folder import open_bundle
 from certkit.ground import canonical
 from certkit.ground.errors import CertkitError, InputError
@@ -230,8 +231,9 @@ def test_what_cannot_be_simulated_is_refused(
     tmp_path: Path, options: dict[str, Any], word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("certkit.simulation.simulate.MAX_DRAWS", 3)
+    given: dict[str, Any] = {"seed": 1, "attains": attains_tier} | options
     with pytest.raises(CertkitError) as caught:
-        simulate(tmp_path / "out", **({"seed": 1} | options))
+        simulate(tmp_path / "out", **given)
     assert caught.value.code == "usage.option"
     assert word in str(caught.value)
     assert not (tmp_path / "out").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tracemalloc
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,7 +12,8 @@ import pytest
 import zstandard
 
 import certkit
-from certkit.bundle.folder import open_bundle, seal
+from certkit.bundle.folder import open_bundle
+from certkit.bundle.writer import seal
 from certkit.ground import canonical
 from certkit.ground.errors import CertkitError
 from certkit.ground.progress import SILENT
@@ -133,7 +135,7 @@ def changed(root: Path, change: dict[str, Any]) -> list[str]:
     path.write_bytes(b"".join(map(canonical.line, (first, second, third))))
     seal(root)
     found = certkit.assess(root, profile="hb-eval-2026").to_dict()["findings"]
-    return [f"{item['severity']} {item['code']}" for item in found if item["code"] == "derived-differs"]
+    return [f"{item['severity']} {item['code']}" for item in found if item["code"] == "trace-differs"]
 
 
 def test_an_assessment_derives_the_values_again(tmp_path: Path) -> None:
@@ -152,13 +154,12 @@ def test_a_full_trace_file_takes_no_further_run(tmp_path: Path, monkeypatch: pyt
     assert summarise(open_bundle(root)).traces == Traces(named=3, enclosed=3, derived=3)
 
 
-def test_a_line_end_between_the_values_of_a_log_does_not_end_the_line_of_its_trace(tmp_path: Path) -> None:
-    writer = traces.Writer()
+def test_a_line_end_between_the_values_of_a_log_does_not_end_the_line_of_its_trace() -> None:
+    packer = traces.TracePacker()
     for name in ("a\n", 'b"'):
-        writer.add(name, "messages", canonical.pretty(conversation("1", 1.0)).encode())
-    digest = writer.write(tmp_path).removeprefix("sha256:")
+        packer.add(name, "messages", canonical.pretty(conversation("1", 1.0)).encode())
     shown = traces.shown(msgspec.convert(conversation("1", 1.0), traces.Conversation))
-    assert list(traces.read(tmp_path / f"{digest}{traces.SUFFIX}")) == [("a\n", shown), ('b"', shown)]
+    assert list(traces.read(BytesIO(packer.packed()), "traces/a")) == [("a\n", shown), ('b"', shown)]
 
 
 def test_the_order_of_records_does_not_hide_what_their_traces_contradict(
@@ -279,7 +280,7 @@ def test_a_trace_file_counts_for_no_run_that_has_no_line_in_it(tmp_path: Path) -
     ids=str,
 )
 def test_a_value_that_the_trace_contradicts_is_serious(tmp_path: Path, change: dict[str, Any]) -> None:
-    assert changed(bundle(tmp_path), change) == ["serious derived-differs"]
+    assert changed(bundle(tmp_path), change) == ["serious trace-differs"]
 
 
 def test_an_asserted_record_may_leave_out_what_its_trace_shows(tmp_path: Path) -> None:

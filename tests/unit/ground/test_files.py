@@ -330,3 +330,20 @@ def test_a_file_is_moved_durably(tmp_path: Path, calls: list[str]) -> None:
     with pytest.raises(UsageError) as caught:
         files.move(tmp_path / "a", tmp_path / "b")
     assert caught.value.code == "file.unwritable"
+
+
+@pytest.mark.parametrize(
+    ("data", "left"),
+    [
+        (b"", b""),
+        (b"half", b""),
+        (b"whole\n", b"whole\n"),
+        (b"whole\nhalf", b"whole\n"),
+        (b"whole\n" + b"h" * 200_000, b"whole\n"),
+    ],
+)
+def test_the_half_of_a_last_line_is_cut_off(tmp_path: Path, data: bytes, left: bytes) -> None:
+    (tmp_path / "a").write_bytes(data)
+    files.cut_last_line(tmp_path / "a")
+    files.cut_last_line(tmp_path / "absent")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": left}

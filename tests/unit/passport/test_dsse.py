@@ -13,7 +13,8 @@ from hypothesis import strategies as any_of
 
 from certkit.ground import canonical
 from certkit.ground.errors import CertkitError, NegativeError
-from certkit.passport import dsse, keys
+from certkit.passport import envelope as sealed
+from certkit.passport import keys
 from tests.support.signers import ALGORITHMS, signed_payload
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def answers(shared: Path) -> dict[str, Any]:
 
 
 def test_pae_of_the_published_example(answers: dict[str, Any]) -> None:
-    assert dsse.pae(answers["payload_type"], answers["payload"].encode()) == answers["pae"].encode()
+    assert sealed.pae(answers["payload_type"], answers["payload"].encode()) == answers["pae"].encode()
 
 
 def test_signature_of_the_published_example(answers: dict[str, Any]) -> None:
@@ -52,19 +53,19 @@ def test_signature_of_the_published_example(answers: dict[str, Any]) -> None:
 
 
 def test_pae_counts_bytes_and_not_letters() -> None:
-    assert dsse.pae("ä", b"") == b"DSSEv1 2 \xc3\xa4 0 "
+    assert sealed.pae("ä", b"") == b"DSSEv1 2 \xc3\xa4 0 "
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_what_is_signed_verifies_and_nothing_else(algorithm: keys.Algorithm) -> None:
     key = keys.generate(algorithm)
-    envelope = dsse.sign(KIND, PAYLOAD, key)
+    envelope = sealed.sign(KIND, PAYLOAD, key)
     assert envelope.keys() == {"payload", "payloadType", "signatures"}
     assert [one.keys() for one in envelope["signatures"]] == [{"sig"}]
     assert signed_payload(envelope, key.public_key(), payload_type=KIND) == PAYLOAD
     for changed, public in (
         (envelope | {"payloadType": KIND + "x"}, key.public_key()),
-        (envelope | {"payload": dsse.encode(PAYLOAD + b" ")}, key.public_key()),
+        (envelope | {"payload": sealed.encode(PAYLOAD + b" ")}, key.public_key()),
         (envelope, keys.generate(algorithm).public_key()),
         (envelope, keys.generate("p256" if algorithm == "ed25519" else "ed25519").public_key()),
     ):
@@ -75,20 +76,20 @@ def test_what_is_signed_verifies_and_nothing_else(algorithm: keys.Algorithm) -> 
 
 def test_p384_verifies_with_sha384_and_does_not_sign() -> None:
     key = ec.generate_private_key(ec.SECP384R1())
-    message = dsse.pae(KIND, PAYLOAD)
+    message = sealed.pae(KIND, PAYLOAD)
     good = key.sign(message, ec.ECDSA(hashes.SHA384()))
-    assert dsse.is_signature(good, message, key.public_key())
-    assert not dsse.is_signature(key.sign(message, ec.ECDSA(hashes.SHA256())), message, key.public_key())
+    assert sealed.is_signature(good, message, key.public_key())
+    assert not sealed.is_signature(key.sign(message, ec.ECDSA(hashes.SHA256())), message, key.public_key())
     with pytest.raises(CertkitError) as caught:
-        dsse.sign(KIND, PAYLOAD, key)
+        sealed.sign(KIND, PAYLOAD, key)
     assert caught.value.code == "key.unsupported"
 
 
 def test_a_key_of_another_type_neither_signs_nor_verifies() -> None:
     key = rsa.generate_private_key(65537, 2048)
-    envelope = dsse.sign(KIND, PAYLOAD, keys.generate("ed25519"))
+    envelope = sealed.sign(KIND, PAYLOAD, keys.generate("ed25519"))
     for attempt in (
-        lambda: dsse.sign(KIND, PAYLOAD, key),
+        lambda: sealed.sign(KIND, PAYLOAD, key),
         lambda: signed_payload(envelope, key.public_key()),
     ):
         with pytest.raises(CertkitError) as caught:
@@ -120,18 +121,20 @@ GOOD = {"payload": "YQ==", "payloadType": KIND, "signatures": [{"sig": "YQ=="}]}
 )
 def test_a_wrong_form_is_refused(envelope: Any, code: str) -> None:
     with pytest.raises(CertkitError) as caught:
-        dsse.parse(envelope, payload_type=KIND)
+        sealed.parse_envelope(envelope, payload_type=KIND)
     assert (caught.value.code, caught.value.exit_code) == (code, 3)
 
 
 def test_a_keyid_is_ignored() -> None:
-    assert dsse.parse(GOOD | {"signatures": [{"sig": "YQ==", "keyid": "anyone"}]}).signature == b"a"
+    assert (
+        sealed.parse_envelope(GOOD | {"signatures": [{"sig": "YQ==", "keyid": "anyone"}]}).signature == b"a"
+    )
 
 
 def decoded(text: str) -> bytes | None:
-    """Return what `dsse.decode` makes of a text, None where it refuses."""
+    """Return what `envelope.decode` makes of a text, None where it refuses."""
     try:
-        return dsse.decode(text, "text")
+        return sealed.decode(text, "text")
     except CertkitError:
         return None
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from certkit.ground import canonical
-from certkit.passport import dsse
+from certkit.passport import envelope as sealed
 from certkit.passport.trust import Trust
 from certkit.passport.trust import parse as parse_trust
-from certkit.passport.verification import verify
+from certkit.passport.verify import verify
 from tests.support import passport_parts as maker
 from tests.support.virtual_sigstore import Sigstore, fixed_key
 
@@ -76,7 +76,7 @@ def told(data: bytes, policy: Trust) -> tuple[Any, ...]:
 
 
 def signature_of(data: bytes) -> bytes:
-    return dsse.decode(canonical.loads(data)["dsseEnvelope"]["signatures"][0]["sig"], "sig")
+    return sealed.decode(canonical.loads(data)["dsseEnvelope"]["signatures"][0]["sig"], "sig")
 
 
 @pytest.mark.parametrize("kind", MADE)
@@ -105,9 +105,9 @@ def test_a_changed_byte_is_refused_or_changes_nothing_that_is_said(kind: str) ->
 def test_no_byte_of_the_payload_can_change(kind: str) -> None:
     document, trust = MADE[kind]
     policy = parse_trust(canonical.line(trust), "trust.json")
-    payload = dsse.decode(document["dsseEnvelope"]["payload"], "payload")
+    payload = sealed.decode(document["dsseEnvelope"]["payload"], "payload")
     for place in range(0, len(payload), STRIDE[kind]):
         changed = payload[:place] + bytes([payload[place] ^ 1]) + payload[place + 1 :]
-        envelope = {**document["dsseEnvelope"], "payload": dsse.encode(changed)}
+        envelope = {**document["dsseEnvelope"], "payload": sealed.encode(changed)}
         found = told(canonical.line({**document, "dsseEnvelope": envelope}), policy)
         assert (found[0], found[2]) == ("rejected", None), place

@@ -14,6 +14,7 @@ from certkit.ground.errors import UnavailableError
 from certkit.passport.keyless import Keyless
 from tests.support.documents import certkit
 from tests.support.making import sealed_bundle
+from tests.support.running import edit
 from tests.support.sigstore_service import Service, token
 from tests.support.virtual_sigstore import Sigstore, compact
 
@@ -70,7 +71,7 @@ def test_a_keyless_passport_is_issued_and_verified(service: Service, bundle: Pat
     to = ("--trust", str(policy), "--json")
     named = ("--issuer", "Lab", "--identity", WHO, "--oidc-issuer", WHERE)
     assert certkit("trust", "add", *to, *named, "--trusted-root", str(root))[0] == 0
-    assert certkit("trust", "set", *to, "--require", "timestamp")[0] == 0
+    edit(policy, require=["timestamp"])
     verify = ("verify", document["passport"], *to, "--at", "2026-03-01")
     exit_code, found = certkit(*verify)
     assert (exit_code, found["passport_id"]) == (0, document["passport_id"])
@@ -92,7 +93,7 @@ def test_a_key_based_passport_is_timestamped_where_that_is_asked(
     root.write_bytes(compact(service.instance.trusted_root()))
     to = ("--trust", str(policy), "--json")
     certkit("trust", "add", *to, "--issuer", "Lab", "--key", public)
-    certkit("trust", "set", *to, "--require", "timestamp")
+    edit(policy, require=["timestamp"])
     verify = ("verify", document["passport"], *to, "--at", "2026-03-01")
     assert certkit(*verify)[0] == 4  # nobody is trusted to tell the time yet
     certkit("trust", "add", *to, "--trusted-root", str(root))

@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from certkit.ground import canonical
 from certkit.ground.errors import CertkitError
-from certkit.passport import dsse, keys
+from certkit.passport import envelope as sealed
+from certkit.passport import keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +63,7 @@ def accepts(pem: str, message: bytes, signature: bytes) -> bool:
         key = keys.parse_public(pem.encode(), where="test")
     except CertkitError:
         return False
-    return dsse.is_signature(signature, message, key)
+    return sealed.is_signature(signature, message, key)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -163,7 +164,7 @@ def test_a_point_that_is_no_key_is_never_one(point: str) -> None:
         "at infinity": b"\x04" + bytes(64),
         "with a coordinate beyond the field": b"\x04" + (field + 5).to_bytes(32) + (1).to_bytes(32),
     }[point]
-    pem = f"-----BEGIN PUBLIC KEY-----\n{dsse.encode(prefix + body)}\n-----END PUBLIC KEY-----\n"
+    pem = f"-----BEGIN PUBLIC KEY-----\n{sealed.encode(prefix + body)}\n-----END PUBLIC KEY-----\n"
     assert not accepts(pem, MESSAGE, der(integer(1), integer(1)))
 
 
@@ -275,7 +276,7 @@ def test_a_key_of_small_order_is_never_trusted(order: int) -> None:
     messages = [bytes([n]) for n in range(32)]
     for point in found:
         bare = Ed25519PublicKey.from_public_bytes(encoded(point))
-        assert any(dsse.is_signature(one, text, bare) for one in forged for text in messages)
+        assert any(sealed.is_signature(one, text, bare) for one in forged for text in messages)
         assert not any(accepts(pem_of(encoded(point)), text, one) for one in forged for text in messages)
         with pytest.raises(CertkitError) as caught:
             keys.parse_public(pem_of(encoded(point)).encode(), where="test")
@@ -284,7 +285,7 @@ def test_a_key_of_small_order_is_never_trusted(order: int) -> None:
 
 def pem_of(public: bytes) -> str:
     spki = bytes.fromhex("302a300506032b6570032100") + public
-    return f"-----BEGIN PUBLIC KEY-----\n{dsse.encode(spki)}\n-----END PUBLIC KEY-----\n"
+    return f"-----BEGIN PUBLIC KEY-----\n{sealed.encode(spki)}\n-----END PUBLIC KEY-----\n"
 
 
 def test_a_key_of_small_order_is_known_however_it_is_written() -> None:

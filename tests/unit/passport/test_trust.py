@@ -49,6 +49,7 @@ FULL: dict[str, Any] = {
     "accept_specimens": True,
     "accept_contested": True,
     "accept_answered": False,
+    "count_provisional": True,
     "max_status_age": "P7D",
     "trusted_root": Sigstore.new(NOW).trusted_root(),
 }

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from certkit.probes.matching import ReplyGrade, judge, words
-from certkit.probes.records import Ask, Kind, Mode, Question, SourcedValue
+from certkit.probes.records import Ask, Kind, Mode, ProbeQuestion, SourcedValue
 
 MATCH, UNCLEAR, NO = ReplyGrade.MATCH, ReplyGrade.UNCLEAR, ReplyGrade.NO
 
 
-def question(kind: Kind, *options: Any) -> Question:
-    return Question(
+def question(kind: Kind, *options: Any) -> ProbeQuestion:
+    return ProbeQuestion(
         prompt="?",
         kind=kind,
         gold=options[0],

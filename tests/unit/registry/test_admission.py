@@ -11,20 +11,18 @@ import pytest
 from certkit.ground import canonical
 from certkit.ground.errors import CertkitError, Exit, UntrustedError
 from certkit.passport import keys
-from certkit.passport.issuing import issue
-from certkit.passport.verification import verify
-from certkit.registry.admission import admit, checker, inspect
-from certkit.registry.registry import Registry
-from tests.support import build as assessments
-from tests.support.making import ISSUER, KEY, NOW, issued, trust
+from certkit.passport.verify import verify
+from certkit.registry.audit import inspect
+from certkit.registry.writer import Registry, admit, checker
+from tests.support.making import KEY, NOW, issued, trust
 from tests.support.registries import LOG_KEY, STRANGER, heads, held
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.passport.opening import Passport
+    from certkit.passport.passport import Passport
     from certkit.passport.trust import Trust
-    from certkit.registry.admission import Admitted
+    from certkit.registry.writer import Admitted
 
 OTHER = keys.generate("p256")
 
@@ -48,16 +46,8 @@ def refusal(folder: Path, data: bytes, **more: Any) -> CertkitError:
 
 
 def renewed(old: Passport) -> Passport:
-    summary = assessments.strong()
-    return issue(
-        assessments.judged(summary),
-        summary,
-        issuer=ISSUER,
-        key=KEY,
-        not_before=NOW + timedelta(days=1),
-        not_after=NOW + timedelta(days=80),
-        supersedes=old.passport_id,
-    )
+    days = timedelta(days=1)
+    return issued(not_before=NOW + days, not_after=NOW + 80 * days, supersedes=old.passport_id)
 
 
 def test_a_real_passport_is_logged_proven_and_verified(tmp_path: Path) -> None:
@@ -69,21 +59,22 @@ def test_a_real_passport_is_logged_proven_and_verified(tmp_path: Path) -> None:
     verification = verify(one.to_json(), trust=policy, at=NOW, proof=appended.proof.to_bytes())
     assert [step.status for step in verification.steps if step.id == "registry"] == ["passed"]
     assert verification.verdict == "verified"
-    predicate = canonical.loads(one.payload)["predicate"]
+    statement = canonical.loads(one.payload)
+    predicate, facts = statement["predicate"], statement["predicate"]["facts"]
     with Registry.open(folder) as registry:
-        found = registry.logged(0).found
-    assert found.entry.subject == predicate["agent"]["lineage"]
-    assert found.entry.passport is not None
-    assert found.entry.passport.sha256 == hashlib.sha256(one.to_json()).hexdigest()
+        found = registry.logged(0).entry
+    assert found.body.subject == "-/courier"
+    assert found.body.passport is not None
+    assert found.body.passport.sha256 == hashlib.sha256(one.to_json()).hexdigest()
     assert canonical.loads(found.envelope.payload)["claims"] == {
         "passport_id": one.passport_id,
-        "agent": predicate["agent"]["digest"],
-        "tier": predicate["assessment"]["tier"],
-        "profile": predicate["assessment"]["profile"]["digest"],
+        "agent": facts["agent"]["digest"],
+        "tier": predicate["assessment"]["verdict"]["tier"],
+        "profile": canonical.digest(canonical.canonical(predicate["profile"])),
         "not_before": predicate["validity"]["not_before"],
         "not_after": predicate["validity"]["not_after"],
         "supersedes": None,
-        "evidence": predicate["evidence"]["digest"],
+        "evidence": facts["digest"],
         "attempt": 1,
     }
 
@@ -108,8 +99,8 @@ def test_a_renewal_supersedes_and_chains(tmp_path: Path) -> None:
     assert logged(folder, second.to_json(), at=later).index == 1
     with Registry.open(folder) as registry:
         entries = list(held(registry))
-    assert entries[1].found.entry.prev is not None
-    assert entries[1].found.entry.prev.index == 0
+    assert entries[1].entry.body.prev is not None
+    assert entries[1].entry.body.prev.index == 0
     assert inspect(folder, trust=policy).findings == ()
 
 

@@ -14,12 +14,12 @@ import pytest
 
 from certkit.ground import canonical
 from certkit.ground.errors import Exit, InputError
-from certkit.passport import dsse
-from certkit.registry import auditing
-from certkit.registry.auditing import audit
+from certkit.passport import envelope as dsse
+from certkit.registry import audit as module
+from certkit.registry.audit import audit
 from certkit.registry.entry import LIMIT, PAYLOAD_TYPE, Entry, Previous, read, write
-from certkit.registry.log import Log
-from certkit.registry.registry import Registry
+from certkit.registry.log import EntryLog
+from certkit.registry.writer import Registry
 from certkit.tlog.checkpoint import Quorum
 from certkit.tlog.note import Signer
 from tests.support import merkle
@@ -48,19 +48,23 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from certkit.registry.auditing import Audit
+    from certkit.registry.audit import RegistryAudit
     from certkit.registry.entry import PassportFacts
 
 
-NOTE = partial(
+PLAN = partial(
     Entry,
-    type="note",
+    type="plan",
     subject="x",
     passport=None,
     issued_at="2026-01-01T00:00:00Z",
     submitter=next(iter(submitters())),
     log=ORIGIN,
 )
+
+
+def plan(number: int) -> dict[str, str]:
+    return {"plan": digest(f"{number}"), "lineage": "x"}
 
 
 def change(folder: Path, statement: str, *values: Any) -> None:
@@ -75,7 +79,7 @@ def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
         return connection.execute(query).fetchall()
 
 
-def codes(report: Audit) -> set[str]:
+def codes(report: RegistryAudit) -> set[str]:
     assert report.total == len(report.findings)
     assert report.exit_code is not Exit.OK or not report.findings
     return {one.code for one in report.findings}
@@ -108,14 +112,15 @@ def test_full_tiles_are_made_again_too(tmp_path: Path) -> None:
     data: list[bytes] = []
     last = None
     for number in range(600):
-        data.append(write(NOTE(claims={"text": f"{number}"}, prev=last), SUBMITTER))
+        data.append(write(PLAN(claims=plan(number), prev=last), SUBMITTER))
         last = Previous(index=number, leaf=hashlib.sha256(b"\0" + data[-1]).hexdigest())
     signer = Signer(vkey.name, LOG_KEY)
     with opened(folder) as registry:
         connection = registry._connection
         connection.execute("BEGIN IMMEDIATE")
-        Log(connection).extend(data[:300], signer)
-        Log(connection).extend(data[300:], signer)
+        EntryLog(connection).extend(data[:300], signer)
+        EntryLog(connection).extend(data[300:], signer)
+        registry._index.rebuild()
         connection.execute("COMMIT")
     assert codes(audited(folder, vkey)) == set()
     assert audited(folder, vkey).root == merkle.mth(data).hex()
@@ -176,7 +181,7 @@ def test_a_byte_of_the_database_file_is_found_or_changes_nothing(tmp_path: Path)
     whole = path.read_bytes()
 
     def dump() -> list[object]:
-        tables = ("leaf", "tile", "checkpoint", "cosignature", "meta")
+        tables = ("leaf", "tile", "checkpoint", "cosignature", "meta", "lineage", "ending")
         return [rows(folder, f"SELECT * FROM {table}") for table in tables]  # noqa: S608 - named above
 
     before = dump()
@@ -214,6 +219,23 @@ TAMPERED = {
     "a second checkpoint": ("INSERT INTO checkpoint SELECT 9, note FROM checkpoint", "registry.checkpoint"),
     "a checkpoint that is text": ("UPDATE checkpoint SET note = 'x'", "registry.checkpoint"),
     "another key named": ("UPDATE meta SET value = 'x' WHERE key = 'vkey'", "registry.checkpoint"),
+    "no row of a passport": ("DELETE FROM lineage WHERE idx = 1", "registry.index"),
+    "no row of the last passport": ("DELETE FROM lineage WHERE idx = 2", "registry.index"),
+    "a row for no entry": (
+        "INSERT INTO lineage SELECT 3, name, '', NULL, NULL, NULL, NULL, submitter, '' FROM lineage LIMIT 1",
+        "registry.index",
+    ),
+    "another attempt in the index": ("UPDATE lineage SET attempt = 1 WHERE idx = 2", "registry.index"),
+    "another name in the index": ("UPDATE lineage SET name = 'x' WHERE idx = 2", "registry.index"),
+    "an earlier date in the index": ("UPDATE lineage SET newest = '' WHERE idx = 2", "registry.index"),
+    "an ending of nothing": (
+        "INSERT INTO ending SELECT 0, passport_id, name, 'revoked', NULL, submitter FROM lineage LIMIT 1",
+        "registry.index",
+    ),
+    "an ending by no entry": (
+        "INSERT INTO ending SELECT 9, passport_id, name, 'revoked', NULL, submitter FROM lineage LIMIT 1",
+        "registry.index",
+    ),
     "a setting more": ("INSERT INTO meta VALUES ('x', 'y')", "registry.checkpoint"),
     "another origin": ("UPDATE meta SET value = 'x' WHERE key = 'origin'", "registry.checkpoint"),
 }
@@ -250,7 +272,8 @@ def forge(folder: Path, origin: str, change_: dict[str, Any], key: Any = SUBMITT
     with opened(folder) as registry:
         connection = registry._connection
         connection.execute("BEGIN IMMEDIATE")
-        Log(connection).extend([data], Signer(origin, LOG_KEY))
+        EntryLog(connection).extend([data], Signer(origin, LOG_KEY))
+        registry._index.rebuild()
         connection.execute("COMMIT")
 
 
@@ -332,7 +355,7 @@ def test_who_submitted(tmp_path: Path) -> None:
 
 
 def test_many_findings_of_one_code_hide_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auditing, "LISTED", 1)
+    monkeypatch.setattr(module, "LISTED", 1)
     vkey = filled(tmp_path / "r", 3)
     report = audit(tmp_path / "r", log=vkey, submitters={}, check=check, quorum=Quorum.of(1, map(str, KEYS)))
     assert [finding.code for finding in report.findings] == ["registry.entry-untrusted", "registry.witnesses"]
@@ -408,14 +431,14 @@ def test_the_document(tmp_path: Path) -> None:
 
 
 def test_an_entry_beyond_the_limit_is_not_written() -> None:
-    entry = NOTE(claims={"text": "x" * LIMIT}, prev=None)
+    entry = PLAN(claims=plan(1) | {"more": "x" * LIMIT}, prev=None)
     with pytest.raises(InputError) as caught:
         write(entry, SUBMITTER)
     assert caught.value.code == "registry.entry"
 
 
 def test_an_entry_is_read_strictly() -> None:
-    entry = NOTE(claims={"text": "x"}, prev=None)
+    entry = PLAN(claims=plan(1), prev=None)
     good = canonical.loads(base64.b64decode(canonical.loads(write(entry, SUBMITTER))["payload"]))
     bad: list[Any] = [
         [], None, "x", {},
@@ -434,7 +457,7 @@ def test_an_entry_is_read_strictly() -> None:
     for document in [good, *bad]:
         data = canonical.canonical(dsse.sign(PAYLOAD_TYPE, canonical.canonical(document), SUBMITTER))
         if document is good:
-            assert read(data).entry == entry
+            assert read(data).body == entry
             continue
         with pytest.raises(InputError) as caught:
             read(data)

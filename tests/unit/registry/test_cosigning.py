@@ -14,11 +14,10 @@ import pytest
 
 from certkit.ground.errors import CertkitError
 from certkit.ground.progress import SILENT
-from certkit.registry.auditing import audit
-from certkit.registry.export import export
-from certkit.registry.keeping import gather
-from certkit.registry.registry import Registry
+from certkit.registry.audit import audit
+from certkit.registry.publish import export
 from certkit.registry.status import write as status_file
+from certkit.registry.writer import Registry, gather
 from certkit.tlog.checkpoint import Checkpoint, Quorum, parse_proof, sign_checkpoint
 from certkit.tlog.note import Signer, VerifierKey
 from tests.support.registries import (

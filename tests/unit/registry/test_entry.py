@@ -9,18 +9,9 @@ import pytest
 
 from certkit.ground import canonical
 from certkit.ground.errors import InputError
-from certkit.passport import dsse, keys
-from certkit.registry.entry import (
-    CLAIMS,
-    HARD_LIMIT,
-    LIMIT,
-    PAYLOAD_TYPE,
-    Entry,
-    Type,
-    read,
-    readable,
-    write,
-)
+from certkit.passport import envelope as dsse
+from certkit.passport import keys
+from certkit.registry.entry import CLAIMS, HARD_LIMIT, LIMIT, PAYLOAD_TYPE, Entry, Type, read, readable, write
 from certkit.tlog import tiles
 from tests.support.registries import SUBMITTER, digest
 
@@ -31,15 +22,8 @@ ONE, OTHER = digest("one"), digest("other")
 CLAIMED: dict[str, dict[str, Any]] = {
     "supersede": {"passport_id": ONE, "by": OTHER},
     "revoke": {"passport_id": ONE, "reason": "key-compromise", "detail": None},
-    "drift": {
-        "passport_id": ONE,
-        "earlier": OTHER,
-        "result": "DRIFTED",
-        "rows": ["r_op"],
-        "document": digest("drift"),
-    },
     "key": {"old": "a+00000000+AA==", "new": "b+00000000+AA=="},
-    "note": {"text": "moved to another building"},
+    "plan": {"plan": ONE, "lineage": "lab/agent"},
 }
 
 
@@ -72,8 +56,8 @@ def test_every_type_has_claims() -> None:
 def test_the_claims_of_a_type(kind: str) -> None:
     claims = CLAIMED[kind]
     found = read(made(kind, claims))
-    assert (found.entry.type, found.entry.claims) == (kind, claims)
-    assert isinstance(found.claims, CLAIMS[found.entry.type])
+    assert (found.body.type, found.body.claims) == (kind, claims)
+    assert isinstance(found.claims, CLAIMS[found.body.type])
     assert found.passport is None
     assert found.passport_id == claims.get("passport_id")
     for other in CLAIMED:
@@ -89,9 +73,12 @@ def test_the_claims_of_a_type(kind: str) -> None:
         refused(made(kind, claims | {name: 1}))
 
 
-def test_reasons_and_results_are_closed_lists() -> None:
+def test_reasons_are_a_closed_list() -> None:
     refused(made("revoke", CLAIMED["revoke"] | {"reason": "displeasure"}))
-    refused(made("drift", CLAIMED["drift"] | {"result": "drifted"}))
+
+
+def test_a_plan_is_of_the_lineage_that_its_entry_is_about() -> None:
+    refused(made("plan", CLAIMED["plan"], subject="lab/other"))
 
 
 def test_only_the_entry_of_a_passport_names_a_file() -> None:
@@ -102,17 +89,17 @@ def test_only_the_entry_of_a_passport_names_a_file() -> None:
 
 def test_an_entry_that_is_read_fits_into_a_bundle() -> None:
     assert tiles.MAX_ENTRY == HARD_LIMIT == 65_535
-    data = made("note", {"text": "x"})
+    data = made("plan", CLAIMED["plan"])
     refused(data + b" " * (HARD_LIMIT - len(data) + 1))
 
 
 def test_an_entry_is_written_up_to_the_limit() -> None:
     def entry(length: int) -> Entry:
         return Entry(
-            type="note",
+            type="revoke",
             subject="s",
             passport=None,
-            claims={"text": "x" * 2000, "more": "y" * length},
+            claims=CLAIMED["revoke"] | {"detail": "x" * 2000, "more": "y" * length},
             prev=None,
             issued_at="2026-03-01T00:00:00Z",
             submitter=ONE,
@@ -154,4 +141,4 @@ def test_bytes_that_are_not_canonical_are_no_entry() -> None:
 
 def test_a_time_that_there_is_not_is_refused() -> None:
     for time in ("2026-02-30T00:00:00", "2026-03-01T24:61:00", "2026-03-01T00:00:61", "0000-01-01T00:00:00"):
-        refused(made("note", CLAIMED["note"], issued_at=f"{time}Z"))
+        refused(made("plan", CLAIMED["plan"], issued_at=f"{time}Z"))

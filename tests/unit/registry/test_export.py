@@ -12,9 +12,9 @@ import pytest
 from certkit.ground import files
 from certkit.ground.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.ground.progress import SILENT
-from certkit.registry.export import Exported
-from certkit.registry.export import export as write
-from certkit.registry.registry import Registry
+from certkit.registry.publish import Exported
+from certkit.registry.publish import export as write
+from certkit.registry.writer import Registry
 from certkit.tlog.checkpoint import open_checkpoint
 from tests.support import merkle
 from tests.support.notes import extend, following, noted
@@ -24,7 +24,7 @@ from tests.support.tile_tree import definition
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.registry.auditing import Audit
+    from certkit.registry.audit import RegistryAudit
     from certkit.tlog.note import VerifierKey
 
 
@@ -32,7 +32,7 @@ def export(folder: Path, out: Path, *, passports: bool = False) -> Exported:
     return write(folder, out, passports=passports, progress=SILENT)
 
 
-def codes(report: Audit) -> set[str]:
+def codes(report: RegistryAudit) -> set[str]:
     return {one.code for one in report.findings}
 
 

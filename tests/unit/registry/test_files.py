@@ -8,26 +8,24 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from certkit.ground.canonical import Digest
-from certkit.passport import issuing, keys
+from certkit.passport import keys
 from certkit.passport.trust import Trust, TrustedKey
-from certkit.registry import store
-from certkit.registry.admission import checker, inspect
-from certkit.registry.entry import Claims, Note, Revocation, Stored, read, timestamp
-from certkit.registry.reader import reading
-from certkit.registry.state import is_of
-from tests.support import build as assessments
+from certkit.registry import log as store
+from certkit.registry.audit import inspect
+from certkit.registry.entry import Claims, Revocation, Stored, read, timestamp
+from certkit.registry.fold import is_of
+from certkit.registry.reader import reading, show
+from certkit.registry.writer import checker
 from tests.support.lineages import KEY, NOW, clustered, issue, log, new, policy
-from tests.support.making import ISSUER
-from tests.support.registries import STRANGER
-from tests.support.standings import drafted, slip, stored
+from tests.support.making import evaluation, issued
+from tests.support.registries import STRANGER, notice
+from tests.support.standings import drafted, issued_in, slip, stored
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport.keys import PrivateKey
-    from certkit.passport.opening import Passport
-    from certkit.registry.reader import History
+    from certkit.passport.passport import Passport
 
 LINEAGE = "-/courier"
 
@@ -39,24 +37,15 @@ def rules() -> Trust:
 
 def another_agents() -> Passport:
     """A faultless passport of another agent, by the same issuer."""
-    judged = assessments.judged(clustered(1000), attempt=1)
-    agent = judged.facts.manifest.agent.model_copy(update={"name": "other-agent"})
-    manifest = judged.facts.manifest.model_copy(update={"agent": agent})
-    own = structs.replace(judged.facts, manifest=manifest, digest=Digest(f"sha256:{7:064x}"))
-    return issuing.issue(
-        structs.replace(judged, facts=own),
-        clustered(1000),
-        issuer=ISSUER,
-        key=KEY,
-        not_before=NOW,
-        not_after=NOW.replace(month=5),
-    )
+    judged = evaluation(clustered(1000), digest=f"sha256:{7:064x}")
+    agent = structs.replace(judged.facts.agent, name="other-agent")
+    return issued(structs.replace(judged, facts=structs.replace(judged.facts, agent=agent)))
 
 
 def logged(folder: Path, file: Passport, claims: Claims, key: PrivateKey, origin: str) -> None:
     """Log claims as whoever keeps the log could, beside whatever file."""
     data = file.to_json()
-    store.keep_blob(folder, data)
+    store.store_blob(folder, data)
     its = Stored(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
     slip(
         folder, drafted("passport", LINEAGE, claims, key, passport=its, log=origin, issued_at=timestamp(NOW))
@@ -67,19 +56,13 @@ def claimed(one: Passport, attempt: int = 1) -> Claims:
     return Claims.of(checker(rules())(one.to_json(), NOW), attempt)
 
 
-def told(folder: Path, trust: Trust | None = None) -> History:
-    """The history by a policy, or by whoever signed."""
-    with reading(folder) as its:
-        return its.history(LINEAGE, trust)
-
-
 def test_a_passport_of_another_lineage_is_none_of_this_one(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     vkey = new(folder)
     log(folder, one := issue(1, summary=clustered(600)))
     logged(folder, other := another_agents(), claimed(other, 2), KEY, vkey.name)
     for trust in (None, rules()):
-        assert [its.claims.passport_id for its in told(folder, trust).passports] == [one.passport_id]
+        assert [its.claims.passport_id for its in issued_in(folder, trust)] == [one.passport_id]
     assert "registry.claims" in {its.code for its in inspect(folder, trust=policy(vkey)).findings}
 
 
@@ -102,9 +85,9 @@ def test_an_id_beside_another_passports_file_makes_nobody_its_issuer(tmp_path: P
         ),
     )
     for trust in (None, rules()):
-        (its,) = told(folder, trust).passports
+        (its,) = issued_in(folder, trust)
         assert its.file.sha256 == hashlib.sha256(one.to_json()).hexdigest()
-    assert told(folder, rules()).passports[0].ending is None
+    assert issued_in(folder, rules())[0].ending is None
 
 
 @pytest.mark.parametrize("named", ["lineage", "id"])
@@ -115,8 +98,9 @@ def test_a_file_that_is_another_passport_does_not_count(tmp_path: Path, named: s
     other = another_agents() if named == "lineage" else issue(2)
     claims = claimed(other if named == "lineage" else issue(3), 2)
     logged(folder, other, claims, KEY, vkey.name)
-    kept = told(folder, rules())
-    assert (len(kept.passports), kept.left_out) == (1, (1,))
+    with reading(folder) as its:
+        view = show(its, "courier", at=NOW, trust=rules())
+    assert ([row.index for row in view.history], view.left_out) == ([0], [1])
 
 
 def test_what_is_no_passport_is_nobodys(tmp_path: Path) -> None:
@@ -126,5 +110,5 @@ def test_what_is_no_passport_is_nobodys(tmp_path: Path) -> None:
     found = read(stored(folder, 0))
     assert is_of(one.to_json(), found)
     assert not is_of(b"{}", found)
-    slip(folder, drafted("note", LINEAGE, Note(text="x")))
+    slip(folder, drafted("plan", LINEAGE, notice("x")))
     assert not is_of(one.to_json(), read(stored(folder, 1)))

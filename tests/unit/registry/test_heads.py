@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.ground.errors import CertkitError, InputError, MismatchError, UsageError
-from certkit.registry import store
+from certkit.registry import log as store
 from certkit.registry.heads import Heads, remembered
-from certkit.registry.registry import Registry
+from certkit.registry.writer import Registry
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.note import Signer, parse_note, write_note
 from certkit.tlog.tree import Hash
@@ -281,7 +281,7 @@ def test_a_file_of_heads_that_cannot_be_read_stops_signing(tmp_path: Path, state
 
 
 @pytest.mark.parametrize(
-    "table", ["head (vkey TEXT PRIMARY KEY, note BLOB NOT NULL) WITHOUT ROWID", "diary (words TEXT)"]
+    "table", ["snapshot (vkey TEXT PRIMARY KEY, data BLOB NOT NULL)", "diary (words TEXT)"]
 )
 def test_a_file_with_other_tables_is_named_and_not_written_into(tmp_path: Path, table: str) -> None:
     """That of an older version is one of them."""

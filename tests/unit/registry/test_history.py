@@ -11,33 +11,31 @@ import pytest
 
 from certkit.ground.errors import CertkitError, MismatchError
 from certkit.registry.entry import timestamp
-from certkit.registry.reader import Reader, reading
-from certkit.registry.registry import Registry
-from certkit.registry.source import opened
-from certkit.registry.writing import revoke
+from certkit.registry.reader import LogReader, opened, reading, show
+from certkit.registry.writer import Registry, revoke
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.tree import Hash
 from tests.support import merkle
 from tests.support.lineages import LINEAGE, NOW, hand, heads, issue, log, new
 from tests.support.notes import noted
-from tests.support.standings import DAY, rows
+from tests.support.standings import DAY, issued_in, rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from certkit.registry.entry import Reason
-    from certkit.registry.state import PassportStanding
+    from certkit.registry.fold import PassportStanding
     from certkit.tlog.note import VerifierKey
 
 COUNT = 600
 
 
 @contextmanager
-def remembering(folder: Path, vkey: VerifierKey, then: Checkpoint) -> Iterator[Reader]:
+def remembering(folder: Path, vkey: VerifierKey, then: Checkpoint) -> Iterator[LogReader]:
     """A log as whoever remembers a checkpoint of it reads it."""
     with opened(folder) as source:
-        yield Reader(folder, source, vkey, seen={vkey.name: then}.get)
+        yield LogReader(folder, source, vkey, seen={vkey.name: then}.get)
 
 
 @pytest.mark.parametrize("size", [0, 1, 255, 256, 257, 512, 599, 600])
@@ -75,8 +73,7 @@ def test_the_gravest_reason_of_a_revocation_counts_whenever_it_was_given(
     for reason in reasons:
         with Registry.open(folder, heads=heads(folder)) as registry:
             revoke(registry, "0", reason=reason, detail=None, hand=hand())
-    with reading(folder) as whole:
-        (one,) = whole.history(LINEAGE).passports
+    (one,) = issued_in(folder)
     assert one.ending is not None
     assert one.ending.reason == "evidence-false"
 
@@ -87,8 +84,8 @@ def test_a_history_of_other_entries_under_the_same_size_is_none(tmp_path: Path) 
     log(folder, issue(1))
     log(folder, issue(2))
     with Registry.open(folder) as registry:
-        entry = registry.logged(1).found
-    payload = base64.b64encode(entry.envelope.payload.replace(b'"tier":3', b'"tier":2'))
+        entry = registry.logged(1).entry
+    payload = base64.b64encode(entry.envelope.payload.replace(b'"tier":2', b'"tier":1'))
     with Registry.open(folder) as registry, registry.reading() as its:
         data = its.entry(1)
     assert data is not None
@@ -96,7 +93,7 @@ def test_a_history_of_other_entries_under_the_same_size_is_none(tmp_path: Path) 
     assert changed != data
     rows(folder, "UPDATE leaf SET entry = ? WHERE idx = 1", changed)
     with reading(folder) as whole, pytest.raises(CertkitError) as caught:
-        whole.history(LINEAGE)
+        show(whole, LINEAGE, at=NOW)
     assert caught.value.code == "registry.inconsistent"
 
 
@@ -113,6 +110,5 @@ def test_a_passport_of_a_time_to_come_is_not_current(tmp_path: Path) -> None:
         (ends, "current"),
         (ends + seconds, "expired"),
     ]
-    with reading(folder) as whole:
-        (one,) = list(whole.listed()[1].values())
+    (one,) = issued_in(folder)
     assert [one.standing(timestamp(at)) for at, _ in cases] == [status for _, status in cases]

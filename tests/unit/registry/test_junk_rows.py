@@ -9,9 +9,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit.ground.errors import MismatchError
 from certkit.ground.progress import SILENT
-from certkit.registry.auditing import audit
-from certkit.registry.export import export
-from certkit.registry.registry import Registry
+from certkit.registry.audit import audit
+from certkit.registry.publish import export
+from certkit.registry.writer import Registry
 from certkit.tlog.checkpoint import Quorum
 from tests.support.registries import AT, append, check, filled, opened, passport, poison, submitters
 from tests.support.signers import Signer
@@ -20,7 +20,7 @@ from tests.support.witnesses import KEYS, TIME, A, B, line, note, taken, text
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.registry.auditing import Audit
+    from certkit.registry.audit import RegistryAudit
     from certkit.tlog.note import VerifierKey
 
 PUT = "REPLACE INTO cosignature VALUES (?, ?, ?)"
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "r"
 
 
-def report(folder: Path, log: VerifierKey, k: int = 0) -> Audit:
+def report(folder: Path, log: VerifierKey, k: int = 0) -> RegistryAudit:
     return audit(
         folder, log=log, submitters=submitters(), check=check, quorum=Quorum.of(k, map(str, KEYS)), at=AT
     )

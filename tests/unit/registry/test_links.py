@@ -9,8 +9,8 @@ import pytest
 
 from certkit.ground.errors import InputError
 from certkit.ground.progress import SILENT
-from certkit.registry.export import export
-from certkit.registry.source import opened
+from certkit.registry.publish import export
+from certkit.registry.reader import opened
 from tests.support.notes import extend, following, noted
 from tests.support.registries import audited, filled, passport
 

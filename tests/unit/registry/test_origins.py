@@ -13,13 +13,12 @@ from certkit.ground import canonical
 from certkit.ground.errors import CertkitError
 from certkit.ground.progress import SILENT
 from certkit.passport import trust as policies
-from certkit.passport.verification import verify
-from certkit.registry.admission import checkpoint_in, inspect
-from certkit.registry.export import export
-from certkit.registry.keeping import gather
-from certkit.registry.registry import Registry
-from certkit.registry.source import log_key
+from certkit.passport.verify import verify
+from certkit.registry.audit import inspect
+from certkit.registry.publish import export
+from certkit.registry.reader import checkpoint_in, log_key
 from certkit.registry.status import FileStatus, write
+from certkit.registry.writer import Registry, gather
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.note import KeyType, Signature, VerifierKey
 from tests.support.lineages import NOW, heads, issue, log, new, policy

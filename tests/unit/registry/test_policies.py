@@ -9,9 +9,8 @@ from msgspec import structs
 
 from certkit.passport import keys
 from certkit.passport.trust import Trust, TrustedKey
-from certkit.registry.admission import inspect
-from certkit.registry.registry import Registry
-from certkit.registry.writing import revoke, supersede
+from certkit.registry.audit import inspect
+from certkit.registry.writer import Registry, revoke, supersede
 from tests.support.lineages import KEY, hand, heads, issue, log, new, policy
 from tests.support.standings import copied, slip
 
@@ -54,12 +53,12 @@ def test_what_another_key_ended_may_be_ended_again(tmp_path: Path) -> None:
     for number, rules in enumerate((wide, narrow), 3):
         by = hand(submitter=OTHER if rules is wide else KEY, rules=rules)
         with Registry.open(folder, heads=heads(folder)) as registry:
-            said = revoke(registry, "0", reason="key-compromise", detail=None, hand=by)[1]
+            said = revoke(registry, "0", reason="key-compromise", detail=None, hand=by).entry
         assert said.index == number
     with Registry.open(folder, heads=heads(folder)) as registry:
-        assert supersede(registry, "1", by="2", hand=hand(submitter=OTHER, rules=wide))[1].index == 5
+        assert supersede(registry, "1", by="2", hand=hand(submitter=OTHER, rules=wide)).entry.index == 5
     with Registry.open(folder, heads=heads(folder)) as registry:
-        assert supersede(registry, "1", by="2", hand=hand(rules=narrow))[1].index == 6
+        assert supersede(registry, "1", by="2", hand=hand(rules=narrow)).entry.index == 6
     assert found(folder, wide) == []
 
 
@@ -69,5 +68,5 @@ def test_a_passport_that_was_logged_elsewhere_too_is_ended_where_it_belongs(tmp_
     log(folder, issue(1))
     slip(folder, copied(folder, 0, OTHER, subject="evil/decoy"))
     with Registry.open(folder, heads=heads(folder)) as registry:
-        assert revoke(registry, "0", reason="key-compromise", detail=None, hand=hand(days=1))[1].index == 2
+        assert revoke(registry, "0", reason="key-compromise", detail=None, hand=hand(days=1)).entry.index == 2
     assert {where for where, _ in found(folder, trust)} == {"entry 1"}

@@ -8,10 +8,10 @@ import pytest
 
 from certkit.ground import progress as progresses
 from certkit.registry.reader import reading
-from certkit.registry.registry import Registry
 from certkit.registry.status import FolderStatus
-from certkit.registry.writing import note
+from certkit.registry.writer import Registry
 from tests.support.lineages import NOW, hand, heads, issue, log, new, policy
+from tests.support.standings import announce
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,12 +48,7 @@ def asked(folder: Path, told: Told) -> None:
     assert source.status(issue(1).passport_id, {}).standing == "current"
 
 
-def written(folder: Path, told: Told) -> None:
-    with Registry.open(folder, heads=heads(folder), progress=told) as registry:
-        note(registry, None, "one more", hand=hand())
-
-
-@pytest.mark.parametrize("work", [read, asked, written])
+@pytest.mark.parametrize("work", [read, asked])
 def test_a_long_log_is_read_with_progress_and_a_short_one_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[[Path, Told], None]
 ) -> None:
@@ -62,12 +57,12 @@ def test_a_long_log_is_read_with_progress_and_a_short_one_without(
     log(folder, issue(1))
     with Registry.open(folder, heads=heads(folder)) as registry:
         for number in range(FEW - 2):
-            note(registry, None, str(number), hand=hand())
+            announce(registry, None, str(number), hand=hand())
     monkeypatch.setattr(progresses, "MANY", FEW)
     work(folder, short := Told())
     assert short.events == []
     with Registry.open(folder, heads=heads(folder)) as registry:
-        note(registry, None, "last", hand=hand())
+        announce(registry, None, "last", hand=hand())
         size = registry.head().size
     work(folder, told := Told())
     assert told.events == [("reading the log", size, "entries"), size, "done"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-import stat
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from certkit.ground import canonical
 from certkit.ground.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.passport import keys
-from certkit.registry.log import KEY_FILE, load_log_key
-from certkit.registry.registry import Registry
+from certkit.registry.writer import Registry, load_log_key
 from certkit.tlog import checkpoint
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.tree import leaf_hash
@@ -51,9 +49,7 @@ def entries(folder: Path) -> list[bytes]:
 
 def test_a_new_registry(tmp_path: Path) -> None:
     vkey = new(tmp_path / "r")
-    assert {path.name for path in (tmp_path / "r").iterdir()} == {"registry.db", "blobs", "log-key.pem"}
-    assert stat.S_IMODE((tmp_path / "r" / KEY_FILE).stat().st_mode) == 0o600
-    assert load_log_key(tmp_path / "r" / KEY_FILE).private_bytes_raw() == LOG_KEY.private_bytes_raw()
+    assert {path.name for path in (tmp_path / "r").iterdir()} == {"registry.db", "blobs"}
     assert vkey.public == LOG_KEY.public_key().public_bytes_raw()
     with Registry.open(tmp_path / "r") as registry:
         head = open_checkpoint(registry.checkpoint(), vkey).checkpoint
@@ -190,7 +186,7 @@ def test_attempts_are_counted_by_lineage_and_profile(tmp_path: Path) -> None:
     ):
         append(tmp_path / "r", passport(number, lineage=lineage, profile=profile))
     with Registry.open(tmp_path / "r") as registry:
-        claims = [one.found.passport for one in held(registry)]
+        claims = [one.entry.passport for one in held(registry)]
     assert [one.attempt for one in claims if one] == [1, 2, 1, 1, 3]
 
 
@@ -278,7 +274,7 @@ def test_the_time_of_an_entry_is_utc(tmp_path: Path) -> None:
     east = datetime(2026, 3, 1, 1, 30, tzinfo=timezone(timedelta(hours=2)))
     with opened(folder) as registry:
         registry.append(passport(0), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=east)
-        assert held(registry)[0].found.entry.issued_at == "2026-02-28T23:30:00Z"
+        assert held(registry)[0].entry.body.issued_at == "2026-02-28T23:30:00Z"
         with pytest.raises(InputError):
             registry.append(
                 passport(1),
@@ -385,7 +381,7 @@ def test_a_database_with_anything_else_in_it_is_not_opened(tmp_path: Path, state
 def test_another_format_is_not_opened(tmp_path: Path) -> None:
     filled(tmp_path / "r", 1)
     connection = sqlite3.connect(tmp_path / "r" / "registry.db")
-    connection.execute("UPDATE meta SET value = '4' WHERE key = 'format'")
+    connection.execute("UPDATE meta SET value = '3' WHERE key = 'format'")
     connection.commit()
     connection.close()
     assert code_of_opening(tmp_path / "r") == "registry.format"

@@ -10,10 +10,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit.ground import canonical
 from certkit.ground.errors import MismatchError, UsageError
-from certkit.passport import dsse, keys
-from certkit.registry.entry import PAYLOAD_TYPE, KeyChange, Note, Previous, read
+from certkit.passport import envelope as dsse
+from certkit.passport import keys
+from certkit.registry.entry import PAYLOAD_TYPE, KeyChange, Previous, read
 from certkit.registry.heads import remembered
-from certkit.registry.registry import Registry
+from certkit.registry.writer import Registry
 from certkit.tlog import checkpoint
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.note import Signer, VerifierKey
@@ -26,9 +27,11 @@ from tests.support.registries import (
     append,
     audited,
     contents,
+    digest,
     filled,
     heads,
     log_entry,
+    notice,
     opened,
     passport,
     proof_of,
@@ -37,8 +40,8 @@ from tests.support.registries import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.registry.auditing import Audit
-    from certkit.registry.writing import Appended
+    from certkit.registry.audit import RegistryAudit
+    from certkit.registry.writer import Appended
 
 NEW = Ed25519PrivateKey.from_private_bytes(b"\7" * 32)
 NEWER = Ed25519PrivateKey.from_private_bytes(b"\x08" * 32)
@@ -51,7 +54,7 @@ def rotate(
         return registry.rotate(old=old, new=new, at=AT)
 
 
-def codes(report: Audit) -> set[str]:
+def codes(report: RegistryAudit) -> set[str]:
     return {one.code for one in report.findings}
 
 
@@ -86,9 +89,9 @@ def test_what_the_entry_says(tmp_path: Path) -> None:
     shown = proof_of(folder, appended)
     assert shown.extra is not None
     found = read(shown.extra)
-    assert (found.entry.type, found.entry.subject, found.entry.passport) == ("key", old.name, None)
+    assert (found.body.type, found.body.subject, found.body.passport) == ("key", old.name, None)
     assert found.claims == KeyChange(old=str(old), new=str(new))
-    assert found.entry.submitter == keys.key_id(LOG_KEY.public_key())
+    assert found.body.submitter == keys.key_id(LOG_KEY.public_key())
     found.verify(LOG_KEY.public_key())
     for vkey in (old, new):
         checkpoint.verify_proof(shown, leaf_hash(shown.extra), [vkey])
@@ -139,7 +142,7 @@ def test_keys_change_more_than_once(tmp_path: Path) -> None:
     appended, newest = rotate(folder, NEW, NEWER)
     shown = proof_of(folder, appended)
     assert shown.extra is not None
-    previous = read(shown.extra).entry.prev
+    previous = read(shown.extra).body.prev
     assert previous is not None
     assert previous.index == 1, "the changes of keys are a lineage of their own"
     append(folder, passport(1), log_key=NEWER)
@@ -214,13 +217,13 @@ def test_entries_of_other_types_are_appended_by_their_claims(tmp_path: Path) -> 
     vkey = filled(folder, 1)
     with opened(folder) as registry:
         appended = log_entry(
-            registry, "lab/agent", Note(text="moved"), submitter=SUBMITTER, log_key=LOG_KEY, at=AT
+            registry, "lab/agent", notice("moved"), submitter=SUBMITTER, log_key=LOG_KEY, at=AT
         )
         first = registry.logged(0)
     shown = proof_of(folder, appended)
     assert shown.extra is not None
-    found = read(shown.extra).entry
-    assert (found.type, found.claims) == ("note", {"text": "moved"})
+    found = read(shown.extra).body
+    assert (found.type, found.claims) == ("plan", {"plan": digest("moved"), "lineage": "lab/agent"})
     assert found.prev == Previous(index=0, leaf=first.leaf.hex())
     assert checkpoint.verify_proof(shown, leaf_hash(shown.extra), [vkey]).checkpoint.size == 2
     assert audited(folder, vkey).total == 0

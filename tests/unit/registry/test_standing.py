@@ -10,24 +10,22 @@ from msgspec import structs
 
 from certkit.ground import canonical
 from certkit.ground.errors import CertkitError, InputError
-from certkit.passport import dsse, keys
+from certkit.passport import envelope as dsse
+from certkit.passport import keys
 from certkit.passport.trust import Trust, TrustedKey, Witnesses
-from certkit.passport.verification import verify
-from certkit.registry.admission import inspect
-from certkit.registry.drifts import Compared, logged
-from certkit.registry.entry import PAYLOAD_TYPE, ROWS, Drift, Revocation, read, timestamp
-from certkit.registry.heads import read as read_head
+from certkit.passport.verify import verify
+from certkit.registry.audit import inspect
+from certkit.registry.entry import PAYLOAD_TYPE, Revocation, read
+from certkit.registry.heads import head_of as read_head
 from certkit.registry.heads import remembered
-from certkit.registry.reader import reading
-from certkit.registry.registry import Registry
 from certkit.registry.status import FileStatus
-from certkit.registry.writing import note, supersede
+from certkit.registry.writer import Registry, supersede
 from certkit.tlog.checkpoint import Checkpoint, with_signatures
 from certkit.tlog.tree import leaf_hash
-from tests.support.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
+from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, contents, held
 from tests.support.signers import Signer
-from tests.support.standings import DAY, ended, file, head_of, offline, rows, standing, unseen
+from tests.support.standings import DAY, announce, ended, file, head_of, offline, rows, standing, unseen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +42,7 @@ def two_issuers(**more: Any) -> Trust:
 
 def types(folder: Path) -> list[str]:
     with Registry.open(folder) as registry:
-        return [one.found.entry.type for one in held(registry)]
+        return [one.entry.body.type for one in held(registry)]
 
 
 def test_a_further_attempt_must_say_so_and_a_second_passport_on_the_same_evidence_is_none(
@@ -64,54 +62,8 @@ def test_a_further_attempt_must_say_so_and_a_second_passport_on_the_same_evidenc
     log(folder, issue(2), days=1)
     log(folder, issue(5), days=1)  # whoever counts tries that were never logged may say so
     with Registry.open(folder) as registry:
-        attempts = [one.found.passport.attempt for one in held(registry) if one.found.passport]
+        attempts = [one.entry.passport.attempt for one in held(registry) if one.entry.passport]
     assert attempts == [1, 1, 2, 3]
-
-
-def test_a_drift_is_logged_in_one_with_its_passport(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    vkey = new(folder)
-    first = issue(1)
-    log(folder, first)
-    second = issue(2, supersedes=first.passport_id, identity=1, days=1)
-    done = log(folder, second, days=1)
-    assert types(folder) == ["passport", "passport", "drift"]
-    assert done.compared is not None
-    assert done.compared.drift.result == "IDENTITY_CHANGED"
-    with Registry.open(folder) as registry:
-        assert registry.head().size == 3
-        last = registry.logged(2).found
-        assert last.entry.prev is not None
-        assert last.entry.prev.index == 1
-        assert done.proof.to_bytes() == registry.prove(1).to_bytes()
-    assert log(folder, second, days=2).index == 1
-    assert types(folder) == ["passport", "passport", "drift"]
-    log(folder, issue(3, identity=1), days=1)
-    assert types(folder)[3:] == ["passport"], "no drift"
-    assert inspect(folder, trust=policy(vkey)).findings == ()
-
-
-def test_a_loss_is_logged_as_drift_and_named(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    vkey = new(folder)
-    first, worse = issue(1), issue(2, summary=clustered(600), days=1)
-    log(folder, issue(1, summary=clustered(900)))
-    done = log(folder, worse, days=1)
-    assert first.passport_id != worse.passport_id
-    assert types(folder) == ["passport", "passport", "drift"]
-    with Registry.open(folder) as registry:
-        said = registry.logged(2).found.claims
-    assert isinstance(said, Drift)
-    assert (said.result, said.passport_id) == ("DRIFTED", worse.passport_id)
-    assert "r_op" in said.rows
-    assert done.compared is not None
-    document = canonical.canonical(done.compared.drift.to_dict())
-    assert said.document == canonical.digest(document)
-    many = structs.replace(done.compared.drift, behaviour=done.compared.drift.behaviour * 20)
-    listed = logged(worse.passport_id, Compared(first.passport_id, many))
-    assert listed is not None
-    assert (len(listed.rows), listed.rows[-1][:4]) == (ROWS, "and ")
-    assert inspect(folder, trust=policy(vkey)).findings == ()
 
 
 def test_the_status_as_of_a_checkpoint(tmp_path: Path) -> None:
@@ -131,7 +83,7 @@ def test_the_status_as_of_a_checkpoint(tmp_path: Path) -> None:
         "passed",
     )
     with Registry.open(folder, heads=heads(folder)) as registry:
-        note(registry, None, "nothing happened", hand=hand(days=8))
+        announce(registry, None, "nothing happened", hand=hand(days=8))
     assert standing(folder, first, trust, days=9).status == "passed"
     second = issue(2, supersedes=first.passport_id, days=9)
     log(folder, second, days=9)
@@ -194,8 +146,8 @@ def test_an_earlier_passport_is_superseded_by_the_latest_alone(tmp_path: Path) -
             with pytest.raises(CertkitError) as caught:
                 supersede(registry, ident, by=by, hand=hand())
             assert caught.value.code == "registry.supersedes"
-        assert supersede(registry, "0", by="1", hand=hand())[1].index == 2
-        assert not supersede(registry, "0", by="1", hand=hand())[1].new
+        assert supersede(registry, "0", by="1", hand=hand()).entry.index == 2
+        assert not supersede(registry, "0", by="1", hand=hand()).entry.new
     assert standing(folder, first, policy(vkey)).code == "passport.superseded"
 
 
@@ -215,7 +167,7 @@ def test_a_log_that_does_not_hold_has_no_status(tmp_path: Path) -> None:
     assert standing(folder, one, trust, seen=lambda _: other).code == "registry.rollback"
     assert standing(folder, one, trust, seen=lambda _: later).status == "passed"
     with Registry.open(folder, heads=heads(folder)) as registry:
-        note(registry, None, "one more", hand=hand())
+        announce(registry, None, "one more", hand=hand())
     rows(folder, "DELETE FROM leaf WHERE idx = 1")
     assert standing(folder, one, trust).code == "registry.inconsistent"
 
@@ -252,7 +204,7 @@ def test_a_status_file_says_offline_what_the_log_says(tmp_path: Path) -> None:
     trust = policy(vkey)
     log(folder, first := issue(1))
     with Registry.open(folder, heads=heads(folder)) as registry:
-        note(registry, None, "about the log, and no part of the lineage", hand=hand())
+        announce(registry, None, "about the log, and no part of the lineage", hand=hand())
     fresh = file(folder, 0)
     assert offline(fresh, first, trust).detail.startswith("no entry in [0, 2) ends it")
     assert offline(fresh, first, trust, days=8).status == "skipped"
@@ -296,7 +248,7 @@ def test_a_status_file_cannot_leave_out_what_ended_it(tmp_path: Path) -> None:
     early = canonical.loads(file(folder, 0))
     ended(folder, 0)
     with Registry.open(folder, heads=heads(folder)) as registry:
-        note(registry, "-/courier", "a later entry of the lineage", hand=hand())
+        announce(registry, "-/courier", "a later entry of the lineage", hand=hand())
     whole = canonical.loads(file(folder, 0))
     entries = whole["entries"]
     assert len(entries) == 2
@@ -324,21 +276,6 @@ def test_a_status_file_cannot_leave_out_what_ended_it(tmp_path: Path) -> None:
     assert offline(canonical.canonical(whole), one, trust).code == "passport.revoked"
     # The earlier file is whole: an older state, which only its age or a memory tells.
     assert offline(canonical.canonical(early), one, trust).status == "passed"
-
-
-def test_the_passports_of_a_log_are_told_with_what_ended_them(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    new(folder)
-    log(folder, first := issue(1))
-    log(folder, second := issue(2, supersedes=first.passport_id))
-    with reading(folder) as whole:
-        told = list(whole.listed()[1].values())
-    assert [(one.claims.passport_id, one.ending and one.ending.index) for one in told] == [
-        (first.passport_id, 1),
-        (second.passport_id, None),
-    ]
-    assert [one.standing(timestamp(NOW)) for one in told] == ["superseded", "current"]
-    assert [one.standing(timestamp(NOW + 99 * DAY)) for one in told] == ["superseded", "expired"]
 
 
 def test_a_sound_audit_remembers_and_a_rolled_back_log_is_found(tmp_path: Path) -> None:

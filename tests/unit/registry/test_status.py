@@ -12,21 +12,21 @@ from msgspec import structs
 
 from certkit.ground import canonical
 from certkit.ground.errors import CertkitError
-from certkit.passport.verification import verify
-from certkit.registry import store
-from certkit.registry.admission import inspect
-from certkit.registry.entry import Note, read, timestamp
+from certkit.passport.verify import verify
+from certkit.registry import log as store
+from certkit.registry.audit import inspect
+from certkit.registry.entry import read, timestamp
 from certkit.registry.heads import remembered
-from certkit.registry.reader import reading
-from certkit.registry.registry import Registry
+from certkit.registry.reader import reading, show
 from certkit.registry.status import write
-from certkit.registry.writing import note, revoke
+from certkit.registry.writer import Registry, revoke
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.tree import leaf_hash
 from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
-from tests.support.registries import LOG_KEY, STRANGER
+from tests.support.registries import LOG_KEY, STRANGER, notice
 from tests.support.standings import (
     DAY,
+    announce,
     copied,
     drafted,
     ended,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport.keys import PrivateKey
-    from certkit.passport.opening import Passport
+    from certkit.passport.passport import Passport
     from certkit.passport.trust import Trust
     from certkit.registry.entry import Reason
     from certkit.tlog.note import VerifierKey
@@ -99,7 +99,7 @@ def test_a_passport_is_logged_by_a_trusted_key_under_its_own_lineage(
     trust = policy(new(folder), require=("status",))
     slip(folder, copied(genuine, 0, key, subject=subject))
     with Registry.open(folder, heads=heads(folder)) as registry:
-        note(registry, None, "a trusted key", hand=hand(days=1))
+        announce(registry, None, "a trusted key", hand=hand(days=1))
     for found in (standing(folder, one, trust), offline(status_at(folder, 0), one, trust)):
         assert (found.status, words in found.detail) == (status, True), found.detail
     # beside the genuine entry a stranger's one takes nothing away
@@ -115,11 +115,11 @@ def test_an_entry_that_was_signed_for_another_log_logs_nothing_here(tmp_path: Pa
     here = new(first)
     log(first, one)
     there = Registry.init(second, "other", NEW_LOG_KEY, at=NOW)
-    store.keep_blob(second, one.to_json())
+    store.store_blob(second, one.to_json())
     replayed = stored(first, 0)
-    assert read(replayed).entry.log == here.name
+    assert read(replayed).body.log == here.name
     with Registry.open(first, heads=heads(first)) as registry:
-        note(registry, None, "young", hand=hand(days=2))
+        announce(registry, None, "young", hand=hand(days=2))
     slip(second, replayed, stored(first, 1), log_key=NEW_LOG_KEY)
     ended(first, 0, days=2)
     trust = structs.replace(policy(here, require=("status",)), logs=(str(here), str(there)))
@@ -135,7 +135,7 @@ def test_an_entry_that_was_signed_for_another_log_logs_nothing_here(tmp_path: Pa
     assert (step.status, step.code) == ("failed", "passport.registry")
     assert f"signed for another log, {here.name}" in step.detail
     with reading(second) as whole, pytest.raises(CertkitError) as caught:
-        whole.history("-/courier")
+        show(whole, "-/courier", at=NOW)
     assert caught.value.code == "registry.unknown"
     report = inspect(second, trust=trust)
     assert [one.code for one in report.findings] == ["registry.entry-signature"] * 2
@@ -204,7 +204,7 @@ def test_a_key_that_was_given_up_tells_no_status(tmp_path: Path) -> None:
     folder, copy, both, one = rotated(tmp_path)
     assert standing(folder, one, both).code == "passport.revoked"
     forked = status_at(copy, 0)
-    slip(copy, *(drafted("note", "x/y", Note(text=str(number))) for number in range(9)))
+    slip(copy, *(drafted("plan", "x/y", notice(str(number))) for number in range(9)))
     for found in (
         standing(copy, one, both),
         offline(forked, one, both),
@@ -244,7 +244,7 @@ def test_the_gravest_revocation_is_named(tmp_path: Path) -> None:
     reasons: tuple[Reason, ...] = ("agent-withdrawn", "evidence-false", "key-compromise")
     for number, reason in enumerate(reasons, 1):
         with Registry.open(folder, heads=heads(folder)) as registry:
-            assert revoke(registry, "0", reason=reason, detail=None, hand=hand())[1].index == number
+            assert revoke(registry, "0", reason=reason, detail=None, hand=hand()).entry.index == number
     for found in (standing(folder, one, trust), offline(file(folder, 0), one, trust)):
         assert (found.code, "revoked by entry 2 at" in found.detail) == ("passport.revoked", True)
         assert "evidence-false" in found.detail
@@ -255,10 +255,10 @@ def test_a_time_that_nobody_trusted_signed_makes_no_status_young(tmp_path: Path)
     trust = policy(new(folder))
     log(folder, one := issue(1))
     at = timestamp(NOW + 20 * DAY)
-    slip(folder, drafted("note", "x/y", Note(text="young"), STRANGER, issued_at=at))
+    slip(folder, drafted("plan", "x/y", notice("young"), STRANGER, issued_at=at))
     assert standing(folder, one, trust, days=20).status == "skipped"
     # under the id of a trusted key, and not by it
-    forged = drafted("note", "x/y", Note(text="young"), issued_at=at)
+    forged = drafted("plan", "x/y", notice("young"), issued_at=at)
     document = canonical.loads(forged)
     document["signatures"] = canonical.loads(stored(folder, 1))["signatures"]
     slip(folder, canonical.canonical(document))
@@ -270,7 +270,7 @@ def test_a_time_to_come_makes_no_status_young(tmp_path: Path) -> None:
     trust = policy(new(folder))
     log(folder, one := issue(1))
     for time, number in ((NOW + 30 * DAY, 1), (NOW + 9 * DAY + timedelta(minutes=4), 2)):
-        slip(folder, drafted("note", "x/y", Note(text=str(number)), issued_at=timestamp(time)))
+        slip(folder, drafted("plan", "x/y", notice(str(number)), issued_at=timestamp(time)))
         expected = {1: "skipped", 2: "passed"}[number]
         assert standing(folder, one, trust, days=9).status == expected, "clocks may differ by five minutes"
 
@@ -279,8 +279,8 @@ def test_a_key_that_retired_makes_no_status_young(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     trust = policy(new(folder))
     log(folder, one := issue(1))
-    slip(folder, drafted("note", "x/y", Note(text="late"), issued_at=timestamp(NOW + 20 * DAY)))
-    slip(folder, drafted("note", "x/y", Note(text="early"), issued_at=timestamp(NOW + 4 * DAY)))
+    slip(folder, drafted("plan", "x/y", notice("late"), issued_at=timestamp(NOW + 20 * DAY)))
+    slip(folder, drafted("plan", "x/y", notice("early"), issued_at=timestamp(NOW + 4 * DAY)))
     (issuer,) = trust.issuers
     for start, end, words in (
         (None, None, "at most 1 hour old"),

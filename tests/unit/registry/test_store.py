@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.ground.errors import InputError
-from certkit.registry import log, store
-from certkit.registry.entry import Note
+from certkit.registry import log
+from certkit.registry import log as store
+from certkit.registry.entry import Revocation
 from certkit.registry.heads import remembered
-from certkit.registry.registry import Registry
+from certkit.registry.writer import Registry
 from certkit.tlog.note import Signer
 from tests.support import merkle
 from tests.support.registries import (
@@ -22,10 +23,12 @@ from tests.support.registries import (
     audited,
     check,
     contents,
+    digest,
     filled,
     heads,
     held,
     new,
+    notice,
     opened,
     passport,
 )
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
 def rows(path: Path) -> list[tuple[object, ...]]:
     """Return what a database holds."""
-    tables = ("leaf", "tile", "checkpoint", "cosignature", "meta")
+    tables = ("leaf", "tile", "checkpoint", "cosignature", "meta", "lineage", "ending")
     with closing(sqlite3.connect(path)) as connection:
         return [row for table in tables for row in connection.execute(f"SELECT * FROM {table}")]  # noqa: S608 - ours
 
@@ -147,15 +150,16 @@ def test_what_was_rolled_back_is_forgotten_by_a_writer_that_stays_open(tmp_path:
             passport(number), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=AT
         ).index
 
-    def note(registry: Registry, *texts: str) -> None:
+    def refused(registry: Registry) -> None:
+        revocation = Revocation(passport_id=digest("x"), reason="issued-in-error", detail="€" * 2048)
         with registry.turn(LOG_KEY) as turn:
-            for text in texts:
-                turn.log("lab/agent", Note(text=text), submitter=SUBMITTER, at=AT)
+            for claims in (notice(), revocation):
+                turn.log("x", claims, submitter=SUBMITTER, at=AT)
 
     with opened(folder) as registry:
         assert add(registry, 1) == 1
         with pytest.raises(InputError, match="limit 4,096"):
-            note(registry, "words", "€" * 2048)
+            refused(registry)
         assert [add(registry, number) for number in (3, 2)] == [2, 3]
     report = audited(folder, vkey)
     assert (report.size, report.findings, report.notes) == (4, (), ())
@@ -231,7 +235,7 @@ def test_batches_of_every_size_give_the_tree_of_their_entries(tmp_path: Path) ->
     folder, entries = tmp_path / "r", list[bytes]()
     signer = Signer(new(folder).name, LOG_KEY)
     with closing(store.connect(folder, writable=True)) as connection:
-        appended = log.Log(connection)
+        appended = log.EntryLog(connection)
         for count in (
             256,
             1,

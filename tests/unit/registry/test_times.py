@@ -1,4 +1,4 @@
-"""Times that others state: cosignatures for a time to come, dates of what is no entry, words too many."""
+"""Times that others state: cosignatures for a time to come."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from msgspec import structs
 
 from certkit.passport.trust import Witnesses
-from certkit.passport.verification import verify
-from certkit.registry.drifts import Compared, logged
-from certkit.registry.entry import LIMIT, ROW_LENGTH
-from certkit.registry.registry import Registry
+from certkit.passport.verify import verify
+from certkit.registry.writer import Registry
 from certkit.tlog.checkpoint import with_signatures
-from tests.support.lineages import NOW, clustered, heads, issue, log, new, policy
-from tests.support.registries import LOG_KEY
+from tests.support.lineages import NOW, issue, log, new, policy
 from tests.support.signers import Signer
-from tests.support.standings import DAY, drafted, file, offline, rows, standing
+from tests.support.standings import DAY, file, offline, rows, standing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,25 +61,3 @@ def test_a_cosignature_for_a_time_to_come_makes_no_quorum(
     verified = verify(one.to_json(), trust=trust, at=NOW + 2 * DAY, proof=proof)
     found = next(step for step in verified.steps if step.id == "registry")
     assert (found.status, found.code) == registered
-
-
-def slip_raw(folder: Path, data: bytes) -> None:
-    with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(LOG_KEY) as turn:
-        registry._log.extend([data], turn.signer)
-
-
-def test_a_drift_with_long_names_has_room(tmp_path: Path) -> None:
-    new(tmp_path / "r")
-    log(tmp_path / "r", first := issue(1, summary=clustered(900)))
-    told = log(tmp_path / "r", second := issue(2, summary=clustered(600))).compared
-    assert told is not None
-    found = told.drift
-    for letter in ("x", "\N{GRINNING FACE}"):
-        long = tuple(structs.replace(row, domain=letter * 200) for row in found.behaviour)
-        said = logged(
-            second.passport_id, Compared(first.passport_id, structs.replace(found, behaviour=long * 8))
-        )
-        assert said is not None
-        assert {len(row.encode()) <= ROW_LENGTH + 2 for row in said.rows} == {True}
-        assert said.rows[0].endswith("\N{HORIZONTAL ELLIPSIS}")
-        assert len(drafted("drift", "-/courier", said)) < LIMIT

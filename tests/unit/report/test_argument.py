@@ -5,60 +5,52 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
 from certkit import report
-from certkit.assessment.assessing import contested
-from certkit.assessment.findings.findings import SEVERITY, Severity
-from certkit.bundle import context as contexts
-from certkit.bundle.manifest import Evaluator
+from certkit.assessment.assessment import Severity
+from certkit.assessment.findings import FINDINGS
 from certkit.ground import canonical
 from certkit.ground.errors import InputError
 from certkit.report import answer as answer_page
+from certkit.report import context as contexts
 from certkit.report import sections
 from certkit.report.argument.build import Argument, build
-from certkit.report.argument.case import Case, case, measure
+from certkit.report.argument.case import UseCase, measure, use_case
 from certkit.report.argument.challenges import (
     STANDING,
     TARGETS,
-    Challenge,
+    ArgumentChallenge,
+    ChallengeStatus,
     Class,
-    Standing,
+    answered,
+    answers_of,
     check_answers,
 )
-from certkit.report.argument.figures import figures
-from certkit.report.argument.graph import Edge, Graph, Kind, Link, Node, State, settled, worst
-from certkit.report.argument.skeleton import blanks, skeleton
-from certkit.report.exports import EXPORTS
-from certkit.summary.summary import Likeness, Times
-from tests.support.build import cell, judged, outcomes, perfect, strong, summary
+from certkit.report.argument.columns import figures
+from certkit.report.argument.graph import Edge, Graph, Link, Node, NodeKind, NodeState, settled, worst
+from certkit.report.argument.skeleton import skeleton
+from certkit.summary.summary import Times
+from tests.support.drawing import facts, judged, runs, strong, summary
 from tests.support.gsn import faults
+from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from certkit.assessment.evaluation import Evaluation
     from certkit.summary.summary import Summary
 
 TODAY: Final = date(2026, 2, 3)
 DIGEST: Final = "sha256:" + "7" * 64
-ASSESSMENT: Final = judged(strong(), tier=2, tasks_independent=True, methodology="trajectory")
-SIMULATED: Final = judged(
-    strong(), tier=2, tasks_independent=True, methodology="trajectory", origin="simulated"
-)
-ODD: Final = structs.replace(strong(), likeness=Likeness(oracles=3))
-"""The strong agent, but one task has two oracles: a serious finding."""
-DOMAINS: Final = sorted({cell.domain for cell in strong().cells})
-TASKS: Final = structs.replace(
-    perfect(200, 2),
-    cells=tuple(
-        structs.replace(each, domain=DOMAINS[i % len(DOMAINS)])
-        for i, each in enumerate(perfect(200, 2).cells)
-    ),
-)
-"""What hazards are measured on: the strong agent's summary knows no tasks."""
+EVALUATION: Final = judged(strong(), tier=2, tasks_independent=True)
+SIMULATED: Final = judged(strong(), tier=2, tasks_independent=True, origin="simulated")
+GUESSED: Final[dict[str, Any]] = {"imported": {"format": "records", "notes": {"guessed": 1}}}
+"""Nothing said how success is read: a serious finding."""
 Context = dict[str, Any]
 
 
@@ -67,8 +59,8 @@ def whole() -> Context:
     return {
         "schema": "urn:certkit:context:v1",
         "about": {
-            "bundles": [ASSESSMENT.facts.digest],
-            "profile": ASSESSMENT.profile.digest,
+            "bundles": [EVALUATION.facts.digest],
+            "profile": EVALUATION.profile.digest,
             "tier": 2,
         },
         "owner": "owner-1",
@@ -117,13 +109,13 @@ def whole() -> Context:
     }
 
 
-def argued(said: Context, *, today: date | None = TODAY) -> Case:
+def argued(said: Context, *, today: date | None = TODAY, of: Evaluation = EVALUATION) -> UseCase:
     """The case of the strong agent with a context, none where it is empty."""
     context = None
     if said:
-        read = contexts.read(canonical.line(said), where="context.json")
-        context = structs.replace(read, beside=frozenset({DIGEST}))
-    return case(ASSESSMENT, context=context, summary=TASKS, today=today)
+        read = contexts.read_context(canonical.line(said), where="context.json")
+        context = structs.replace(read, files=frozenset({DIGEST}))
+    return use_case(of, context=context, today=today)
 
 
 def closed() -> Context:
@@ -133,7 +125,7 @@ def closed() -> Context:
     return said
 
 
-def answer(item: Challenge) -> Context:
+def answer(item: ArgumentChallenge) -> Context:
     if item.kind is Class.JUDGEMENT:
         return {
             "challenge": item.code,
@@ -166,11 +158,11 @@ def test_a_case_in_which_everything_is_closed_is_supported() -> None:
     argument = build(argued(CLOSED))
     assert argument.claim.because == ()
     assert argument.claim.supported
-    assert argument.states["G1"] is State.ASSERTED
+    assert argument.states["G1"] is NodeState.ASSERTED
     assert answer_page.claim(argued(CLOSED), argument).startswith("Supported: ")
     count = len(argument.challenges)
     assert answer_page.against(argued(CLOSED), argument) == (
-        f"{count} challenges answered or accepted: section 9.",
+        f"{count} questions answered or accepted: section 9.",
     )
 
 
@@ -181,7 +173,7 @@ def test_open_challenges_of_hazards_come_first_on_page_one_and_the_rest_is_count
     lines = answer_page.against(argued(said), argument)
     assert lines[0] == "Lost parcel: nobody stated its harm."
     assert len(lines) == answer_page.MOST_AGAINST
-    assert lines[-1].endswith(" more goals and challenges: sections 8 and 9.")
+    assert lines[-1].endswith(" more goals and questions: sections 8 and 9.")
 
 
 def test_page_one_names_the_gravest_hazard_first_wherever_it_stands_in_the_file() -> None:
@@ -221,18 +213,18 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
         "hazard-unseen:H-1",
     ),
     "the purpose": (lambda said: said.update(use={"oversight": "supervises"}), "no-use"),
-    "an answer": (lambda said: said["answers"].remove(first(said, "answered")), "Open challenges"),
-    "agreement": (lambda said: first(said, "answered").update(agreed_by=None), "Open challenges"),
-    "a digest": (lambda said: first(said, "answered").update(evidence=None), "Open challenges"),
+    "an answer": (lambda said: said["answers"].remove(first(said, "answered")), "Open questions"),
+    "agreement": (lambda said: first(said, "answered").update(agreed_by=None), "Open questions"),
+    "a digest": (lambda said: first(said, "answered").update(evidence=None), "Open questions"),
     "an acceptance in time": (
         lambda said: first(said, "accepted").update(until="2026-02-02"),
-        "Open challenges",
+        "Open questions",
     ),
-    "an author of an answer": (lambda said: first(said, "answered").update(by=None), "Open challenges"),
-    "an answer in time": (lambda said: first(said, "answered").update(until="2026-02-02"), "Open challenges"),
+    "an author of an answer": (lambda said: first(said, "answered").update(by=None), "Open questions"),
+    "an answer in time": (lambda said: first(said, "answered").update(until="2026-02-02"), "Open questions"),
     "a review that was made": (
         lambda said: said["reviewers"][0].update(date="2026-02-04"),
-        "Open challenges",
+        "Open questions",
     ),
     "a decision that was made": (
         lambda said: said["decision"].update(date="2026-02-04"),
@@ -256,7 +248,7 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
     ),
     "a name of who answers": (
         lambda said: (said["people"].append({"id": "p-1"}), first(said, "answered").update(by="p-1")),
-        "Open challenges",
+        "Open questions",
     ),
     "a name of who owns an assumption": (
         lambda said: (said["people"].append({"id": "p-1"}), said["assumptions"][0].update(owner="p-1")),
@@ -339,52 +331,42 @@ def test_without_one_thing_it_is_not_supported_and_says_why(missing: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("change", "paths"),
+    "change",
     [
-        (lambda said: said.update(risk=None), "/risk/criterion /risk/thresholds_fit"),
-        (lambda said: said.update(hazard_identification=None), "/hazard_identification/method"),
-        (lambda said: said.update(operating_domain=None), "/operating_domain/domains"),
-        (lambda said: said["operating_domain"].update(domains=[]), "/operating_domain/domains"),
-        (
-            lambda said: (
-                said["answers"].append(first(said, "accepted") | {"challenge": "evidence-old"}),
-                said.update(decision=None),
-            ),
-            f"/decision /answers/{len(CLOSED['answers'])}",
-        ),
-        (lambda said: said.update(decision=None), "/decision"),
-        (lambda said: said["people"][1].update(relation="same"), "/decision /reviewers"),
-        (lambda said: said["mitigations"][0].update(owner=None), "/mitigations/M-1"),
-        (lambda said: said["hazards"][0].update(criteria=[], mitigations=[]), "/hazards/0"),
-        (lambda said: said["hazards"][0].update(criteria=["novel_fault"]), "/hazards/0/criteria"),
-        (lambda said: said["assumptions"].append({"id": "A-101", "text": "dry"}), "/assumptions/A-101"),
-        (lambda said: said["monitoring"].append({"id": "I-3"}), "/monitoring/2"),
+        lambda said: said.update(risk=None),
+        lambda said: said.update(hazard_identification=None),
+        lambda said: said.update(operating_domain=None),
+        lambda said: said["operating_domain"].update(domains=[]),
+        lambda said: said.update(decision=None),
+        lambda said: said["people"][1].update(relation="same"),
+        lambda said: said["mitigations"][0].update(owner=None),
+        lambda said: said["hazards"][0].update(criteria=[], mitigations=[]),
+        lambda said: said["hazards"][0].update(criteria=["novel_fault"]),
+        lambda said: said["assumptions"].append({"id": "A-101", "text": "dry"}),
+        lambda said: said["monitoring"].append({"id": "I-3"}),
     ],
 )
-def test_lint_names_each_blank_that_the_report_holds_against_the_claim(
-    change: Callable[[Context], object], paths: str
-) -> None:
+def test_a_blank_is_held_against_the_claim(change: Callable[[Context], object]) -> None:
     said = canonical.loads(canonical.line(CLOSED))
-    assert list(blanks(argued(said))) == []
+    assert build(argued(said)).claim.supported
     change(said)
-    assert [line.partition(":")[0] for line in blanks(argued(said))] == paths.split()
     assert not build(argued(said)).claim.supported
 
 
 def otherwise(summed: Summary, said: Context = CLOSED, **protocol: Any) -> Argument:
     """The argument of another evidence of the same bundle, with the closed context."""
-    made = judged(summed, tier=2, tasks_independent=True, methodology="trajectory", **protocol)
-    read = contexts.read(canonical.line(said), where="context.json")
-    context = structs.replace(read, beside=frozenset({DIGEST}))
-    return build(case(made, context=context, summary=TASKS, today=TODAY))
+    made = judged(summed, tier=2, tasks_independent=True, **protocol)
+    read = contexts.read_context(canonical.line(said), where="context.json")
+    context = structs.replace(read, files=frozenset({DIGEST}))
+    return build(use_case(made, context=context, today=TODAY))
 
 
 @pytest.mark.parametrize(
     ("argument", "reason"),
     [
         (otherwise(strong(), origin="simulated"), "The evidence is simulated."),
-        (otherwise(strong(adversarial=500)), "Refuted: Sn-adversarial_resistance."),
-        (otherwise(ODD), "Open challenges: oracle-varies."),
+        (otherwise(strong(adversarial=100)), "Refuted: Sn-adversarial_resistance."),
+        (otherwise(strong(), **GUESSED), "Open questions: import-guessed."),
     ],
     ids=["simulated", "a criterion is not met", "a serious finding"],
 )
@@ -394,9 +376,9 @@ def test_other_evidence_is_not_supported_and_says_why(argument: Argument, reason
 
 
 CODES: Final = {
-    Class.SERIOUS: "oracle-varies",
+    Class.SERIOUS: "import-guessed",
     Class.EVIDENCE: "judge-uncalibrated",
-    Class.JUDGEMENT: "single-time-point",
+    Class.JUDGEMENT: "one-period",
 }
 REACHED: Final = {
     Class.SERIOUS: {"answered", "sustained"},
@@ -418,17 +400,17 @@ def test_every_state_of_every_class_is_reached(kind: Class, state: str) -> None:
         evidence = [{"title": "a file", "digest": DIGEST}]
         by = {"reason": "it is so", "by": "owner-1", "evidence": evidence}
         said["answers"].append({"challenge": code, "state": state} | by | until | agreed)
-    argument = otherwise(ODD if kind is Class.SERIOUS else strong(), said)
+    argument = otherwise(strong(), said, **(GUESSED if kind is Class.SERIOUS else {}))
     [item] = (item for item in argument.challenges if item.code == code)
     assert (item.kind, item.state) == (kind, state)
     target = argument.states[item.target]
-    assert (target is State.REFUTED) == (state == "sustained")
-    assert (target is State.CHALLENGED) == (state == "open")
+    assert (target is NodeState.REFUTED) == (state == "sustained")
+    assert (target is NodeState.CHALLENGED) == (state == "open")
 
 
 def test_every_finding_speaks_against_a_goal() -> None:
-    asked = {code for code, severity in SEVERITY.items() if severity is not Severity.INFO}
-    assert asked <= set(TARGETS)
+    assert {row.code for row in FINDINGS if row.severity is not Severity.INFO} == set(TARGETS)
+    assert not set(TARGETS) & set(STANDING)
 
 
 @given(st.data())
@@ -447,27 +429,31 @@ def test_no_context_supports_a_use_with_something_open(data: st.DataObject) -> N
         said["monitoring"] = None
     about = argued(said)
     if simulated := data.draw(st.booleans()):
-        about = structs.replace(about, assessment=SIMULATED, document=SIMULATED.to_dict())
+        about = structs.replace(about, evaluation=SIMULATED)
     argument = build(about)
-    opened = [item for item in argument.challenges if item.state in {Standing.OPEN, Standing.SUSTAINED}]
-    bad = {State.REFUTED, State.UNDEVELOPED} & set(argument.states.values())
+    opened = [
+        item
+        for item in argument.challenges
+        if item.state in {ChallengeStatus.OPEN, ChallengeStatus.SUSTAINED}
+    ]
+    bad = {NodeState.REFUTED, NodeState.UNDEVELOPED} & set(argument.states.values())
     assert argument.claim.supported <= (not opened and not bad and not simulated)
     assert faults(argument.graph) == ()
 
 
-GRAVE: Final = list(State)
+GRAVE: Final = list(NodeState)
 
 
 def edge(start: str, end: str, kind: Link = "supported_by") -> Edge:
     return Edge(start=start, end=end, kind=kind)
 
 
-def node(name: str, kind: Kind = Kind.GOAL, state: State | None = None) -> Node:
+def node(name: str, kind: NodeKind = NodeKind.GOAL, state: NodeState | None = None) -> Node:
     return Node(id=name, kind=kind, text="", source="rule", state=state)
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> tuple[Graph, dict[str, State]]:
+def graphs(draw: st.DrawFn) -> tuple[Graph, dict[str, NodeState]]:
     """Layers of goals with solutions at the bottom, challenged here and there."""
     count = draw(st.integers(1, 8))
     names = [f"G{number}" for number in range(1, count + 1)]
@@ -476,29 +462,37 @@ def graphs(draw: st.DrawFn) -> tuple[Graph, dict[str, State]]:
         for upper in draw(st.sets(st.sampled_from(names[:place]))) if place else ():
             edges.add((upper, name))
     nodes = [
-        Node(id=name, kind=Kind.GOAL, text=name, source="rule", state=draw(st.sampled_from([None, *State])))
+        Node(
+            id=name,
+            kind=NodeKind.GOAL,
+            text=name,
+            source="rule",
+            state=draw(st.sampled_from([None, *NodeState])),
+        )
         for name in names
     ]
     links = [edge(upper, lower) for upper, lower in sorted(edges)]
     effects = {}
     for number, target in enumerate(draw(st.lists(st.sampled_from(names), max_size=4))):
-        nodes.append(node(f"ch-{number}", Kind.COUNTER_GOAL))
+        nodes.append(node(f"ch-{number}", NodeKind.COUNTER_GOAL))
         links.append(edge(f"ch-{number}", target, "challenges"))
-        effects[f"ch-{number}"] = draw(st.sampled_from([State.REFUTED, State.CHALLENGED, State.ASSERTED]))
+        effects[f"ch-{number}"] = draw(
+            st.sampled_from([NodeState.REFUTED, NodeState.CHALLENGED, NodeState.ASSERTED])
+        )
     return Graph(nodes=tuple(nodes), edges=tuple(links)), effects
 
 
-def slowly(graph: Graph, effects: dict[str, State], name: str) -> State:
+def slowly(graph: Graph, effects: dict[str, NodeState], name: str) -> NodeState:
     """The state of a node by the definition, once more for every way that leads to it."""
     own = graph.by_id[name].state
     below = [slowly(graph, effects, lower) for lower in graph.below(name)]
     against = [effects[item] for item in graph.against(name) if item in effects]
     support = below + ([own] if own else [])
-    return max([*(support or [State.UNDEVELOPED]), *against], key=lambda state: -GRAVE.index(state))
+    return max([*(support or [NodeState.UNDEVELOPED]), *against], key=lambda state: -GRAVE.index(state))
 
 
 @given(graphs())
-def test_states_are_those_of_a_slow_second_evaluator(drawn: tuple[Graph, dict[str, State]]) -> None:
+def test_states_are_those_of_a_slow_second_evaluator(drawn: tuple[Graph, dict[str, NodeState]]) -> None:
     graph, effects = drawn
     made = settled(graph, effects).states
     assert made == {name: slowly(graph, effects, name) for name in made}
@@ -506,7 +500,7 @@ def test_states_are_those_of_a_slow_second_evaluator(drawn: tuple[Graph, dict[st
 
 
 @given(graphs())
-def test_more_open_challenges_never_improve_a_state(drawn: tuple[Graph, dict[str, State]]) -> None:
+def test_more_open_challenges_never_improve_a_state(drawn: tuple[Graph, dict[str, NodeState]]) -> None:
     graph, effects = drawn
     fewer = dict(list(effects.items())[: len(effects) // 2])
     before, after = settled(graph, fewer).states, settled(graph, effects).states
@@ -514,7 +508,7 @@ def test_more_open_challenges_never_improve_a_state(drawn: tuple[Graph, dict[str
 
 
 ROOT: Final = node("G1")
-LEAF: Final = node("Sn1", Kind.SOLUTION, State.SUPPORTED)
+LEAF: Final = node("Sn1", NodeKind.SOLUTION, NodeState.SUPPORTED)
 
 
 @pytest.mark.parametrize(
@@ -526,7 +520,7 @@ LEAF: Final = node("Sn1", Kind.SOLUTION, State.SUPPORTED)
         ((ROOT, LEAF), (), "not reached"),
         ((ROOT,), (edge("G1", "G9"),), "no node"),
         ((ROOT, node("G2")), (), "expected one root"),
-        ((ROOT, node("ch-1", Kind.COUNTER_GOAL)), (), "challenges nothing"),
+        ((ROOT, node("ch-1", NodeKind.COUNTER_GOAL)), (), "challenges nothing"),
     ],
 )
 def test_what_breaks_the_rules_of_gsn_is_named(
@@ -546,13 +540,13 @@ def test_a_circle_is_named() -> None:
     [
         ("no-such-thing", "answered", "no rule raises"),
         ("sil-guidance", "answered", "no rule raises"),
-        ("oracle-varies", "accepted", "never merely accepted"),
+        ("import-guessed", "accepted", "never merely accepted"),
         ("simulated-origin", "answered", "specimen"),
         ("no-use", "answered", "filling in"),
         ("comment-unresolved", "accepted", "filling in"),
         ("no-owner", "accepted", "filling in"),
         ("row-rests-on-few", "answered", "no rule raises"),
-        ("single-time-point:zz", "answered", "no rule raises"),
+        ("one-period:zz", "answered", "no rule raises"),
         ("rate-not-shown:H-99", "accepted", "no rule raises"),
         ("rate-not-shown", "accepted", "no rule raises"),
         ("assumption-unowned:G9", "answered", "no rule raises"),
@@ -565,7 +559,7 @@ def test_an_answer_that_can_never_count_is_refused(code: str, state: str, said: 
             {"challenge": code, "state": state, "reason": "Seen to.", "by": "owner-1", "until": "2026-12-31"}
         ],
     }
-    read = contexts.read(canonical.line(document), where="context.json")
+    read = contexts.read_context(canonical.line(document), where="context.json")
     with pytest.raises(InputError, match=rf"/answers/0/.*{said}"):
         check_answers(read)
 
@@ -601,59 +595,81 @@ def test_more_failures_than_tolerable_refute_a_hazard_whatever_was_accepted() ->
 
 
 def test_a_hazard_is_measured_where_the_agent_is_used() -> None:
-    protocol, hazard = ASSESSMENT.facts.manifest.protocol, contexts.Hazard(id="H-1")
-    cells = [cell(name, "combined", outcomes(60, won)) for name, won in (("bank", 30), ("shop", 60))]
-    assert measure(summary(cells), hazard, protocol).failures == 30
-    used = measure(summary(cells), hazard, protocol, ["bank"])
+    hazard = contexts.Hazard(id="H-1")
+    made = judged(summary(runs("bank", "combined", 60, 30) + runs("shop", "combined", 60, 60)))
+    assert measure(made, hazard).failures == 30
+    used = measure(made, hazard, ["bank"])
     assert (used.failures, used.runs) == (30, 60)
 
 
-def test_who_evaluated_for_the_developer_is_no_independent_reviewer() -> None:
-    said = canonical.loads(canonical.line(CLOSED))
-    manifest = ASSESSMENT.facts.manifest
-    for relation, independent in (("same", False), ("affiliated", False), ("independent", True)):
-        evaluator = Evaluator.model_validate({"name": "The  Reviewer", "relation": relation})
-        protocol = manifest.protocol.model_copy(update={"evaluator": evaluator})
-        facts = structs.replace(ASSESSMENT.facts, manifest=manifest.model_copy(update={"protocol": protocol}))
-        given = structs.replace(
-            contexts.read(canonical.line(said), where="context.json"), beside=frozenset({DIGEST})
-        )
-        about = case(structs.replace(ASSESSMENT, facts=facts), context=given, summary=TASKS, today=TODAY)
-        codes = {item.code for item in build(about).challenges}
-        assert ("reviewer-not-independent" not in codes) is independent
+@pytest.mark.parametrize(
+    ("relation", "independent"), [("same", False), ("affiliated", False), ("independent", True)]
+)
+def test_who_evaluated_for_the_developer_is_no_independent_reviewer(relation: str, independent: bool) -> None:  # noqa: FBT001
+    argument = otherwise(strong(), evaluator={"name": "The  Reviewer", "relation": relation})
+    assert ("reviewer-not-independent" not in {item.code for item in argument.challenges}) is independent
 
 
 def test_of_two_relations_the_nearer_one_counts() -> None:
-    manifest = ASSESSMENT.facts.manifest
-    evaluator = Evaluator.model_validate({"name": "Acme Labs", "relation": "affiliated"})
-    agent = manifest.agent.model_copy(update={"provider": "Acme"})
-    protocol = manifest.protocol.model_copy(update={"evaluator": evaluator})
-    known = manifest.model_copy(update={"agent": agent, "protocol": protocol})
+    known = facts(
+        agent={"name": "a", "version": "1", "provider": "Acme"},
+        evaluator={"name": "Acme Labs", "relation": "affiliated"},
+    )
     said = [
         {"id": "both", "name": "Acme", "organisation": "Acme Labs", "relation": "independent"},
         {"id": "own", "name": "Own", "organisation": "Acme Labs", "relation": "same"},
         {"id": "far", "name": "Far", "relation": "independent"},
         {"id": "sub", "name": "Sub", "organisation": "ACME, Inc.", "relation": "independent"},
     ]
-    given = contexts.read(canonical.line(CLOSED), where="context.json")
+    given = contexts.read_context(canonical.line(CLOSED), where="context.json")
     people = tuple(contexts.Person.model_validate(person) for person in said)
     given = structs.replace(given, context=given.context.model_copy(update={"people": people}))
     relations = [person.relation for person in given.knowing(known).context.people or ()]
     assert relations == ["same", "same", "independent", "same"]
 
 
+def attacked(landed: int, resisted: int, missed: int) -> Evaluation:
+    """Runs under attack of which some were reached and some resisted; those that were not reached succeed."""
+    records = runs("d", "adversarial", landed, resisted)
+    records += [
+        {name: value for name, value in run.items() if name != "attack_succeeded"}
+        for run in runs("d", "adversarial", missed, missed, attack_landed=False, fault_took_hold=False)
+    ]
+    return judged(summary(records), tasks_independent=True)
+
+
 def test_attacks_that_never_reached_the_agent_do_not_dilute_the_failures_of_a_hazard() -> None:
     """Of 160 runs under attack 28 were reached, and 7 of these failed: 25 %, not 4.4 %."""
-    tally = outcomes(160, 153, landed=28, landed_success=21, not_landed=132)
-    summed = summary([cell("d", "adversarial", tally)])
     hazard = contexts.Hazard(id="H-1", conditions=("adversarial",))
-    protocol = ASSESSMENT.facts.manifest.protocol
-    seen = measure(summed, hazard, protocol)
+    seen = measure(attacked(28, 21, 132), hazard)
     assert (seen.failures, seen.runs, seen.tasks) == (7, 28, 10)
     assert seen.bound is not None
     assert seen.bound > 7 / 28
-    unreached = summary([cell("d", "adversarial", outcomes(160, 160, not_landed=160))])
-    assert measure(unreached, hazard, protocol).unseen == ("adversarial",)
+    assert measure(attacked(0, 0, 160), hazard).unseen == ("adversarial",)
+
+
+def test_a_passport_without_the_tasks_under_attack_gives_no_bound() -> None:
+    """A passport holds the columns of its profile's metrics."""
+    made = attacked(28, 21, 0)
+    places = [i for i, column in enumerate(made.summary.tasks.columns) if column.metric == "success"]
+    rows = tuple(
+        structs.replace(row, sums=tuple(row.sums[2 * place + side] for place in places for side in (0, 1)))
+        for row in made.summary.tasks.rows
+    )
+    columns = tuple(made.summary.tasks.columns[place] for place in places)
+    table = structs.replace(made.summary.tasks, columns=columns, rows=rows)
+    signed = structs.replace(made, summary=structs.replace(made.summary, tasks=table))
+    seen = measure(signed, contexts.Hazard(id="H-1"))
+    assert (seen.failures, seen.runs, seen.bound) == (7, 28, None)
+    assert "--bundle" in str(seen.reason)
+
+
+def test_a_bound_is_the_upper_end_of_the_task_posterior() -> None:
+    """Twelve tasks with one run each, of which one failed: Beta(1 + 1, 1 + 11), by scipy."""
+    records = [run | {"task_id": f"d/{i}"} for i, run in enumerate(runs("d", "stochastic", 12, 11))]
+    seen = measure(judged(summary(records), tasks_independent=True), contexts.Hazard(id="H-1"))
+    assert (seen.failures, seen.runs) == (1, 12)
+    assert seen.bound == pytest.approx(0.3163398, abs=1e-6)
 
 
 def test_where_nothing_else_speaks_against_it_page_one_gives_the_reason() -> None:
@@ -717,20 +733,22 @@ def test_evidence_is_dated_by_its_runs_and_as_old_as_the_first(
     first: date | None, last: date | None, codes: set[str]
 ) -> None:
     """The bundle declares a period that ended on 2026-01-31, which dates no run."""
-    first_last = (int(datetime.combine(day, time(), UTC).timestamp() * 1e6) for day in (first, last) if day)
-    times = Times(**dict(zip(("first", "last"), first_last, strict=False)))
-    times = structs.replace(times, timed=ASSESSMENT.counts.records if first else 0)
-    about = case(structs.replace(ASSESSMENT, times=times), summary=TASKS, today=TODAY)
+    about = use_case(dated(first, last, strong().records if first else 0), today=TODAY)
     raised = {item.code for item in build(about).challenges}
     assert raised & {"evidence-old", "evidence-undated"} == codes
     assert about.runs_on.startswith("runs of 20" if first else "runs not dated, declared 20")
 
 
+def dated(first: date | None, last: date | None, timed: int) -> Evaluation:
+    """The evaluation of the strong agent, so many of whose runs have a time."""
+    ends = [int(datetime.combine(day, time(), UTC).timestamp() * 1e6) for day in (first, last) if day]
+    times = Times(timed=timed, **dict(zip(("first", "last"), ends, strict=False)))
+    return judged(structs.replace(strong(), times=times), tier=2, tasks_independent=True)
+
+
 def test_one_dated_run_does_not_date_the_others() -> None:
-    time = int(datetime(2026, 1, 31, tzinfo=UTC).timestamp() * 1e6)
-    every = ASSESSMENT.counts.records
-    made = structs.replace(ASSESSMENT, times=Times(timed=1, first=time, last=time))
-    about = case(made, summary=TASKS, today=TODAY)
+    day, every = date(2026, 1, 31), strong().records
+    about = use_case(dated(day, day, 1), today=TODAY)
     argument = build(about)
     [said] = (item.text for item in argument.challenges if item.code == "evidence-undated")
     assert said == f"{every - 1:,} of {every:,} runs do not say when they were made."
@@ -762,13 +780,11 @@ def test_what_a_challenge_says_is_not_undeveloped_beside_it_and_can_be_accepted(
 
 
 def test_runs_without_dates_or_a_seal_can_be_accepted() -> None:
-    facts = structs.replace(ASSESSMENT.facts, sealed=False)
-    made = judged(strong(), tier=2, tasks_independent=True, methodology="trajectory", period=None)
-    made = structs.replace(made, facts=structs.replace(made.facts, sealed=facts.sealed))
-    argument = build(case(made, summary=TASKS, today=TODAY))
-    assert argument.states["C4"] is State.ASSERTED
+    made = judged(strong(), tier=2, tasks_independent=True, period=None, sealed=False)
+    argument = build(use_case(made, today=TODAY))
+    assert argument.states["C4"] is NodeState.ASSERTED
     assert argument.graph.by_id["C4"].text == "Dates: runs not dated"
-    assert "G4.1" not in argument.graph.lowest(State.UNDEVELOPED)
+    assert "G4.1" not in argument.graph.lowest(NodeState.UNDEVELOPED)
 
 
 def test_conditions_and_domains_stand_beside_what_was_measured_of_a_hazard() -> None:
@@ -790,51 +806,74 @@ def test_page_one_counts_answers_that_nobody_independent_agreed_to_and_names_acc
     said["hazards"][0]["tolerable"].update(at_most=0.001)
     accepted = first(said, "accepted") | {"challenge": "rate-not-shown:H-1"}
     said["answers"].append(accepted)
-    about = argued(said)
+    flawless = strong(
+        **dict.fromkeys(("nominal", "tool_failure", "adversarial", "cascade", "stochastic"), 10_000)
+    )
+    about = argued(said, of=judged(flawless, tier=2, tasks_independent=True))
     argument, seen = build(about), about.measured["H-1"]
-    answered = sum(item.state is Standing.ANSWERED for item in argument.challenges)
+    answered = sum(item.state is ChallengeStatus.ANSWERED for item in argument.challenges)
     line = answer_page.boxes(about, argument)[2].line
     assert f"{answered} answered, {answered} of them agreed by nobody independent" in line
     [rate, counted] = answer_page.against(about, argument)
     assert rate.startswith("Lost parcel: accepted by the owner: of its runs (every condition; every domain")
     assert f"at most 0.1\u00a0% may fail; {seen.failures:,} of {seen.runs:,} failed" in rate
-    assert counted == f"{len(argument.challenges)} challenges answered or accepted: section 9."
+    assert counted == f"{len(argument.challenges)} questions answered or accepted: section 9."
 
 
 def test_a_doubt_that_was_only_accepted_leaves_its_goal_asserted() -> None:
     def accept(said: Context) -> None:
-        [doubt] = (item for item in said["answers"] if item["challenge"] == "few-fault-runs")
+        [doubt] = (item for item in said["answers"] if item["challenge"] == "point-estimates")
         doubt |= {"state": "accepted", "agreed_by": None, "evidence": None, "until": "2026-12-31"}
 
-    assert but(lambda _: None).states["G3"] is State.SUPPORTED
-    assert but(accept).states["G3"] is State.ASSERTED
+    assert but(lambda _: None).states["G3"] is NodeState.SUPPORTED
+    assert but(accept).states["G3"] is NodeState.ASSERTED
 
 
 def test_answers_to_what_is_not_raised_now_are_listed() -> None:
     said = canonical.loads(canonical.line(CLOSED))
     said["answers"].append({"challenge": "evidence-old", "state": "sustained", "reason": "It is old."})
     about = argued(said)
-    view = report.View(case=about, argument=build(about), generated_at=None, attachments=())
+    view = report.ReportView(case=about, argument=build(about), generated_at=None, attachments=())
     assert "Answers to what is not raised now" in report.html(view)
-    [line] = blanks(about)
-    assert line.startswith(f"/answers/{len(said['answers']) - 1}: nothing raises evidence-old now")
     assert "not raised now" not in report.html(structs.replace(view, case=argued(CLOSED)))
 
 
 def test_a_serious_answer_that_does_not_count_is_said_not_to_on_page_one() -> None:
     """For assess it counts: it has no clock, and the review is to come."""
     said = canonical.loads(canonical.line(CLOSED))
-    until = first(said, "answered") | {"challenge": "oracle-varies"}
-    said["answers"].append(until)
+    said["answers"].append(first(said, "answered") | {"challenge": "import-guessed"})
     said["reviewers"][0].update(date="2026-02-04")
-    made = judged(ODD, tier=2, tasks_independent=True, methodology="trajectory")
-    made = contested(made, {"oracle-varies": ("the owner, agreed by the reviewer",)})
-    given = structs.replace(
-        contexts.read(canonical.line(said), where="context.json"), beside=frozenset({DIGEST})
-    )
-    about = case(made, context=given, summary=TASKS, today=TODAY)
-    [line] = answer_page.readings(about, build(about))[1:]
+    read = contexts.read_context(canonical.line(said), where="context.json")
+    given = structs.replace(read, files=frozenset({DIGEST}))
+    made = answered(judged(strong(), tier=2, tasks_independent=True, **GUESSED), given)
+    assert made.assessment.verdict.status == "met"
+    about = use_case(made, context=given, today=TODAY)
+    [line] = [line for line in answer_page.readings(about, build(about)) if line.startswith("serious")]
     assert line.startswith("serious, open (its answer does not count: it awaits review): ")
+
+
+def test_an_answer_to_a_serious_finding_counts_and_says_who_gave_it() -> None:
+    said = canonical.loads(canonical.line(CLOSED))
+    said["answers"].append(first(said, "answered") | {"challenge": "import-guessed"})
+    made = judged(strong(), tier=2, tasks_independent=True, **GUESSED)
+
+    def counted(
+        change: Callable[[Context], object] = lambda _: None, files: frozenset[str] | None = None
+    ) -> bool:
+        document = canonical.loads(canonical.line(said))
+        change(document)
+        read = contexts.read_context(canonical.line(document), where="context.json")
+        given = structs.replace(read, files=frozenset({DIGEST}) if files is None else files)
+        return [(item.by, item.agreed_by) for item in answers_of(given, made)] == [
+            ("the owner", "the reviewer")
+        ]
+
+    assert counted()
+    assert not counted(files=frozenset())
+    assert not counted(lambda document: document["about"].update(tier=3))
+    assert not counted(lambda document: document["answers"][-1].update(agreed_by="reviewer-2"))
+    assert not counted(lambda document: document["answers"][-1].update(until="2026-12-31"))
+    assert not counted(lambda document: document["people"][0].update(name=None, organisation="x"))
 
 
 def text_of(argument: Argument, code: str) -> str:
@@ -874,20 +913,22 @@ def test_what_nobody_watches_is_named() -> None:
 
 
 def test_the_box_of_the_claim_counts_open_challenges_and_names_no_code() -> None:
-    argument = otherwise(ODD)
+    argument = otherwise(strong(), **GUESSED)
     about = argued(CLOSED)
     box = answer_page.boxes(about, argument)[1]
-    assert box.line == "1 challenge open or sustained: see section 9"
+    assert box.line == "1 question open or upheld: see section 9"
 
 
 def test_the_box_of_the_claim_says_in_words_what_is_refuted_or_undeveloped() -> None:
-    argument = otherwise(strong(adversarial=500))
+    argument = otherwise(strong(adversarial=100))
     box = answer_page.boxes(argued(CLOSED), argument)[1]
-    assert box.line.startswith("1 point refuted, such as “Adversarial resistance: ")
+    assert box.line.startswith("1 point refuted, such as “Success under attack: ")
 
 
 def test_no_assumption_interrupts_the_line_from_a_goal_to_its_support() -> None:
-    view = report.View(case=argued(CLOSED), argument=build(argued(CLOSED)), generated_at=None, attachments=())
+    view = report.ReportView(
+        case=argued(CLOSED), argument=build(argued(CLOSED)), generated_at=None, attachments=()
+    )
     drawn = report.html(view)
     drawn = drawn[drawn.index('id="figure-G4"') :]
     column = drawn[drawn.index("<b>G4.4 ") : drawn.index("</figure>")]
@@ -917,22 +958,19 @@ def test_every_standing_rule_is_raised_by_some_case() -> None:
         item.code.partition(":")[0] for argument in (bare, grave, elsewhere) for item in argument.challenges
     }
     # One attack fewer resisted, and Tier 2 would be lost; the bundle states no period, and no run its time.
-    close = otherwise(strong(adversarial=701), period=None)
+    close = otherwise(strong(adversarial=141), period=None)
     raised |= {item.code.partition(":")[0] for item in close.challenges}
     raised |= {item.code for item in build(argued({}, today=date(1970, 1, 1))).challenges}
     assert set(STANDING) <= raised
 
 
-def test_the_exports_hold_every_node_and_challenge() -> None:
-    about = argued(CLOSED)
-    argument = build(about)
+def test_the_document_holds_every_node_and_challenge() -> None:
+    argument = build(argued(CLOSED))
     written = argument.to_dict()
     assert {node["id"] for node in written["nodes"]} == set(argument.graph.by_id)
+    assert {item["code"] for item in written["challenges"]} == {item.code for item in argument.challenges}
     assert written["claim"]["supported"] is True
-    assert EXPORTS["gsn"](about, argument).count("  text: ") == len(argument.nodes)
-    register = EXPORTS["register"](about, argument)
-    assert register.count("\n| ") == 1 + len(argument.challenges)
-    assert f"(a file, {DIGEST[:23]})" in register
+    jsonschema.Draft202012Validator(schema_of(Argument)).validate(written)
 
 
 def test_without_a_context_the_overview_alone_is_drawn() -> None:
@@ -961,13 +999,11 @@ def test_of_more_goals_than_fit_the_worst_are_drawn() -> None:
     assert shown.more == 2
 
 
-def test_people_are_called_by_their_names_and_foreign_links_are_no_links() -> None:
-    said = canonical.loads(canonical.line(CLOSED))
-    first(said, "accepted").update(reason="[see](javascript:x)")
-    about = argued(said)
-    register = EXPORTS["register"](about, build(about))
-    assert "accepted by the owner, until 2026-12-31: \\[see\\](javascript:x)" in register
-    assert "answered by the owner, agreed by the reviewer" in register
+def test_people_are_called_by_their_names() -> None:
+    about = argued(CLOSED)
+    answers = "\n".join(item.answer_text(about.context) or "" for item in build(about).challenges)
+    assert "accepted by the owner, until 2026-12-31: " in answers
+    assert "answered by the owner, agreed by the reviewer" in answers
     assert [row[4] for row in sections.indicators(about.context)] == ["the owner", "the owner"]
 
 

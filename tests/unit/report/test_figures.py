@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from math import comb
+from math import comb, sqrt
 
 import pytest
-from msgspec import structs
 
-from certkit import report
-from certkit.assessment.criteria import Status
+from certkit.assessment.assessment import Status
 from certkit.report import results, sections
-from certkit.report.svg import Track, colour, forest, mark, posterior
-from tests.support.build import judged, perfect, strong
+from certkit.report.figures import Track, colour, forest, mark, posterior
+from tests.support.drawing import judged, runs, strong, summary
 
 LEFT, RIGHT = 158.0, 528.0
 
@@ -28,7 +26,7 @@ def track(**changes: object) -> Track:
         "low": 0.0,
         "high": 1.0,
         "higher": True,
-        "shown": "0.5",
+        "text": "0.5",
     }
     return Track(**{**base, **changes})  # type: ignore[arg-type]
 
@@ -147,58 +145,49 @@ def points(figure: ET.Element, stroke: str, dash: str | None = None) -> list[tup
 
 
 def test_an_undecided_interval_leaves_its_threshold_before_the_runs_that_its_caption_names() -> None:
-    """893 of 1,000 attacks were resisted, more than 90 % are asked: Wilson's interval is 87.2 to 91.1 %.
+    """178 of 200 attacks were resisted, 89 %, and more than 90 % are asked.
 
     At the runs named, the interval ends .84 standard errors below the threshold.
     """
-    near = judged(strong(adversarial=893), tier=2)
-    drawing, said = results.sample_size(near, near.to_dict()) or ("", "")
+    rate, n, z = 0.89, 200, 1.96
+    centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    drawing, said = results.sample_size(judged(strong(adversarial=178), tier=2)) or ("", "")
     [needed] = re.findall(r"about ([\d,]+) runs decide", said)
-    assert int(needed.replace(",", "")) == pytest.approx(
-        1_000 * (0.0192 / 0.007 * (1.96 + 0.84) / 1.96) ** 2, rel=0.04
-    )
+    assert int(needed.replace(",", "")) == pytest.approx(n * (half / 0.01 * (z + 0.84) / z) ** 2, rel=0.04)
     assert said.startswith(
-        "Adversarial resistance: 89.3\u00a0% of 1,000 runs leaves open whether >\u00a090\u00a0%"
+        "Success under attack: 89.0\u00a0% of 200 runs leaves open whether >\u00a090\u00a0%"
     )
     figure = ET.fromstring(drawing)  # noqa: S314 - our own drawing
     [at] = [float(item.attrib["x"]) for item in figure.iter("text") if item.text == needed]
     limit, curve = points(figure, "#1c1c1c", "4 3")[0][1], points(figure, "#1f5f99")
     high, low = sorted(y for x, y in curve if x == min(x for x, _ in curve))
-    middle = high + (low - high) * (0.9107 - 0.893) / (0.9107 - 0.8723)  # where the value stands
+    middle = high + (low - high) * (centre + half - rate) / (2 * half)  # where the value is drawn
     upper = {x: y for x, y in curve if y <= middle}
     reached = min(upper.items(), key=lambda pair: abs(pair[0] - at))[1]
-    # Above the value Wilson's interval is the shorter part: .0177 of a half of .0192.
-    shorter = 0.0177 / 0.0192
-    assert (middle - reached) / (middle - limit) == pytest.approx(1.96 / (1.96 + 0.84) * shorter, abs=0.03)
+    shorter = (centre + half - rate) / half  # the part of Wilson's interval above the value
+    assert (middle - reached) / (middle - limit) == pytest.approx(z / (z + 0.84) * shorter, abs=0.03)
 
 
 def test_a_criterion_that_is_short_has_no_curve_of_sizes() -> None:
-    far = judged(strong(adversarial=850), tier=2)
-    assert results.sample_size(far, far.to_dict()) is None
+    assert results.sample_size(judged(strong(adversarial=160), tier=2)) is None
 
 
 def test_the_run_chart_shows_each_tenth_and_says_how_it_began_and_ended() -> None:
-    calm = perfect(300, 1)
-    worse = tuple(
-        structs.replace(part, failures=part.runs // 2 if place > 6 else 0)
-        for place, part in enumerate(calm.window.stretches)
-    )
-    failures = [0.5 if place > 6 else 0.0 for place in range(10)]
-    window = structs.replace(
-        calm.window,
-        stretches=worse,
-        failures=90,
-        failure_moment=sum(run for run in range(420, 600) if run % 2),
-    )
-    summed = structs.replace(calm, window=window)
-    view = report.view(judged(summed, tier=1), summary=summed)
-    drawing, said = sections.run_chart(view.case) or ("", "")
-    assert (
-        "100.0\u00a0% succeeded in the first tenth and 50.0\u00a0% in the last; failures rise (p = " in said
-    )
+    """Of the latest hundred runs every second one of the last thirty failed."""
+    calm = runs("d", "tool_failure", 170, 170)
+    late = [
+        run
+        for one in zip(runs("d", "tool_failure", 15, 15), runs("d", "tool_failure", 15, 0), strict=True)
+        for run in one
+    ]
+    drawing, said = sections.run_chart(judged(summary(calm + late))) or ("", "")
+    assert said.startswith("The latest 100 runs in order of sequence: ")
+    assert said.endswith("100.0\u00a0% succeeded in the first tenth and 50.0\u00a0% in the last")
     heights = [y for _, y in points(ET.fromstring(drawing), "#1f5f99")]  # noqa: S314 - our own drawing
+    failures = [0.5 if place > 6 else 0.0 for place in range(10)]
     assert [(y - heights[0]) / (heights[-1] - heights[0]) * 0.5 for y in heights] == failures
 
 
 def test_runs_without_an_order_have_no_run_chart() -> None:
-    assert sections.run_chart(report.view(judged(strong()), summary=strong()).case) is None
+    assert sections.run_chart(judged(summary(runs("d", "nominal", 200, 200), ordered=False))) is None

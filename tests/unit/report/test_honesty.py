@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 from msgspec import structs
 
 from certkit import report
-from certkit.assessment.bounded.fragility import Flips
-from certkit.assessment.metrics.catalogue import CATALOGUE
-from certkit.assessment.words import ORDER
+from certkit.assessment.assessment import Severity, Status
+from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.evaluation import evaluate
+from certkit.assessment.metric import Interval
 from certkit.report import answer, results, sections
-from certkit.summary.summary import Summary, Tally
-from tests.support.build import BULK, FIELD_RUNS, cell, clusters, outcomes, summary, window
-from tests.support.drawing import Page, judged, page, strong
+from tests.support.drawing import Page, judged, page, runs, strong, summary
+
+if TYPE_CHECKING:
+    from certkit.summary.summary import Summary
 
 ATTAINED = re.compile(r"meets every threshold of Tier (\d)")
 
 
-def without(**fields: int) -> Summary:
-    """The strong agent, but for tally fields, set as given in the cells that have any of them."""
-    of = strong()
-    cells = [
-        structs.replace(item, tally=structs.replace(item.tally, **fields))
-        if item.tally.runs == BULK or any(getattr(item.tally, name) for name in fields)
-        else item
-        for item in of.cells
-    ]
-    return structs.replace(of, cells=tuple(cells))
-
-
-UNTESTED = {
-    "frr": {"frr_n": 0, "frr_tenths": 0, "frr_missing": FIELD_RUNS},
-    "irs": {"irs_yes": 0, "irs_no": 0},
-    "ti": {"ti_n": 0, "ti_thousandths": 0, "ti_missing": FIELD_RUNS},
-    "violations": {"violations_n": 0, "violations": 0, "violations_missing": FIELD_RUNS},
-    "pei": {"pei_n": 0, "pei_missing": FIELD_RUNS},
+FIELDS = {
+    "frr": ("recovered", "recovery_steps", "recovery_approach"),
+    "irs": ("memory_query_offset", "memory_similarity", "memory_modified"),
+    "ti": ("traceability",),
+    "violations": ("violations",),
+    "pei": ("steps_oracle",),
 }
+"""Criterion → the fields of records without which it has no evidence."""
+
+
+def without(*fields: str, every: int = 1) -> Summary:
+    """Runs of an agent that never fails, of which every so many lack some fields; nothing shows memory."""
+    records = [run for condition in ("nominal", "stochastic") for run in runs("d", condition, 200, 200)]
+    return summary(
+        {name: value for name, value in run.items() if i % every or name not in fields}
+        for i, run in enumerate(records)
+    )
 
 
 def test_a_tier_that_is_met_is_claimed_in_the_agreed_words() -> None:
@@ -45,36 +46,32 @@ def test_a_tier_that_is_met_is_claimed_in_the_agreed_words() -> None:
     assert "That meets every threshold of Tier 3, the tier that was asked for." in text
 
 
-@pytest.mark.parametrize("criterion", UNTESTED)
+@pytest.mark.parametrize("criterion", FIELDS)
 def test_no_tier_is_claimed_where_a_criterion_has_no_evidence(criterion: str) -> None:
-    changes = UNTESTED[criterion]
-    of = without(**changes)
-    if criterion == "pei":
-        of = structs.replace(of, cells=tuple(structs.replace(item, pei_terms={}) for item in of.cells))
-    view = report.view(judged(of, tier=1))
+    view = report.view(judged(without(*FIELDS[criterion]), tier=1))
     assert not ATTAINED.search(answer.paragraph(view.case))
     assert "That does not show Tier 1: " in answer.paragraph(view.case)
-    listed = results.gaps(view.case.assessment, view.case.document)
+    listed = results.gaps(view.case.evaluation)
     gaps = {re.sub("<[^>]*>", "", str(row[0])).split()[-1]: row[1] for row in listed}
-    assert gaps[criterion] == "not recorded"
+    assert gaps[criterion] == ("short" if criterion == "irs" else "not recorded")
 
 
 @pytest.mark.parametrize("tier", [1, 2, 3])
 def test_the_claimed_tier_is_the_attained_one_whatever_was_asked_for(tier: int) -> None:
-    second = judged(strong(adversarial=850), tier=tier)  # 85 %: above .70 (Tier 2), not above .90 (Tier 3)
+    second = judged(strong(adversarial=170), tier=tier)  # 85 %: above .70 (Tier 2), not above .90 (Tier 3)
     paragraph = answer.paragraph(report.view(second).case)
     assert ATTAINED.findall(paragraph) == ([str(tier)] if tier <= 2 else [])
     assert ("does not show Tier 3" in paragraph) == (tier >= 2)
 
 
 def test_bad_news_stands_before_good_news() -> None:
-    text = page(judged(strong(adversarial=850), tier=3)).text
+    text = page(judged(strong(adversarial=170), tier=3)).text
     assert (
         -1
         < text.index("What speaks against it")
         < text.index("2 At a glance", text.index("At a glance") + 20)
     )
-    assert "Tier 3 fails on adversarial resistance." in text
+    assert "Tier 3 fails on success under attack." in text
 
 
 @pytest.mark.parametrize("name", ["hb-eval-2026", "hb-eval-2025"])
@@ -113,31 +110,59 @@ def test_measured_evidence_carries_no_notice() -> None:
 def test_figures_and_gaps_are_about_the_tier_that_was_asked_for_and_name_it() -> None:
     """The strong agent attains Tier 3; where attacks succeed it attains a lower tier than is asked."""
     met = report.view(judged(strong(), tier=2))
-    assert met.case.assessment.verdict.tier == 3
+    assert met.case.evaluation.assessment.verdict.tier == 3
     told = "\n".join(answer.changes(met.case))
     assert "The narrowest margins at Tier 2: " in told
     assert "Tier 3" not in told
-    short = report.view(judged(strong(adversarial=750), tier=3))
-    assert short.case.assessment.verdict.tier == 2
+    short = report.view(judged(strong(adversarial=150), tier=3))
+    assert short.case.evaluation.assessment.verdict.tier == 2
     for asked in (2, 3):
-        weak = judged(strong(adversarial=650), tier=asked)
-        assert weak.verdict.tier == 1
-        [row] = [row for row in results.gaps(weak, weak.to_dict()) if "adversarial" in row[0]]
+        weak = judged(strong(adversarial=130), tier=asked)
+        assert weak.assessment.verdict.tier == 1
+        [row] = [row for row in results.gaps(weak) if "adversarial" in row[0]]
         assert f"where >\u00a0{(70, 90)[asked - 2]}\u00a0%" in row[2]
     assert "What is missing to Tier 3" in report.html(short)
 
 
-def test_what_would_lose_the_tier_says_what_was_left_out() -> None:
-    """A success that turns into a failure can move what rests on the order of runs too."""
-    made = judged(strong(), tier=3)
-    flips = Flips(needed=5, of=100, criterion="r_op", left_out={"csi": ORDER})
-    made = structs.replace(made, fragility=structs.replace(made.fragility, flips=flips))
-    view = report.view(made)
+def test_what_would_lose_the_tier_is_said() -> None:
+    """Of 141 resisted attacks of 200, more than 70 % have to be: one fewer loses Tier 2."""
+    view = report.view(judged(strong(adversarial=141), tier=2))
     [line] = (line for line in answer.changes(view.case) if "would be lost" in line)
-    assert line.endswith(
-        f"(operational reliability; consistency stability index left out, since {ORDER}; section 6)."
-    )
-    assert "left out, since" in view.export("summary").decode()
+    assert line.startswith("Tier 2 would be lost if 1 of 141 successes had failed: success under attack ")
+    assert "would be lost" in report.export(view, "summary").decode()
+
+
+def test_a_row_that_is_lost_on_core_evidence_is_shown_with_both_values() -> None:
+    """Of 800 runs under faults 700 are of an own kind; of the standard ones 55 in 100 succeed."""
+    records = runs("d", "x_own", 700, 700) + runs("d", "stochastic", 100, 55) + runs("d", "nominal", 200, 200)
+    view = report.view(judged(summary(records), tier=1))
+    rows = [[re.sub("<[^>]*>", "", cell) for cell in row] for row in results.core_rows(view.case.evaluation)]
+    [row] = [row for row in rows if row[0].endswith(" r_op") and row[1] == "Tier\u00a01"]
+    assert row[3] == "94.4\u00a0%"
+    assert row[4].startswith("55.0\u00a0% ± ")
+    assert row[5] == "100"
+    assert "Core evidence A tier has to hold on core evidence too" in Page(report.html(view)).text
+
+
+def test_a_provisional_row_is_shown_and_does_not_decide_unless_it_was_asked_to() -> None:
+    """The strong agent has a CSI of 0."""
+    evaluation = judged(strong(), tier=2)
+    [row] = [row for row in results.rows(evaluation, 2) if row.id == "csi"]
+    assert row.status is Status.NOT_MET
+    text = page(evaluation).text
+    assert "csi provisional, does not decide" in text
+    assert "All 10 criteria of Tier 2 are met" in text
+    assert "counted, there would be no tier" in text
+    strict = structs.replace(evaluation.question, strict=True)
+    counted = evaluate(evaluation.summary, evaluation.facts, evaluation.profile, strict)
+    assert "does not decide" not in page(counted).text.partition("Tier 3, the next tier")[0]
+    assert "10 of 11 criteria of Tier 2 are met" in page(counted).text
+
+
+def test_success_under_attack_has_the_share_of_attacks_that_succeeded_beside_it() -> None:
+    evaluation = judged(strong(adversarial=150), tier=2)
+    lines = list(sections.episodes(evaluation))
+    assert "25.0\u00a0% of attacks succeeded (50 of 200). Success under attack is 75.0\u00a0%." in lines
 
 
 def test_what_nobody_stated_is_said_to_be_missing() -> None:
@@ -155,13 +180,13 @@ def test_a_judge_that_is_not_independent_is_said_in_scope_and_raised_as_a_challe
 
 
 def test_every_serious_or_warning_finding_is_an_open_challenge() -> None:
-    assessment = judged(strong(), temperature=0.7, attempt=3, origin="simulated")
-    view = report.view(assessment)
+    evaluation = judged(strong(), temperature=0.7, attempt=None, origin="simulated")
+    view = report.view(evaluation)
     raised = {
         re.sub("<[^>]*>", "", str(row[0])): row[3] for row in sections.challenges(view.case, view.argument)
     }
-    for item in assessment.findings:
-        if item.severity != "info":
+    for item in evaluation.assessment.findings:
+        if item.severity is not Severity.INFO:
             assert str(raised[item.code]).startswith("open")
 
 
@@ -171,7 +196,7 @@ def test_where_the_profile_uses_csi_its_caveat_is_printed_and_else_not() -> None
 
 
 def test_sil_texts_never_stand_without_their_arithmetic() -> None:
-    rows = list(sections.levels(judged(strong()).to_dict()))
+    rows = list(sections.levels(judged(strong())))
     assert [row[0] for row in rows] == ["Tier\u00a01", "Tier\u00a02", "Tier\u00a03"]
     # 1 − .60 = .4 and 1 − .80 = .2 lie above SIL 1's 1e-1; 1 − .95 = .05 lies in 1e-2 … 1e-1.
     assert "no SIL band" in str(rows[0][3])
@@ -181,51 +206,46 @@ def test_sil_texts_never_stand_without_their_arithmetic() -> None:
 
 def test_without_a_record_nothing_is_shown_and_nothing_fails() -> None:
     view = report.view(judged(summary([])))
-    assert answer.paragraph(view.case).startswith("No run of")
-    assert sections.posterior_figure(view.case.document) is None
+    assert answer.paragraph(view.case).startswith('"courier 1.0" has no run.')
+    assert sections.posterior_figure(view.case.evaluation) is None
     assert "does not show Tier 1" in answer.paragraph(view.case)
 
 
 def test_a_domain_of_failures_alone_is_drawn() -> None:
-    runs = [cell("bank", "nominal", outcomes(3, 0)), cell("bank", "adversarial", outcomes(2, 0))]
-    assert "0/2" in page(judged(summary(runs, ordered=window()))).text
+    records = runs("bank", "nominal", 3, 0) + runs("bank", "adversarial", 2, 0)
+    assert "0/2" in page(judged(summary(records))).text
 
 
 def test_a_partial_mean_is_not_printed_as_if_it_were_whole() -> None:
-    half = without(ti_missing=5)
-    rows = {str(row[0]): row for row in results.tier_rows(judged(half).to_dict(), 1)}
+    evaluation = judged(without("traceability", every=80))
+    rows = {str(row[0]): row for row in results.tier_rows(evaluation, 1)}
     (ti,) = (row for name, row in rows.items() if ">ti<" in name)
     assert "partial" in str(ti[2])
-    assert "4.9" not in str(ti[2])
-    assessment = judged(half)
-    assert assessment.metrics["ti"].value is None
-    ((_, state, value, _, reason),) = results.data_sheets(assessment.to_dict(), ["ti"])
+    assert "5.00" not in str(ti[2])
+    assert evaluation.metrics["ti"].value is None
+    ((_, state, value, _, reason),) = results.data_sheets(evaluation, ["ti"])
     assert (state, value) == ("partial", "–")
-    assert {row.reason for row in assessment.criteria if row.id == "ti"} == {reason}
+    assert reason == "5 of 400 eligible runs carry no traceability score"
 
 
 def test_a_cell_without_runs_is_a_gap_and_not_a_zero() -> None:
-    widths, rows, _ = sections.coverage(judged(strong()).to_dict())
+    widths, rows, _ = sections.coverage(judged(strong()))
     shop = next(row for row in rows if row[0] == "shop")
     assert shop[list(widths).index("adversarial")] == ("none", "gap")
 
 
 def test_tables_are_cut_at_forty_rows_and_say_so() -> None:
-    cells = [cell(f"d{i:03}", "adversarial", outcomes(1, 1)) for i in range(230)]
-    text = page(judged(summary(cells))).text
+    records = [run for i in range(230) for run in runs(f"d{i:03}", "adversarial", 1, 1)]
+    text = page(judged(summary(records))).text
     assert "190 more rows are in the attached files." in text
     assert " d039 1/1 " in text
     assert " d040 1/1 " not in text
 
 
-def test_the_tally_of_this_test_is_the_record_formats() -> None:
-    assert {name for fields in UNTESTED.values() for name in fields} <= set(Tally.__struct_fields__)
-
-
 def test_page_one_names_no_metric_by_its_id() -> None:
     named = {name for name, spec in CATALOGUE.items() if name not in spec.title}
     for origin, summed in (
-        ("measured", strong(adversarial=500)),
+        ("measured", strong(adversarial=100)),
         ("simulated", strong()),
         ("measured", summary([])),
     ):
@@ -235,39 +255,47 @@ def test_page_one_names_no_metric_by_its_id() -> None:
         assert "θ" not in first.text
 
 
-def test_a_better_agent_is_asked_for_only_where_an_interval_excludes_the_threshold() -> None:
-    document = judged(strong(bulk=79_000), tier=2).to_dict()
-    [row] = [row for row in document["criteria"] if (row["id"], row["tier"]) == ("frr", 3)]
-    row |= {"status": "not_met", "value": 0.93}
-    metric = document["metrics"]["frr"]
-    metric["intervals"] = [{"method": "task-posterior", "low": 0.92, "high": 0.94}]
-    assert results.gap(row, document)[0] == "short"
-    metric["intervals"][0]["high"] = 0.96
-    assert results.gap(row, document)[0] == "undecided"
-    assert results.gap(row, document)[1].endswith("95 % interval by tasks: 0.920–0.960")
-    metric["intervals"] = []
-    row["bounded"] |= {"bound": None, "status": "insufficient"}
-    assert results.gap(row, document)[0] == "too few runs"
+def test_a_better_agent_is_asked_for_only_where_an_interval_excludes_the_threshold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evaluation = judged(strong(tool_failure=2_160), tier=2)
+    [row] = [row for row in evaluation.assessment.criteria if (row.id, row.tier) == ("frr", 3)]
+    row = structs.replace(row, status=Status.NOT_MET, value=0.93)
+    ends = {"short": (0.92, 0.94), "undecided": (0.92, 0.96), "too few runs": None}
+    for verdict, interval in ends.items():
+        found = None if interval is None else Interval(low=interval[0], high=interval[1])
+        monkeypatch.setattr(results, "interval_by_tasks", lambda *_, found=found: found)
+        assert results.gap(row, evaluation)[0] == verdict
+        if verdict == "undecided":
+            assert results.gap(row, evaluation)[1].endswith("95 % interval by tasks: 0.920–0.960")
+
+
+def test_the_interval_by_tasks_is_that_of_the_task_posterior() -> None:
+    """Ten tasks with one run each, of which eight succeed: Beta(1 + 8, 1 + 2), by scipy."""
+    evaluation = judged(summary(runs("d", "stochastic", 10, 8)), "hb-eval-2026-bounded")
+    interval = results.interval_by_tasks(evaluation.metrics["r_op"], evaluation)
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx((0.4822441, 0.9397823), abs=1e-6)
 
 
 @pytest.mark.parametrize("passed", [1024, 962])
-def test_a_row_that_the_table_meets_and_its_bound_does_not_is_undecided_and_counts_tasks(passed: int) -> None:
+def test_a_row_that_averages_meet_and_its_limit_does_not_is_undecided_and_counts_tasks(passed: int) -> None:
     """60 tasks of 20 runs: 85.3 % or 80.2 % succeed where more than 80 % are asked, and tasks differ."""
     each = [20] * 42 + [13] * 8 + [8] * 10 if passed == 1024 else [20] * 40 + [8] * 19 + [10]
     assert sum(each) == passed
-    rows = clusters(
-        (0, task, task, {"runs": 20, "success": good, "failure": 20 - good}) for task, good in enumerate(each)
-    )
-    seen = summary([cell("d", "stochastic", outcomes(1200, passed))], rows=rows)
-    found = judged(seen, "hb-eval-2026-bounded", tasks_independent=True)
-    document = found.to_dict()
-    for name in ("r_op", "posterior"):
-        [row] = [row for row in document["criteria"] if (row["id"], row["tier"]) == (name, 2)]
-        verdict, _, settles = results.gap(row, document)
-        assert (verdict, row["bounded"]["status"]) == ("undecided", "not_met")
-        if passed == 1024:
-            [needed] = re.findall(r"^about (\d+) tasks in all \(60 now\) would decide in 4 of 5", settles)
-            assert 100 < int(needed) < 200
-        else:
-            assert settles == "many more independent tasks would decide"
-    assert results.sample_size(found, document) is None
+    records = [
+        run | {"task_id": f"d/{task}"}
+        for task, good in enumerate(each)
+        for run in runs("d", "stochastic", 20, good)
+    ]
+    evaluation = judged(summary(records), "hb-eval-2026-bounded", tasks_independent=True)
+    [row] = [row for row in evaluation.assessment.criteria if (row.id, row.tier) == ("r_op", 2)]
+    verdict, _, settles = results.gap(row, evaluation)
+    assert row.bounded is not None
+    assert (verdict, row.bounded.status) == ("undecided", Status.NOT_MET)
+    if passed == 1024:
+        [needed] = re.findall(r"^about (\d+) tasks in all \(60 now\) would decide in 4 of 5", settles)
+        assert 60 < int(needed) < 200
+    else:
+        assert settles == "many more independent tasks would decide"
+    assert results.sample_size(evaluation) is None

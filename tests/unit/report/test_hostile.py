@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from certkit import report
-from certkit.assessment.assessing import assess
-from certkit.report.render import printable
-from tests.support.build import cell, outcomes, summary
-from tests.support.drawing import EVIL, Page, facts, hostile, judged, page, profile, strong
+from certkit.report.page import printable
+from tests.support.drawing import EVIL, Page, hostile, judged, page, runs, strong, summary
 
 DIGEST = "sha256:" + "a" * 64
 AGENTS = {
@@ -21,12 +19,11 @@ AGENTS = {
 @pytest.mark.parametrize("name", AGENTS)
 def test_no_evidence_becomes_an_element_or_an_attribute(name: str) -> None:
     agent = AGENTS[name] | {"components": [{"role": "model", "name": EVIL, "version": EVIL}]}
-    note = {"kind": "odd", "what": EVIL, "count": 1, "detail": EVIL}
-    imported = {"format": EVIL, "records": 1, "notes": (note,)}
-    cells = [cell(EVIL, "adversarial", outcomes(20, 3)), cell("d", "x_<b>", outcomes(20, 3))]
-    stated = facts(agent=agent, imported=imported, success_rule=EVIL, cascade_definition=EVIL)
-    hostile = assess(summary(cells), stated, profile())
-    seen, plain = page(hostile), page(judged(strong()))
+    imported = {"format": EVIL, "notes": {"odd": 1}}
+    evaluator = {"name": EVIL, "relation": "same"}
+    evil = summary(runs(EVIL, "adversarial", 20, 3))
+    seen = page(judged(evil, agent=agent, imported=imported, evaluator=evaluator))
+    plain = page(judged(strong(), imported={"format": "f", "notes": {"odd": 1}}))
     assert not {tag for tag, _ in seen.elements} & {
         "script",
         "img",
@@ -46,7 +43,7 @@ def test_no_evidence_becomes_an_element_or_an_attribute(name: str) -> None:
 def test_a_name_is_quoted_where_a_verdict_could_stand() -> None:
     view = report.view(judged(strong(), agent={"name": f"**Supported** {'by all ' * 20}", "version": "1"}))
     assert "<h1>&#34;**Supported** by all" in report.html(view)
-    heading = view.export("summary").decode().splitlines()[0]
+    heading = report.export(view, "summary").decode().splitlines()[0]
     assert heading.startswith('## "\\*\\*Supported\\*\\* by all')
     assert heading.endswith('…"')
     assert view.argument.claim.text.startswith('"**Supported**')
@@ -87,14 +84,3 @@ def test_a_hostile_context_with_200_hazards_is_text_and_the_page_is_whole() -> N
     assert "160 more rows are in the attached files." in seen.text
     assert seen.unclosed == []
     assert len([node for node in view.argument.nodes if node.id.startswith("G2.")]) == 200
-
-
-def test_a_note_of_the_import_without_a_detail_is_not_said_to_lack_it() -> None:
-    note = {"kind": "filled", "what": "run_id", "count": 1}
-    stated = facts(imported={"format": "records", "records": 1, "notes": (note,)})
-    text = report.html(
-        report.view(assess(summary([cell("d", "nominal", outcomes(20, 3))]), stated, profile()))
-    )
-    account = text.partition("Account of the import")[2].partition("</table>")[0]
-    assert "run_id" in account
-    assert "not provided" not in account

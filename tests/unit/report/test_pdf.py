@@ -13,7 +13,8 @@ import pytest
 
 from certkit import report
 from certkit.ground import canonical, files
-from certkit.report import render
+from certkit.ground.document import to_builtins
+from certkit.report import page as drawing
 from tests.support import bundles
 from tests.support.drawing import (
     alternatives,
@@ -40,15 +41,15 @@ ARGUED = tuple(f"{goal} is " for goal in ("G1", "G2", "G3", "G4", "G5", "G6"))
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The PDF of a specimen with its passport."""
-    assessment = judged(strong(), tier=2, origin="simulated")
-    view = report.view(assessment, passport=passport(assessment).document)
-    return written(tmp_path_factory.mktemp("pdf") / "case.pdf", render.pdf(view))
+    evaluation = judged(strong(), tier=2, origin="simulated")
+    view = report.view(evaluation, passport=passport(evaluation))
+    return written(tmp_path_factory.mktemp("pdf") / "case.pdf", drawing.pdf(view))
 
 
 @pytest.fixture(scope="module")
 def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The PDF of a hostile context."""
-    return written(tmp_path_factory.mktemp("evil") / "case.pdf", render.pdf(hostile(hazards=HAZARDS)))
+    return written(tmp_path_factory.mktemp("evil") / "case.pdf", drawing.pdf(hostile(hazards=HAZARDS)))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     manifest = bundles.MANIFEST | {"agent": {"name": "代理 🤖 بوت", "version": "1"}}
     root = bundles.write(folder / "bundle", {"a.jsonl": bundles.lines(GOOD[:20])}, manifest)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "pdf", render.pdf)
+        patch.setattr(report, "pdf", drawing.pdf)
         patch.setenv("SOURCE_DATE_EPOCH", EPOCH)
         assert certkit("report", root, "-o", folder / "x.pdf").code == 0
     return root, folder / "x.pdf"
@@ -76,19 +77,19 @@ def test_another_process_with_another_hash_seed_writes_the_same_bytes() -> None:
 
 
 def test_another_date_is_another_document() -> None:
-    assessment = judged(strong())
-    dated = report.view(assessment, generated_at=datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC))
-    assert report.html(dated) != report.html(report.view(assessment))
+    evaluation = judged(strong())
+    dated = report.view(evaluation, generated_at=datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC))
+    assert report.html(dated) != report.html(report.view(evaluation))
     assert "2026-05-04 03:02:01+00:00" in report.html(dated)
 
 
 def test_attached_files_are_the_given_bytes(made: Path, tmp_path: Path) -> None:
-    assessment = judged(strong(), tier=2, origin="simulated")
+    evaluation = judged(strong(), tier=2, origin="simulated")
     tool("pdfdetach", "-saveall", "-o", tmp_path, made)
-    assert "files" not in canonical.loads((tmp_path / "manifest-without-files.json").read_bytes())
-    assert (tmp_path / "passport.json").read_bytes() == passport(assessment).document
-    assert (tmp_path / "assessment.json").read_bytes() == canonical.pretty(assessment.to_dict()).encode()
-    assert canonical.digest((tmp_path / "profile.json").read_bytes()) == assessment.profile.digest
+    assert canonical.loads((tmp_path / "facts.json").read_bytes()) == to_builtins(evaluation.facts)
+    assert (tmp_path / "passport.json").read_bytes() == passport(evaluation).data
+    assert (tmp_path / "assessment.json").read_bytes() == canonical.pretty(evaluation.to_dict()).encode()
+    assert canonical.digest((tmp_path / "profile.json").read_bytes()) == evaluation.profile.digest
 
 
 def test_only_the_packaged_family_is_used_and_it_is_embedded(made: Path) -> None:
@@ -156,9 +157,9 @@ def test_a_hostile_context_is_text_in_a_pdf_that_is_whole(evil: Path, tmp_path: 
 
 def test_page_one_is_one_page_whatever_names_are_on_it(tmp_path: Path) -> None:
     view = hostile(owner="W" * 200)
-    beginning, behind, _ = render.html(view).partition('<h2 id="use"')  # 40 pages take ten seconds more
+    beginning, behind, _ = drawing.html(view).partition('<h2 id="use"')  # 40 pages take ten seconds more
     assert behind
-    text = tool("pdftotext", written(tmp_path / "x.pdf", render.pdf(view, beginning)), "-").split("\f")
+    text = tool("pdftotext", written(tmp_path / "x.pdf", drawing.pdf(view, beginning)), "-").split("\f")
     assert "2 At a glance" in text[1]
     assert max(line.count("W") for line in "".join(text[:1]).splitlines()) <= 80
 
@@ -216,7 +217,7 @@ def test_weasyprint_is_loaded_for_a_pdf_alone() -> None:
 
 def test_rows_of_long_prose_leave_no_page_half_empty(tmp_path: Path) -> None:
     view = hostile(hazards=6, harm="Somebody is hurt, and nobody notices it in time. " * 24)
-    beginning, behind, _ = render.html(view).partition('<h2 id="results"')
+    beginning, behind, _ = drawing.html(view).partition('<h2 id="results"')
     assert behind
-    shares = filled(written(tmp_path / "case.pdf", render.pdf(view, beginning)))
+    shares = filled(written(tmp_path / "case.pdf", drawing.pdf(view, beginning)))
     assert shares[2] > 0.7

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit import report
-from certkit.bundle.context import read
 from certkit.ground import canonical, files
-from tests.support.build import cell, outcomes, summary
-from tests.support.drawing import Page, judged, page, passport, strong
+from certkit.report.context import read_context
+from tests.support.drawing import Page, judged, page, passport, runs, strong, summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,11 +20,11 @@ CONDITIONS = ("nominal", "stochastic", "adversarial", "cascade", "x_a", "x_b", "
 
 def _signed() -> Page:
     made = judged(strong(), tier=2, origin="simulated")
-    return page(made, passport(made).document)
+    return page(made, passport(made))
 
 
 def _wide() -> Page:
-    return page(judged(summary([cell("bank", condition, outcomes(20, 15)) for condition in CONDITIONS])))
+    return page(judged(summary(run for condition in CONDITIONS for run in runs("bank", condition, 20, 15))))
 
 
 PAGES: dict[str, Callable[[], Page]] = {
@@ -71,8 +70,8 @@ def test_prose_in_a_cell_is_cut() -> None:
             "monitoring": [{"id": "I-1", "measure": "x" * 400, "limit": "y" * 300}],
         }
     )
-    context = read(said, where="context.json")
-    text = Page(report.html(report.view(made, context=context, summary=strong()))).text
+    context = read_context(said, where="context.json")
+    text = Page(report.html(report.view(made, context=context))).text
     assert "x" * 300 + "… (cut; whole in the attached files)" in text
     assert "y" * 300 + " " in text
 

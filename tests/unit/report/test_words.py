@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from certkit.assessment.metrics.catalogue import Unit
-from certkit.ground import wording
+from certkit.assessment.answer import listed
+from certkit.assessment.catalogue import Unit
+from certkit.assessment.words import many
 from certkit.report import words
 
 SHARES = st.floats(min_value=0, max_value=1, allow_nan=False)
@@ -24,7 +25,7 @@ def number(text: str) -> Fraction:
 def test_a_value_on_one_side_of_a_threshold_is_printed_on_that_side(
     found: float, threshold: float, unit: Unit
 ) -> None:
-    shown = number(words.value(found, unit, beside=threshold))
+    shown = number(words.value(found, unit, apart_from=threshold))
     exact = Fraction(repr(threshold))
     if abs(found - threshold) > 1e-9:
         assert (shown > exact, shown < exact) == (found > threshold, found < threshold)
@@ -43,7 +44,7 @@ def test_a_value_on_one_side_of_a_threshold_is_printed_on_that_side(
 def test_as_many_digits_as_tell_value_and_threshold_apart(
     found: float | None, beside: float | None, shown: str
 ) -> None:
-    assert words.value(found, Unit.FRACTION, beside=beside) == shown
+    assert words.value(found, Unit.FRACTION, apart_from=beside) == shown
 
 
 @given(st.floats(min_value=-1, max_value=1, allow_nan=False))
@@ -56,7 +57,7 @@ def test_a_margin_keeps_its_sign(found: float) -> None:
 
 @given(SHARES)
 def test_a_probability_is_never_printed_as_certain(p: float) -> None:
-    assert words.probability(p) not in {"1.0000", "0.0000"}
+    assert words.value(p, Unit.PROBABILITY) not in {"1.0000", "0.0000"}
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_a_probability_is_never_printed_as_certain(p: float) -> None:
     [
         (">", 0.8, Unit.FRACTION, ">\u00a080\u00a0%"),
         (">=", 0.7, Unit.INDEX, "≥\u00a00.7"),
-        ("<", 30, Unit.PP, "<\u00a030\u00a0pp"),
+        ("<", 30, Unit.PP, "<\u00a030\u00a0points"),
         ("is", True, Unit.BOOLEAN, "yes"),
         (None, None, Unit.INDEX, "not specified"),
     ],
@@ -76,8 +77,8 @@ def test_a_threshold_reads_as_the_profile_wrote_it(
 
 
 def test_one_run_is_not_one_runs() -> None:
-    assert [wording.many(n, "run") for n in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
-    assert [words.listed(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == [
+    assert [many(n, "run") for n in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
+    assert [listed(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == [
         "a",
         "a and b",
         "a, b and c",

@@ -1,0 +1,349 @@
+"""The verdict in plain sentences, and what to do next: the same on the terminal and in the report.
+
+readings(evaluation)      "On averages: Tier 2 (this decides). With 95 % confidence: Tier 1."
+verdict_text(evaluation)  "Tier 2 (Production + oversight) of hb-eval-2026 is met. …"
+advice(evaluation)        one sentence for every row that keeps the next tier from being met
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from certkit.assessment.assessment import FindingState, Row, Severity, Status, TierStatus
+from certkit.assessment.catalogue import CATALOGUE, named
+from certkit.assessment.raters import judge_report
+from certkit.assessment.verdict import next_rows
+from certkit.assessment.words import (
+    finding_text,
+    many,
+    percent,
+    reason_text,
+    rounded,
+    row_value,
+    threshold_text,
+    value_text,
+)
+from certkit.ground.document import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from certkit.assessment.assessment import Finding
+    from certkit.assessment.evaluation import Evaluation
+
+_WHY: Final = {
+    Status.NOT_MET: "misses",
+    Status.INSUFFICIENT: "cannot judge",
+    Status.NOT_TESTED: "has no evidence for",
+}
+"""What keeps a tier from being met, by the status of the row."""
+
+
+def tier_name(number: int) -> str:
+    """Return ``Tier 2``, or that there is none."""
+    return f"Tier {number}" if number else "no tier"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as "a, b and c"."""
+    *rest, last = names
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def readings(evaluation: Evaluation) -> str:
+    """Return the tier on averages and with confidence limits, and which of the two decides."""
+    verdict, profile = evaluation.assessment.verdict, evaluation.profile
+    # The confidence at which this tier was tested: that of the lowest tier where none is met.
+    sure = percent(float(profile.confidence(verdict.bounded.tier or min(profile.tier_numbers))))
+    average, limits = tier_name(verdict.table.tier), tier_name(verdict.bounded.tier)
+    decides = " (this decides)"
+    first = f"On averages: {average}{decides if verdict.decides == 'table' else ''}"
+    return f"{first}. With {sure} confidence: {limits}{decides if verdict.decides == 'bounded' else ''}."
+
+
+def how_often(evaluation: Evaluation) -> str:
+    """Return how often the agent succeeds: ``succeeds in 90.6 % of runs under faults (725 of 800)``."""
+    said, missing = [], []
+    for name, of_runs in (("c_nom", "normal runs"), ("r_op", "runs under faults")):
+        metric = evaluation.metrics[name]
+        if metric.value is None or not metric.n:
+            missing.append(f"there are no {of_runs}")
+        else:
+            rate = value_text(metric.value, metric.unit)
+            said.append(f"in {rate} of {of_runs} ({metric.counts['successes']:,} of {metric.n:,})")
+    if broken := evaluation.groups.every["harness_error"]:
+        missing.append(f"{many(broken, 'harness error')} among the failures")
+    if not said:
+        return "has no run that counts"
+    return "; ".join([f"succeeds {' and '.join(said)}", *missing])
+
+
+def open_findings(evaluation: Evaluation) -> tuple[Finding, ...]:
+    """Return the open questions: serious findings that nobody answered, and warnings, the gravest first."""
+    return tuple(
+        item
+        for item in evaluation.assessment.findings
+        if item.state is FindingState.OPEN or item.severity is Severity.WARNING
+    )
+
+
+def open_text(evaluation: Evaluation) -> str:
+    """Return how many questions are open, how many of them are serious, and how many were answered."""
+    questions = open_findings(evaluation)
+    serious = sum(item.severity is Severity.SERIOUS for item in questions)
+    answered = len([item for item in evaluation.assessment.serious if not item.is_open])
+    text = "Open questions: none"
+    if questions:
+        text = f"Open questions: {len(questions)}, {serious or 'none'} serious"
+    return f"{text}; {answered} serious answered" if answered else text
+
+
+def verdict_text(evaluation: Evaluation, *, brief: bool = False) -> str:
+    """Return the verdict: the tier that stands, what contests it, and what the wanted tier lacks.
+
+    Args:
+        evaluation: what was judged.
+        brief: name rows by their ids alone.
+    """
+    assessment, profile = evaluation.assessment, evaluation.profile
+    verdict = assessment.verdict
+    if not evaluation.summary.records:
+        return f"No tier of {profile.id} is met: the bundle holds no records."
+    parts = []
+    if verdict.tier:
+        name = profile.tiers[str(verdict.tier)].name
+        parts.append(f"Tier {verdict.tier} ({name}) of {profile.id} is met.")
+    else:
+        parts.append(f"No tier of {profile.id} is met.")
+    wanted = verdict.goal
+    if str(wanted) in assessment.tiers:
+        parts.append(f"Tier {wanted} {_lacks(evaluation, wanted, brief=brief)}.")
+    if provisional := provisional_text(evaluation):
+        parts.append(provisional)
+    return " ".join(parts)
+
+
+def _lacks(evaluation: Evaluation, tier: int, *, brief: bool) -> str:
+    assessment = evaluation.assessment
+    if assessment.tiers[str(tier)].status is TierStatus.CONTESTED:
+        codes = [item.code for item in assessment.serious if item.is_open and (item.tier or 1) <= tier]
+        return f"is contested: its rows are met, and {listed(codes)} is open"
+    return "; ".join(_missing(evaluation, brief=brief)) or f"needs Tier {tier - 1}"
+
+
+def _missing(evaluation: Evaluation, *, brief: bool) -> Iterator[str]:
+    """Yield what keeps the wanted tier from being met: failures first; of several rows some by id."""
+    most = 3
+    for status, words in _WHY.items():
+        rows = [row for row in open_rows(evaluation) if row.deciding(evaluation.profile.reading) is status]
+        names = [row.id if brief or len(rows) > 1 else named(row.metric) for row in rows]
+        if len(rows) > most:
+            names = [", ".join(names[: most - 1]), f"{len(rows) - most + 1} more"]
+        if rows:
+            yield f"{words} {listed(names)}"
+            most = 2
+
+
+def provisional_text(evaluation: Evaluation) -> str:
+    """Return what provisional rows would change, nothing where they change nothing."""
+    verdict = evaluation.assessment.verdict
+    if verdict.tier == verdict.tier_strict or evaluation.question.strict:
+        return ""
+    rows = dict.fromkeys(
+        row.id
+        for row in evaluation.assessment.criteria
+        if row.provisional and row.tier <= verdict.tier and row.status is not Status.MET
+    )
+    row, verb = ("row", "is") if len(rows) == 1 else ("rows", "are")
+    left = tier_name(verdict.tier_strict)
+    return (
+        f"The {row} {listed(list(rows))}, provisional in the paper, {verb} not met;"
+        f" counted, there would be {left}."
+    )
+
+
+def open_rows(evaluation: Evaluation) -> tuple[Row, ...]:
+    """Return the rows that keep the wanted tier from being met, the worst first."""
+    assessment = evaluation.assessment
+    return next_rows(
+        evaluation.profile,
+        assessment.criteria,
+        assessment.verdict.goal - 1,
+        strict=evaluation.question.strict,
+    )
+
+
+def advice(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return one sentence for every open row of the wanted tier, worst first: what would settle it."""
+    return tuple(f"{row_title(row)}: {row_advice(evaluation, row)}" for row in open_rows(evaluation))
+
+
+def row_title(row: Row) -> str:
+    """Return the full name of a row with its id."""
+    name = named(row.metric) if row.id == row.metric else f"{CATALOGUE[row.metric].title} ({row.id})"
+    return name[:1].upper() + name[1:]
+
+
+def row_advice(evaluation: Evaluation, row: Row) -> str:
+    """Return what a row lacks at its tier, and what would settle it."""
+    if row.status is Status.NOT_MET:
+        return _shortfall(evaluation, row)
+    evidence = CATALOGUE[row.metric].evidence
+    if row.status in {Status.NOT_TESTED, Status.INSUFFICIENT}:
+        why = reason_text(row.reason)
+        return f"{why}; {evidence}." if why else f"{evidence}."
+    return _uncertain(row)
+
+
+def _shortfall(evaluation: Evaluation, row: Row) -> str:
+    unit = CATALOGUE[row.metric].unit
+    wanted = threshold_text(row.operator or "", row.threshold or 0, unit)
+    text = f"{row_value(row)} where Tier {row.tier} asks {wanted}"
+    metric = evaluation.metrics[row.metric]
+    if "domain" in metric.detail:
+        return f"{text}, in domain {metric.detail['domain']}."
+    if row.metric == "posterior":
+        rate, tau = evaluation.metrics["r_op"].value, evaluation.profile.tau[row.tier]
+        if rate is not None and rate <= tau:
+            return f"success under faults is {rounded(rate, 1, scale=100)} %; more runs will not help."
+        return f"{text}; record more fault runs (certkit plan --tier {row.tier} says how many)."
+    return f"{text}."
+
+
+def _uncertain(row: Row) -> str:
+    """Return why a row that averages meet is not met with confidence limits."""
+    bounded, unit = row.bounded, CATALOGUE[row.metric].unit
+    if bounded is None:
+        return "it has no confidence limit."
+    if bounded.bound is None:
+        return f"{reason_text(bounded.reason)}."
+    side = "at least" if row.operator in {">", ">="} else "at most"
+    limit = value_text(bounded.bound, unit, apart_from=float(row.threshold or 0))
+    wanted = threshold_text(row.operator or "", row.threshold or 0, unit)
+    return (
+        f"{row_value(row)} on average, and with {percent(bounded.confidence)} confidence {side} {limit} where"
+        f" Tier {row.tier} asks {wanted}; record more tasks (certkit plan --tier {row.tier} says how many)."
+    )
+
+
+def traces_text(evaluation: Evaluation) -> str:
+    """Return how many runs are backed by a trace."""
+    traces, records = evaluation.summary.traces, evaluation.summary.records
+    if not traces.enclosed:
+        return "No run is backed by an enclosed trace"
+    derived = f", {traces.derived:,} of them recomputed from it" if traces.derived else ""
+    return f"{traces.enclosed:,} of {many(records)} are backed by an enclosed trace{derived}"
+
+
+def core_texts(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return one sentence for every row that is lost on core evidence."""
+    rows = {(row.id, row.tier): row for row in evaluation.assessment.criteria}
+    said = []
+    for item in evaluation.assessment.core:
+        if item.state == "lost":
+            row = rows[item.id, item.tier]
+            unit = CATALOGUE[row.metric].unit
+            wanted = threshold_text(row.operator or "", row.threshold or 0, unit)
+            said.append(
+                f"{row_title(row)}: {row_value(row)} on all runs and {value_text(item.value, unit)} on the"
+                f" {many(item.n, 'core run')}; Tier {item.tier} asks {wanted}."
+            )
+    return tuple(said)
+
+
+def serious_texts(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return every serious finding: whether it is open, what it says, its code."""
+    by = {item.code: f"{item.by}, agreed by {item.agreed_by}" for item in evaluation.question.answers}
+    return tuple(
+        f"serious, {item.state}{f' by {by[item.code]}' if item.code in by else ''}:"
+        f" {finding_text(item)} [{item.code}]"
+        for item in evaluation.assessment.serious
+    )
+
+
+def fragility_texts(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return what would change the verdict, one sentence each."""
+    changed = evaluation.fragility
+    said = []
+    if (flip := changed.flips) is not None:
+        where = f" in domain {flip.domain}" if flip.domain else ""
+        said.append(
+            f"Tier {changed.tier} would be lost if {flip.needed:,} of {flip.of:,} successes had failed:"
+            f" {flip.criterion}{where} fails first."
+            if flip.needed <= flip.of
+            else f"No number of failures in place of successes loses Tier {changed.tier}."
+        )
+    for tier, row in changed.posterior.items():
+        if row.holds and row.specificity_falls_at is not None:
+            passed = rounded(1 - row.specificity_falls_at, 1, scale=100)
+            said.append(
+                f"If the judge wrongly passed {passed} % of the failed runs, success under faults would miss"
+                f" Tier {tier}."
+            )
+    for rest in changed.without_domain:
+        tier = rest.table if changed.reading == "table" else rest.bounded
+        if tier != changed.tier:
+            said.append(f"Without domain {rest.domain} there would be {tier_name(tier)}.")
+    if missing := changed.missing_runs:
+        said.append(
+            f"{missing.missing:,} of {missing.declared:,} planned runs are missing; had they failed under"
+            f" faults, {rounded(missing.r_op, 1, scale=100)} % would succeed"
+            f" ({missing.successes:,} of {missing.n:,})."
+        )
+    return tuple(said)
+
+
+def judge_texts(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return what people's labels show of the judge, one sentence each; nothing without labels."""
+    report = judge_report(evaluation.summary, evaluation.facts)
+    said = []
+    shares = (("passes true successes", report.sensitivity), ("fails true failures", report.specificity))
+    for name, share in shares:
+        if share is not None and share.value is not None:
+            rate, low, high = (
+                rounded(end or 0, 1, scale=100) for end in (share.value, share.low, share.high)
+            )
+            counts = f"{share.successes:,} of {share.n:,} labelled runs"
+            said.append(f"The judge {name} in {rate} % ({counts}; 95 % interval {low} to {high} %).")
+    if report.corrected is not None and report.raw is not None and report.low is not None:
+        low, high = (rounded(end or 0, 1, scale=100) for end in (report.low, report.high))
+        said.append(
+            f"Without the judge's error success under faults is {rounded(report.corrected, 1, scale=100)} %"
+            f" (95 % interval {low} to {high} %), not {rounded(report.raw, 1, scale=100)} %."
+        )
+    return tuple(said)
+
+
+def next_command(
+    evaluation: Evaluation, place: str, page: str, options: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return the command that brings most, and its options: open serious findings come first.
+
+    Args:
+        evaluation: what was judged.
+        place: the bundles, as a command names them.
+        page: the file that a report is written to.
+        options: those under which it was judged, by name (``{"-p": "-p other "}``).
+    """
+    verdict, assessment = evaluation.assessment.verdict, evaluation.assessment
+    pooled = bool(evaluation.facts.bundles)
+    under, tier, context = (options.get(name, "") for name in ("-p", "--require-tier", "--context"))
+    if not evaluation.summary.records:
+        return "certkit import LOG -o BUNDLE", ""
+    if verdict.status is TierStatus.CONTESTED:
+        return f"certkit context init {place}", f"{under}{tier}-o context.json"
+    if not evaluation.facts.sealed:
+        return f"certkit bundle seal {'BUNDLE' if pooled else place}", ""
+    if verdict.tier:
+        return f"certkit issue {place}", f"{under}{tier}{context}--key KEY.pem --issuer NAME -o issued"
+    rows = open_rows(evaluation)
+    failing = [row for row in rows if row.deciding(evaluation.profile.reading) is Status.NOT_MET]
+    if failing and not pooled:
+        only_limits = all(row.status is Status.MET for row in failing)
+        if only_limits:
+            return f"certkit plan --tier {assessment.verdict.goal}", under.rstrip()
+        return f"certkit report {place}", f"{under}{tier}{context}-o {page}"
+    lacking = [row.metric for row in rows if evaluation.metrics[row.metric].state is State.UNMEASURED]
+    if lacking:
+        return f"certkit explain {lacking[0]}", under.rstrip()
+    return f"certkit runs {place}", "--failed"

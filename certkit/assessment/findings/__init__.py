@@ -1,1 +1,0 @@
-"""Findings: what a careful reader would ask about the evidence."""

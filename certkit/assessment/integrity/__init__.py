@@ -1,1 +1,0 @@
-"""Scores of commitment integrity: what an agent held behind its answers, beside any tier and never in it."""

@@ -1,1 +1,0 @@
-"""The metrics of the papers: what each one is, and its value from a summary."""

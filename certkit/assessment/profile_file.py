@@ -1,0 +1,253 @@
+"""Profiles as people write them: TOML, read strictly, with every fault named.
+
+    load_profile("hb-eval-2026"), load_profile("./house-rule.toml")
+
+A number that a double cannot hold to the last digit is refused, so that the digest names one table and no
+other. A file of the user's own is also refused where its table cannot mean what it says: thresholds that fall
+as tiers rise, values that every agent or none has.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from certkit.assessment.bounds import least_tasks
+from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.profile import Criterion, Operator, Profile, Reading, read_profile
+from certkit.assessment.row import passes
+from certkit.ground import files, toml
+from certkit.ground.base import Authored, validate
+from certkit.ground.errors import InputError, UsageError
+from certkit.ground.text import letters
+from certkit.summary.summary import WINDOW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+DEFAULT_PROFILE: Final = "hb-eval-2026"
+MAX_TEXT: Final = 256 * 1024
+"""Longest profile, characters."""
+LEAST_COVERAGE: Final = 0.5
+"""Share of eligible runs below which a row would rest on the smaller part of the evidence."""
+_UP: Final = frozenset({">", ">="})
+_STRICT: Final = frozenset({">", "<"})
+
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+_Prose = Annotated[str, Field(min_length=1, max_length=2000)]
+_Tier = Annotated[str, Field(pattern=r"^[1-9]$")]
+
+
+class TierTable(Authored):
+    """One tier: its name, the confidence δ of its limits, and the source's guidance on SIL and ASIL."""
+
+    name: _Prose
+    confidence: Annotated[float, Field(gt=0.5, lt=1, description="δ of the confidence limits")] | None = None
+    sil: _Prose | None = None
+    asil: _Prose | None = None
+
+
+class CriterionTable(Authored):
+    """One row of the table. A tier that `tiers` leaves out is not specified by this row."""
+
+    id: str
+    metric: str
+    operator: Operator | Annotated[dict[_Tier, Operator], Field(min_length=1)]
+    tiers: Annotated[dict[_Tier, _Number | bool], Field(min_length=1)]
+    provisional: bool = Field(
+        default=False, description="the paper calls the row provisional: it decides only with --strict"
+    )
+    min_coverage: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=1.0, description="share of eligible runs that must be measured"
+    )
+    min_n: Annotated[int, Field(ge=0, le=2**53 - 1)] = Field(
+        default=0, description="least number of tasks behind the value; of items, where it is attested"
+    )
+    margin: Annotated[float, Field(ge=0)] | None = Field(
+        default=None, description="loss that counts as drift, in the metric's unit"
+    )
+    source: _Prose | None = None
+    note: _Prose | None = None
+
+
+class ProfileTable(Authored):
+    """A tier table (``urn:certkit:profile:v1``)."""
+
+    schema_: Literal["urn:certkit:profile:v1"] | None = Field(default=None, alias="schema")
+    id: str
+    title: _Prose | None = None
+    reading: Reading = Field(default="table", description="averages (table) or confidence limits (bounded)")
+    sources: tuple[_Prose, ...] = ()
+    core: bool = Field(default=False, description="a tier must also stand on core evidence")
+    core_conditions: tuple[str, ...] = Field(
+        default=(), description="conditions of your own (x_) that count as core evidence"
+    )
+    tiers: Annotated[dict[_Tier, TierTable], Field(min_length=1)]
+    criteria: Annotated[tuple[CriterionTable, ...], Field(min_length=1, max_length=100)]
+
+
+def parse_profile(text: str, where: str) -> Profile:
+    """Return the profile that a TOML text holds.
+
+    Args:
+        text: the TOML.
+        where: what errors call it.
+
+    Raises:
+        InputError: ``profile.invalid`` naming every fault.
+    """
+    if len(text) > MAX_TEXT:
+        raise InputError("profile.invalid", f"{len(text):,} characters, limit {MAX_TEXT:,}", where=where)
+    table = _doubles(toml.loads(text, code="profile.invalid", where=where, parse_float=Decimal), where)
+    written = validate(ProfileTable, table, code="profile.invalid", where=where)
+    return read_profile(written.model_dump(mode="json", exclude_unset=True, exclude={"schema_"}), where=where)
+
+
+def _doubles(value: Any, where: str) -> Any:
+    """Return `value` with decimals as floats, refusing any that a float does not hold exactly as written."""
+    if isinstance(value, dict):
+        return {key: _doubles(item, where) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_doubles(item, where) for item in value]
+    if isinstance(value, Decimal):
+        if not value.is_finite() or Decimal(repr(float(value))) != value:
+            raise InputError(
+                "profile.invalid",
+                f"number {str(value)[:40]} cannot be kept to the last digit",
+                where=where,
+                hint="write at most 15 significant digits",
+            )
+        return float(value)
+    return value
+
+
+def packaged_profiles() -> tuple[str, ...]:
+    """Return the names of the profiles that come with certkit, sorted."""
+    folder = files.packaged("templates", "profiles")
+    return tuple(sorted(path.stem for path in folder.glob("*.toml") if path.stem != "published"))
+
+
+def profile_text(name: str) -> str:
+    """Return the TOML text of a packaged profile by name, or of a file by its path.
+
+    Args:
+        name: a path has a slash or ends in ``.toml``.
+
+    Raises:
+        UsageError: ``profile.unknown``.
+        InputError: ``profile.invalid`` where it is not UTF-8, ``file.missing`` where there is no file.
+    """
+    if "/" in name or name.endswith(".toml"):
+        path = Path(name)
+    elif name in packaged_profiles():
+        path = files.packaged("templates", "profiles", f"{name}.toml")
+    else:
+        known = ", ".join(packaged_profiles())
+        hint = f"packaged: {known}; a file is named by its path: ./mine.toml"
+        raise UsageError("profile.unknown", f"no profile {name!r}", hint=hint)
+    try:
+        return files.read(path, limit=4 * MAX_TEXT).decode()
+    except UnicodeDecodeError:
+        raise InputError("profile.invalid", "not UTF-8", where=name) from None
+
+
+def load_profile(name: str, *, checked: bool = True) -> Profile:
+    """Return a packaged profile by name, or one read from the file at a path.
+
+    Args:
+        name: as `profile_text` takes it.
+        checked: refuse a file of the user's own in which `faults_of` finds a fault.
+    """
+    profile = parse_profile(profile_text(name), name)
+    if checked and name not in packaged_profiles() and (found := faults_of(profile, name)):
+        raise InputError("profile.invalid", "\n  ".join(found), where=name)
+    return profile
+
+
+def faults_of(profile: Profile, name: str, *, planned_runs: int | None = None) -> tuple[str, ...]:
+    """Return what is wrong with a table, one sentence each; nothing where it can mean what it says.
+
+    Args:
+        profile: the table.
+        name: what it was read from: another file may not take the id of a packaged table.
+        planned_runs: rows that this many runs can never meet are faults too.
+    """
+    found = [
+        fault
+        for row in profile.criteria
+        for check in (_direction, _falling, _range)
+        for fault in check(row, profile.tier_numbers)
+    ]
+    alike = next((item for item in packaged_profiles() if letters(item) == letters(profile.id)), None)
+    if name != alike and alike and profile.digest != load_profile(alike).digest:
+        found.append(
+            f"its id is {profile.id}, which reads as the packaged profile {alike}, with other contents:"
+            " give it an id of its own"
+        )
+    if planned_runs is not None:
+        found += (fault for row in profile.criteria for fault in _attainable(row, profile, planned_runs))
+    return tuple(found)
+
+
+def _attainable(row: Criterion, profile: Profile, planned: int) -> Iterator[str]:
+    """Yield why no evidence of so many runs can meet a row, every run being a fault run that succeeds."""
+    if row.min_n > planned:
+        yield f"{row.id}: min_n asks for {row.min_n:,} tasks, {planned:,} runs are planned"
+    if row.metric == "csi" and planned < WINDOW:
+        yield f"{row.id}: needs {WINDOW} ordered runs, {planned:,} are planned"
+    if CATALOGUE[row.metric].tau_of is None:
+        return
+    for tier, threshold, _ in _specified(row, profile.tier_numbers):
+        tau = profile.tau[tier]
+        least = least_tasks(tau, threshold, both=True)
+        if least > planned:
+            chance = f"P(θ > {float(tau):g}) > {float(threshold):g}"
+            found = f"needs {least:,} runs, all successful; {planned:,} are planned"
+            yield f"{row.id}: tier {tier}: {chance} {found}"
+
+
+def _specified(row: Criterion, tiers: tuple[int, ...]) -> Iterator[tuple[int, Fraction, Operator]]:
+    for tier in tiers:
+        threshold = row.threshold(tier)
+        if threshold is not None and row.operator_at(tier) != "is":
+            yield tier, threshold, row.operator_at(tier)
+
+
+def _direction(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
+    higher = CATALOGUE[row.metric].higher
+    for tier, _, operator in _specified(row, tiers):
+        if (operator in _UP) != higher:
+            wanted = "above or at least" if higher else "below or at most"
+            yield f"{row.id}: tier {tier}: operator {operator} rewards the wrong side, not {wanted}"
+
+
+def _falling(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
+    previous: tuple[int, Fraction, Operator] | None = None
+    for tier, threshold, operator in _specified(row, tiers):
+        if previous is not None:
+            below, before, strict = previous
+            change = threshold - before if CATALOGUE[row.metric].higher else before - threshold
+            loosened = change == 0 and strict in _STRICT and operator not in _STRICT
+            if change < 0 or loosened:
+                asked = f"{operator} {float(threshold):g}"
+                lower = f"tier {below}: {strict} {float(before):g}"
+                yield f"{row.id}: tier {tier} asks {asked}, less than {lower}"
+        previous = (tier, threshold, operator)
+
+
+def _range(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
+    """Yield thresholds that every value of the metric meets, and those that none does."""
+    spec = CATALOGUE[row.metric]
+    for tier, threshold, operator in _specified(row, tiers):
+        worst, best = (spec.low, spec.high) if operator in _UP else (spec.high, spec.low)
+        asked = f"{row.metric} is {operator} {float(threshold):g}"
+        if worst is not None and passes(worst, operator, threshold):
+            yield f"{row.id}: tier {tier}: every value of {asked}"
+        if best is not None and not passes(best, operator, threshold):
+            yield f"{row.id}: tier {tier}: no value of {asked}"
+    if row.min_coverage < LEAST_COVERAGE:
+        yield f"{row.id}: min_coverage {row.min_coverage:g} lets most of the evidence be missing"

@@ -1,1 +1,0 @@
-"""Estimates, intervals, posteriors and variance components."""

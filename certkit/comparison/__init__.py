@@ -1,0 +1,1 @@
+"""Two summaries side by side: two agents compared, or one agent over time."""

@@ -1,0 +1,85 @@
+"""A passport of which any figure is edited and signed again by its own trusted issuer is refused.
+
+Any leaf of the assessment without the bundle; any leaf of summary and facts with the bundle and a replay; any
+unknown member of any object.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from certkit.passport import steps
+from certkit.passport.passport import signed_summary
+from tests.support import passports as making
+from tests.support.leaves import at, edits, objects
+
+if TYPE_CHECKING:
+    import pytest
+
+    from certkit.assessment.assessment import Assessment
+    from certkit.passport.verify import Verification
+
+
+MOST = 3_000
+"""Edits of one part; of more every n-th is made."""
+
+
+def thinned(found: list[Any], most: int) -> list[Any]:
+    return found[:: -(-len(found) // most)]
+
+
+def refused(statement: Any, **more: Any) -> Verification:
+    result = making.verified(making.signed(statement), **more)
+    assert result.verdict == "rejected", result
+    return result
+
+
+def refuse_every_edit(part: str, most: int, exit_codes: set[int], **more: Any) -> None:
+    original = making.document()
+    assert making.verified(making.signed(original), **more).verdict == "verified"
+    for path, change in thinned(list(edits(original["predicate"][part], (part,))), most):
+        predicate = original["predicate"] | {part: deepcopy(original["predicate"][part])}
+        change(at(predicate, path[:-1]), path[-1])
+        result = refused(original | {"predicate": predicate}, **more)
+        assert result.exit_code in exit_codes, (path, result.deciding)
+
+
+def test_every_edited_leaf_of_the_assessment_is_refused_without_the_bundle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judged = making.evaluation()
+    signed = signed_summary(judged.summary, judged.profile)
+    given = signed, judged.facts, judged.profile, judged.question
+
+    def assess_once(*arguments: Any) -> Assessment:
+        assert arguments == given  # nothing else is judged here
+        return judged.assessment
+
+    monkeypatch.setattr(steps, "assess", assess_once)
+    refuse_every_edit("assessment", MOST, {1})
+
+
+def test_every_edited_leaf_of_the_facts_is_refused_with_the_bundle() -> None:
+    refuse_every_edit("facts", MOST, {1, 7}, evidence=making.held(), replay=True)
+
+
+def test_edited_leaves_of_the_summary_are_refused_with_the_bundle() -> None:
+    refuse_every_edit("summary", 600, {1, 7}, evidence=making.held(), replay=True)
+
+
+def test_every_unknown_member_is_refused() -> None:
+    original = making.document()
+    found = list(objects(original, ()))
+    for path in thinned(found, 300):
+        statement = deepcopy(original)
+        at(statement, path)["unknown"] = 1
+        result = refused(statement)
+        assert result.deciding is not None
+        assert result.deciding.id in {"types", "judgement"}, (path, result.deciding)
+
+
+def test_only_the_version_of_the_program_is_not_compared() -> None:
+    original = making.document()
+    original["predicate"]["assessment"]["tool"]["version"] = "0"
+    assert making.verified(making.signed(original)).verdict == "verified"
