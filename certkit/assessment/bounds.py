@@ -195,7 +195,8 @@ def least_tasks(threshold: Fraction, confidence: Fraction, *, both: bool = False
         return 1
     left = 1 - confidence
     # The logarithm may be off by one near a boundary, exact powers settle it.
-    power = max(0, ceil(log(left) / log1p(-float(1 - threshold))) - 3)
+    shrinks = log1p(-float(1 - threshold)) if threshold >= HALF else log(threshold)
+    power = max(0, ceil(log(left) / shrinks) - 3)
     while threshold**power >= left:
         power += 1
     return max(1, power - int(both or threshold >= HALF))

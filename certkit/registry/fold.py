@@ -134,6 +134,10 @@ class Policy:
             return False
         return True
 
+    def holds(self, file: Stored) -> bool:
+        """Tell whether the registry holds the file of a passport."""
+        return self._load(file.sha256) is not None
+
     def issuer(self, logged: Logged) -> str | None:
         """Return the policy's name for who issued a logged passport, None for nobody that it knows."""
         submitter, file = logged.entry.body.submitter, logged.entry.body.passport
@@ -194,6 +198,7 @@ class Passports:
         self._policy = policy
         self._issued: dict[str, LoggedPassport] = {}
         self._issuers: dict[str, set[str]] = {}
+        self._submitters: dict[str, set[str]] = {}
         self._endings: dict[str, list[tuple[Logged, Ending]]] = {}
         self._false: dict[str, list[Logged]] = {}
 
@@ -218,8 +223,10 @@ class Passports:
         issuer = self._policy.issuer(logged) if self._policy.signed(logged) else None
         if issuer is None or body.passport is None:
             return False
-        # An issuer may end a passport that was logged for another log too.
-        self._issuers.setdefault(claims.passport_id, set()).add(issuer)
+        # An issuer may end a passport that was logged for another log too. Without the file nobody knows the
+        # issuer: anyone whom the policy knows may log a passport of others, and must not end it by that.
+        known = self._issuers if self._policy.holds(body.passport) else self._submitters
+        known.setdefault(claims.passport_id, set()).add(issuer)
         if body.log != self._policy.origin:
             return False
         self._issued.setdefault(
@@ -241,7 +248,10 @@ class Passports:
     def ends(self, logged: Logged) -> bool:
         """Tell whether an entry that was followed ends the passport that it names, or names none."""
         ended = ending_of(logged.index, logged.entry)
-        return ended is None or self._policy.is_issuers(logged, self._issuers.get(ended[0], ()))
+        if ended is None:
+            return True
+        issuers = self._issuers.get(ended[0]) or self._submitters.get(ended[0], set())
+        return self._policy.is_issuers(logged, issuers)
 
     def endings(self, passport_id: str) -> Iterator[tuple[Logged, Ending]]:
         """Yield the entries that end a passport, in their order."""
@@ -280,11 +290,14 @@ class Passports:
 
 
 def is_of(passport: bytes, entry: UnverifiedEntry) -> bool:
-    """Tell whether a file is the passport that an entry logs, under its own lineage; nothing is verified."""
+    """Tell whether a file is the passport that an entry logs, and says all that the entry claims of it.
+
+    Nothing is verified.
+    """
     facts, claims = unverified_facts(passport), entry.passport
     if facts is None or claims is None:
         return False
-    return (facts.passport_id, facts.lineage) == (claims.passport_id, entry.body.subject)
+    return facts.lineage == entry.body.subject and Claims.of(facts, claims.attempt) == claims
 
 
 @lru_cache(maxsize=4096)  # entries of few lineages follow one another

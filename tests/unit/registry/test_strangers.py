@@ -12,9 +12,11 @@ from msgspec import structs
 
 from certkit.ground import canonical
 from certkit.ground.errors import InputError
+from certkit.passport import keys
 from certkit.passport import verify as verification
+from certkit.passport.trust import TrustedIssuer, TrustedKey
 from certkit.registry.audit import inspect
-from certkit.registry.entry import PAYLOAD_TYPE, timestamp
+from certkit.registry.entry import PAYLOAD_TYPE, read, timestamp
 from certkit.registry.reader import reading
 from certkit.registry.status import write
 from certkit.registry.writer import Registry
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from certkit.passport.passport import Passport
     from certkit.passport.trust import Trust
+    from certkit.tlog.note import VerifierKey
 
 
 @pytest.mark.parametrize("date", ["9999-99-99T99:99:99Z", "-" * 20, "Z9999999999999999999"])
@@ -153,3 +156,41 @@ def test_what_is_no_entry_is_found_and_stops_nobody(tmp_path: Path) -> None:
     with reading(folder) as whole, pytest.raises(InputError) as caught:
         list(whole.logged())
     assert (caught.value.code, caught.value.where) == ("registry.entry", "entry 1")
+
+
+# Another issuer whom the policy knows as well
+
+RIVAL = keys.generate("ed25519")
+
+
+def both(vkey: VerifierKey) -> Trust:
+    """A policy that trusts two issuers."""
+    pem = keys.public_pem(RIVAL.public_key())
+    rival = TrustedIssuer(name="Rival Lab", keys=(TrustedKey(pem=pem),))
+    trusted = policy(vkey)
+    return structs.replace(trusted, issuers=(*trusted.issuers, rival))
+
+
+def test_an_issuer_who_logs_anothers_passport_does_not_end_it_by_that(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust, first = both(new(folder)), issue(1)
+    log(folder, first, trust=trust, submitter=RIVAL)
+    log(folder, issue(2, key=RIVAL, supersedes=first.passport_id), trust=trust, submitter=RIVAL)
+    status = write(folder, 0, key=LOG_KEY, heads=heads(folder), at=NOW)
+    assert offline(status, first, trust).status == "passed"
+    assert standing(folder, first, trust).status == "passed"
+    shutil.rmtree(folder / "blobs")  # a published tree has no files
+    assert standing(folder, first, trust).status == "passed"
+
+
+def test_what_an_entry_claims_beyond_its_passport_ends_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust, first, second = both(new(folder)), issue(1), issue(2)
+    log(folder, first, trust=trust)
+    log(folder, second, trust=trust)
+    entry = read(stored(folder, 1))
+    assert entry.passport is not None
+    claims = structs.replace(entry.passport, supersedes=first.passport_id)
+    subject = entry.body.subject
+    slip(folder, drafted("passport", subject, claims, RIVAL, passport=entry.body.passport))
+    assert standing(folder, first, trust).status == "passed"
