@@ -70,6 +70,15 @@ class Tasks(NamedTuple):
         return self.alike.wx / self.k
 
     @property
+    def mean_by_runs(self) -> Fraction:
+        """The mean over runs."""
+        return self.by_runs.wx / self.k
+
+    def worst(self, *, high: bool) -> Fraction:
+        """Return the worse of the means over tasks and over runs; `high`: the greater is worse."""
+        return (max if high else min)(self.mean, self.mean_by_runs)
+
+    @property
     def squared_error(self) -> Fraction | None:
         """The squared standard error of the mean over tasks, Σ(x − x̄)²/(k(k − 1)); None below two tasks."""
         if self.k < 2:  # noqa: PLR2004 - one task shows no variance

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.assessment import beta, bounds
 from certkit.assessment.assessment import CoreRow, Row, Status
@@ -36,6 +36,10 @@ _PP = 100
 _MIXED = ("pei", "ti", "violations")
 _LEAST_OF = ("fault", "held_out", "normal")
 """An agent does no worse without a fault: success rows take the least of these."""
+
+
+_HIGH_IS_WORSE: Final = frozenset({"violations", "attack_success_rate"})
+"""Metrics of which a profile asks for little; `cascade_penalty` and `gap` are differences of their own."""
 
 
 class CoreValue(NamedTuple):
@@ -119,14 +123,15 @@ def _value(evidence: Evidence, metric: str) -> CoreValue | None:
     if metric == "frr":
         return _from(bounds.mean_tasks(core.means.get("frr", MeanSeries()), "frr"), evidence.tasks("frr"))
     name = "normal" if metric == "c_nom" else metric
-    return _from(bounds.share_tasks(core.shares.get(name, ShareSeries()).rows), evidence.tasks(metric))
+    tasks = bounds.share_tasks(core.shares.get(name, ShareSeries()).rows)
+    return _from(tasks, evidence.tasks(metric), high=metric in _HIGH_IS_WORSE)
 
 
-def _from(tasks: Tasks | None, every: Tasks | None) -> CoreValue | None:
-    """Return the mean of core tasks, with the smaller of their error and that of all runs."""
+def _from(tasks: Tasks | None, every: Tasks | None, *, high: bool = False) -> CoreValue | None:
+    """Return the worse mean of core tasks, with the smaller of their error and that of all runs."""
     if tasks is None:
         return None
-    return CoreValue(tasks.mean, _smaller(tasks.squared_error, every), tasks.n)
+    return CoreValue(tasks.worst(high=high), _smaller(tasks.squared_error, every), tasks.n)
 
 
 def _smaller(squared: Fraction | None, every: Tasks | None) -> Fraction | None:
@@ -164,10 +169,10 @@ def _mixed(evidence: Evidence, metric: str) -> CoreValue | None:
         )
         for side in ("normal", "fault")
     )
-    every = evidence.tasks(metric)
+    every, high = evidence.tasks(metric), metric in _HIGH_IS_WORSE
     if normal is None or fault is None:
-        return _from(fault or normal, every)
-    value = (1 - FAULT_WEIGHT) * normal.mean + FAULT_WEIGHT * fault.mean
+        return _from(fault or normal, every, high=high)
+    value = (1 - FAULT_WEIGHT) * normal.worst(high=high) + FAULT_WEIGHT * fault.worst(high=high)
     errors = normal.squared_error, fault.squared_error
     both = None
     if errors[0] is not None and errors[1] is not None:
@@ -189,7 +194,7 @@ def _difference(evidence: Evidence, metric: str) -> CoreValue | None:
             known.append(sum((error for error in errors if error is not None), Fraction(0)))
     smaller = min(known, default=None)
     return CoreValue(
-        _PP * (first.mean - second.mean),
+        _PP * (first.worst(high=True) - second.worst(high=False)),
         None if smaller is None else _PP * _PP * smaller,
         first.n + second.n,
     )

@@ -97,6 +97,17 @@ def over_tasks(means: Mapping[str, Fraction]) -> Estimate | None:
     return Estimate(centre, squares / (k * (k - 1)) if k > 1 else None)
 
 
+def estimate(runs: Iterable[Record], value: Value, *, upper: bool = False) -> Estimate | None:
+    """Return the worse of the means over tasks and over runs, with the error over tasks."""
+    listed = list(runs)
+    tasks = over_tasks(by_task(listed, value))
+    if tasks is None:
+        return None
+    worths = [worth for run in listed if (worth := value(run)) is not None]
+    overall = sum(worths, Fraction(0)) / len(worths)
+    return replace(tasks, value=(max if upper else min)(tasks.value, overall))
+
+
 def smaller(*variances: Fraction | None) -> Fraction:
     """Return the smallest square of a standard error, 0 where all are infinite."""
     return min((v for v in variances if v is not None), default=Fraction(0))
@@ -154,11 +165,12 @@ class Evidence:
         if metric == "domain_min_nominal":
             return self._domain_min_nominal()
         if metric in BOTH_SIDES:
-            return self._both_sides(self._value(metric))
+            return self._both_sides(self._value(metric), upper=metric == "violations")
         if metric in {"cascade_penalty", "gap"}:
             return self._difference(metric)
         counted, value = self._counted(metric)
-        core = over_tasks(by_task([run for run in counted if self._counts(run)], value))
+        upper = metric in {"violations", "attack_success_rate"}
+        core = estimate([run for run in counted if self._counts(run)], value, upper=upper)
         return self._against(over_tasks(by_task(counted, value)), core)
 
     def _counts(self, run: Record) -> bool:
@@ -174,7 +186,7 @@ class Evidence:
         """The least of core fault runs, these with held-out runs, and normal runs, of one domain or all."""
 
         def rated(runs: Sequence[Record]) -> Estimate | None:
-            return over_tasks(by_task([run for run in runs if domain in {None, run["domain"]}], success))
+            return estimate([run for run in runs if domain in {None, run["domain"]}], success)
 
         core = rated(self.core_faults)
         if core is None:
@@ -192,7 +204,7 @@ class Evidence:
 
     def _domain_min_nominal(self) -> Core:
         rated = [
-            over_tasks(by_task([run for run in self.nominal if run["domain"] == name], success))
+            estimate([run for run in self.nominal if run["domain"] == name], success)
             for name in sorted({run["domain"] for run in self.records})
         ]
         if None in rated or not rated:
@@ -200,11 +212,12 @@ class Evidence:
         least = min((each for each in rated if each is not None), key=lambda each: each.value)
         return self._against(least, least)
 
-    def _both_sides(self, value: Value) -> Core:
+    def _both_sides(self, value: Value, *, upper: bool) -> Core:
         faults = by_task(self.core_faults, value)
-        nominal = by_task(self.nominal, value)
-        shared = {task: mean for task, mean in nominal.items() if task in faults}
-        fault, normal = over_tasks(faults), over_tasks(shared or nominal)
+        shared = by_task(self.nominal, value).keys() & faults.keys()
+        nominal = [run for run in self.nominal if run["task_id"] in shared] if shared else self.nominal
+        fault = estimate(self.core_faults, value, upper=upper)
+        normal = estimate(nominal, value, upper=upper)
         core = fault or normal
         if fault and normal:
             core = normal.times(Fraction(1, 5)).plus(fault.times(Fraction(4, 5)))
@@ -219,7 +232,10 @@ class Evidence:
             arms = (single, rig_to_success), (cascade, success)
         estimates = []
         for counts in (lambda _: True, self._counts):
-            left, right = (over_tasks(by_task([r for r in runs if counts(r)], value)) for runs, value in arms)
+            left, right = (
+                estimate([run for run in runs if counts(run)], value, upper=place == 0)
+                for place, (runs, value) in enumerate(arms)
+            )
             difference = None if left is None or right is None else left.plus(right.times(Fraction(-1)))
             estimates.append(None if difference is None else difference.times(Fraction(100)))
         everything, core = estimates

@@ -272,6 +272,16 @@ def padded() -> Iterator[Json]:
             case("twin", normal() + faults(runs=2) + few, met()),
         ],
     )
+    hard = faults((0, 1), kinds=FAULTS[1:4], first=TASKS, tasks=1, runs=50)
+    yield trick(
+        "padding-apart",
+        "One task fails in 150 standard runs of a domain: as a task it is one of 41, and as runs it is hidden"
+        " by easy runs under a condition of the evaluator's own.",
+        [
+            case("trick", normal() + faults() + hard + own(runs=40), contested(0)),
+            case("twin", normal() + faults() + own(STRONG, runs=2), met()),
+        ],
+    )
     vague = {"traceability": 3.5}
     yield trick(
         "padding-traceability",
