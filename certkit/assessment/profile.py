@@ -188,8 +188,9 @@ def _inconsistencies(profile: Profile) -> list[str]:
     reasons = []
     if repeated := sorted({name for name in ids if ids.count(name) > 1}):
         reasons.append(f"criteria holds the same id twice: {', '.join(repeated)}")
-    if [row.metric for row in profile.criteria].count("r_op") > 1:
-        reasons.append("two criteria on r_op: its threshold is the τ of the posterior")
+    metrics = [row.metric for row in profile.criteria]
+    if twice := sorted({name for name in metrics if metrics.count(name) > 1}):
+        reasons.append(f"two criteria on {twice[0]}: a metric has one row, with a threshold for each tier")
     named = {tier for row in profile.criteria for tier in row.tiers}
     if extra := sorted(named - numbers):
         reasons.append(f"a criterion names tier {extra[0]}, which tiers does not list")
