@@ -245,7 +245,7 @@ def parse_file(data: bytes) -> PassportFile:
     """
     document = canonical.loads(data)
     if not isinstance(document, dict) or document.get("mediaType") != MEDIA_TYPE:
-        told = "give the file that 'certkit issue' wrote; the answer of 'certkit assess' is none"
+        told = "give the file that 'certkit issue' wrote; what 'certkit assess' writes is no passport"
         raise InputError("passport.form", f"not a passport: its mediaType is not {MEDIA_TYPE}", hint=told)
     try:
         file = msgspec.convert(document, PassportFile)

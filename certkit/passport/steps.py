@@ -232,7 +232,7 @@ def _signature(file: PassportFile, envelope: Envelope, trust: Trust) -> Candidat
     if hint is not None:
         candidates = tuple(item for item in candidates if item.hint == hint)
     if not candidates:
-        raise NegativeError(UNTRUSTED, "your policy trusts no key with the id that the passport names")
+        raise NegativeError(UNTRUSTED, "the passport is signed by a key that your policy does not list")
     message = sealed.pae(envelope.payload_type, envelope.payload)
     for item in candidates:
         if sealed.is_signature(envelope.signature, message, item.key):

@@ -239,7 +239,7 @@ def _rows_of_drift(drift: Drift) -> Iterator[str]:
         yield f"{name:<{_ROW}}{sides}{loss:>{_LOSS}} {state}"
     yield from fold(
         "loss: the change for the worse, in the row's unit. WORSE is drift, BETTER a gain; EQUIVALENT: no"
-        " change as large as the margin; UNDERPOWERED: none of these is shown."
+        " change as large as the margin; UNDERPOWERED: too few tasks to tell."
     )
 
 
