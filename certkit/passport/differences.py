@@ -96,7 +96,8 @@ def path_text(path: Path) -> str:
 def _first(
     signed: Any, computed: Any, path: Path, close: Callable[[Path], bool]
 ) -> tuple[Path, Any, Any] | None:
-    if isinstance(signed, dict | list) and _bytes(signed) == _bytes(computed):
+    composed = isinstance(signed, dict | list) and isinstance(computed, dict | list)
+    if composed and _bytes(signed) == _bytes(computed):
         return None  # the most of two documents is equal, and this is far faster than to walk it
     if isinstance(signed, dict) and isinstance(computed, dict):
         keys: Any = dict.fromkeys((*computed, *signed))
