@@ -15,7 +15,6 @@ from certkit.assessment.raters import judge_report
 from certkit.assessment.verdict import next_rows
 from certkit.assessment.words import (
     finding_text,
-    many,
     percent,
     reason_text,
     rounded,
@@ -24,9 +23,10 @@ from certkit.assessment.words import (
     value_text,
 )
 from certkit.ground.document import State
+from certkit.ground.wording import listed, many, tier_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from certkit.assessment.assessment import Finding
     from certkit.assessment.evaluation import Evaluation
@@ -37,17 +37,6 @@ _WHY: Final = {
     Status.NOT_TESTED: "has no evidence for",
 }
 """What keeps a tier from being met, by the status of the row."""
-
-
-def tier_name(number: int) -> str:
-    """Return ``Tier 2``, or that there is none."""
-    return f"Tier {number}" if number else "no tier"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as "a, b and c"."""
-    *rest, last = names
-    return f"{', '.join(rest)} and {last}" if rest else last
 
 
 def readings(evaluation: Evaluation) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from certkit.assessment.assessment import Finding, Row, Status
 from certkit.assessment.catalogue import CATALOGUE, Unit, named
 from certkit.ground import toml
+from certkit.ground.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,14 +44,6 @@ def finding_words() -> Mapping[str, Mapping[str, str]]:
 def reason_words() -> Mapping[str, str]:
     """Return by code of a `Reason`: its sentence."""
     return toml.packaged("templates", "reasons.toml")
-
-
-def many(number: int, noun: str = "run") -> str:
-    """Return a count with its noun: ``1 run``, ``1,200 runs``."""
-    if number == 1:
-        return f"{number:,} {noun}"
-    consonant = noun.endswith("y") and not noun.endswith(("ay", "ey", "oy"))
-    return f"{number:,} {noun.removesuffix('y')}ies" if consonant else f"{number:,} {noun}s"
 
 
 def names(listed: Sequence[str], total: int | None = None) -> str:

@@ -136,7 +136,6 @@ Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every deta
 ProfileName = Annotated[str, PROFILE(envvar="CERTKIT_PROFILE")]
 Evidence = Annotated[list[Path] | None, BUNDLE()]
 Replay = Annotated[bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")]
-ReplayProfile = Annotated[str | None, PROFILE(help="Where the replay finds a profile of your own.")]
 AsOf = Annotated[datetime | None, AT()]
 EntryTime = Annotated[datetime | None, AT(help="The time of the entry. Default: now.")]
 Icc = Annotated[

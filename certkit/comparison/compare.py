@@ -28,7 +28,7 @@ from certkit.assessment.assessment import Tool
 from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.metric import HARNESS_LIMIT, Interval, Metric
 from certkit.assessment.metrics import Groups, measure
-from certkit.assessment.words import amount_text, many, p_text, reason_text, value_text
+from certkit.assessment.words import amount_text, p_text, reason_text, value_text
 from certkit.bundle.facts import AgentFacts, Facts, JudgeFacts, ProtocolFacts
 from certkit.comparison import paper
 from certkit.comparison.contrast import (
@@ -45,6 +45,7 @@ from certkit.comparison.contrast import (
 from certkit.ground.document import Count, Digest, Document, Part, Share, State
 from certkit.ground.errors import Exit
 from certkit.ground.text import quoted
+from certkit.ground.wording import many
 from certkit.record.record import Split
 from certkit.summary.summary import Summary, Tally
 

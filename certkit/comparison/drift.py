@@ -29,7 +29,7 @@ from msgspec import structs
 
 from certkit.assessment.assessment import Status
 from certkit.assessment.catalogue import CATALOGUE, named
-from certkit.assessment.words import amount_text, many, names, p_text, value_text
+from certkit.assessment.words import amount_text, names, p_text, value_text
 from certkit.comparison.contrast import (
     LEAST,
     Contrast,
@@ -46,7 +46,7 @@ from certkit.comparison.contrast import (
 )
 from certkit.ground.document import Count, Document, Part, Share, Text
 from certkit.ground.errors import Exit
-from certkit.ground.wording import tier as tier_text
+from certkit.ground.wording import many, tier_name
 from certkit.record.record import Condition
 from certkit.summary.summary import TASK_COLUMNS
 
@@ -537,7 +537,7 @@ def _change_text(change: Change) -> str:
 def _of_sides(old: Evaluation, new: Evaluation, *, compared: bool) -> Iterator[str]:
     before, now = (side.assessment.verdict.tier for side in (old, new))
     if before != now:
-        yield f"tier: {tier_text(before)} before, {tier_text(now)} now"
+        yield f"tier: {tier_name(before)} before, {tier_name(now)} now"
     if old.facts.digest == new.facts.digest:
         yield "both sides are the same evidence: nothing new was observed"
     if old.facts.protocol.origin == new.facts.protocol.origin == "simulated":

@@ -161,14 +161,12 @@ class RefusedPassportError(CertkitError):
         self.passport_id = passport_id
 
 
-def open_signed(data: bytes, trust: Trust, *, judged: bool = True) -> SignedPassport:
+def open_signed(data: bytes, trust: Trust) -> SignedPassport:
     """Return a passport that a key or identity of the policy signed and that agrees with itself.
 
     Args:
         data: the file.
         trust: the verifier's policy.
-        judged: judge the summary again; an audit of many passports that were judged when they were logged
-            may leave it out.
 
     Raises:
         RefusedPassportError: names the step: parse, envelope, signature, types or judgement.
@@ -186,9 +184,8 @@ def open_signed(data: bytes, trust: Trust, *, judged: bool = True) -> SignedPass
         steps.append(passed("signature", f"by {quoted(signer.issuer)}, {by}"))
         statement = _statement(envelope.payload, signer)
         steps.append(passed("types", "an agent passport whose parts agree"))
-        if judged:
-            check_judgement(statement.predicate)
-            steps.append(passed("judgement", "the signed assessment is what the signed summary gives"))
+        check_judgement(statement.predicate)
+        steps.append(passed("judgement", "the signed assessment is what the signed summary gives"))
     except CertkitError as error:
         passport_id = canonical.digest(envelope.payload) if envelope else None
         step = STEPS[len(steps)]

@@ -11,8 +11,9 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
-from certkit.assessment.answer import provisional_text, tier_name
+from certkit.assessment.answer import provisional_text
 from certkit.ground.text import quoted, visible
+from certkit.ground.wording import tier_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,11 +9,12 @@ from collections import Counter
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from certkit.assessment.answer import advice, core_texts, fragility_texts, listed, provisional_text
+from certkit.assessment.answer import advice, core_texts, fragility_texts, provisional_text
 from certkit.assessment.answer import readings as readings_text
 from certkit.assessment.assessment import Status, TierStatus
-from certkit.assessment.words import finding_text, many
+from certkit.assessment.words import finding_text
 from certkit.ground.text import quoted
+from certkit.ground.wording import listed, many
 from certkit.report import results, words
 from certkit.report.argument.case import MOST_DAYS
 from certkit.report.argument.challenges import CLASS_WORDS, STATUS_WORDS, TEXTS, ChallengeStatus

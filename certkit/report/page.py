@@ -28,10 +28,11 @@ from markupsafe import Markup, escape
 
 from certkit._version import __version__
 from certkit.assessment.answer import fragility_texts
-from certkit.assessment.words import many, reason_text
+from certkit.assessment.words import reason_text
 from certkit.ground import files
 from certkit.ground.errors import UnavailableError
 from certkit.ground.text import quoted, visible
+from certkit.ground.wording import many
 from certkit.report import answer, results, sections, words
 from certkit.report.argument.challenges import CLASS_WORDS, CLOSED_BY
 from certkit.report.argument.columns import figures

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from certkit.assessment import bounds, raters
-from certkit.assessment.answer import judge_texts, tier_name, traces_text
+from certkit.assessment.answer import judge_texts, traces_text
 from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.variation import variation
-from certkit.assessment.words import finding_text, many, percent, reason_text, rounded
+from certkit.assessment.words import finding_text, percent, reason_text, rounded
 from certkit.ground import canonical
 from certkit.ground.text import visible
+from certkit.ground.wording import many, tier_name
 from certkit.record.record import Condition, Split
 from certkit.report import results, words
 from certkit.report.argument.challenges import CLASS_WORDS, STATUS_WORDS, TEXTS

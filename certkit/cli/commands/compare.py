@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from msgspec import Struct, to_builtins
 
-from certkit.assessment.answer import tier_name
 from certkit.assessment.catalogue import Unit, named
-from certkit.assessment.words import amount_text, many, p_text, rounded, value_text
+from certkit.assessment.words import amount_text, p_text, rounded, value_text
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold, progress
@@ -19,6 +18,7 @@ from certkit.cli.views import WORDS
 from certkit.comparison.compare import ALPHA
 from certkit.comparison.contrast import LEAST
 from certkit.ground.text import quoted, visible
+from certkit.ground.wording import many, tier_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

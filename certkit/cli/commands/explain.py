@@ -14,13 +14,14 @@ from msgspec import structs
 from certkit.assessment.catalogue import CATALOGUE
 from certkit.assessment.findings import FINDINGS
 from certkit.assessment.profile_file import load_profile
-from certkit.assessment.words import finding_words, many, threshold_text
+from certkit.assessment.words import finding_words, threshold_text
 from certkit.bundle.folder import open_bundle
 from certkit.cli import options as opt
 from certkit.cli.emit import answer, cut, emit, entry, fold
 from certkit.cli.views import WORDS
 from certkit.ground.document import Document, Text
 from certkit.ground.errors import CODES, UsageError
+from certkit.ground.wording import many
 from certkit.record import schema
 from certkit.record.expressions import shell
 from certkit.record.record import Condition, Outcome

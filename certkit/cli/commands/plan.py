@@ -12,10 +12,11 @@ from certkit.assessment.catalogue import CATALOGUE, named
 from certkit.assessment.plan import DRAWS, Design, Plan, PlannedRow
 from certkit.assessment.plan import plan as plan_tier
 from certkit.assessment.profile_file import load_profile
-from certkit.assessment.words import many, percent, threshold_text, value_text
+from certkit.assessment.words import percent, threshold_text, value_text
 from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, fold, refuse
 from certkit.ground.errors import InputError, UsageError
+from certkit.ground.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,7 +10,6 @@ import typer
 from msgspec import structs
 
 from certkit import report as room
-from certkit.assessment.answer import listed
 from certkit.assessment.assessment import Question
 from certkit.assessment.bundles import assess_bundles, refuse_inside
 from certkit.assessment.profile_file import DEFAULT_PROFILE, load_profile
@@ -21,6 +20,7 @@ from certkit.cli.judging import Judged, answered, judge
 from certkit.cli.passport_files import taken
 from certkit.ground import canonical, files
 from certkit.ground.errors import UsageError
+from certkit.ground.wording import listed
 from certkit.passport.steps import open_unsigned
 from certkit.report import IssuedPassport
 from certkit.report.argument import skeleton

@@ -10,7 +10,6 @@ import typer
 
 from certkit.assessment.assessment import Question
 from certkit.assessment.profile_file import DEFAULT_PROFILE, load_profile
-from certkit.assessment.words import many
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.verify import checked, evidence_of, show_verdict
@@ -22,6 +21,7 @@ from certkit.ground import canonical
 from certkit.ground.document import to_builtins
 from certkit.ground.errors import Exit, UsageError
 from certkit.ground.text import quoted
+from certkit.ground.wording import many
 from certkit.passport import exports, words
 from certkit.passport.passport import read_passport
 from certkit.passport.steps import open_unsigned

@@ -26,18 +26,18 @@ from certkit.assessment.answer import (
     row_advice,
     row_title,
     serious_texts,
-    tier_name,
     traces_text,
     verdict_text,
 )
 from certkit.assessment.assessment import Severity, TierStatus
 from certkit.assessment.catalogue import CATALOGUE
-from certkit.assessment.words import finding_text, many, rounded, threshold_text
+from certkit.assessment.words import finding_text, rounded, threshold_text
 from certkit.cli.emit import WIDTH, fold
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.ground.document import State
 from certkit.ground.errors import Exit
 from certkit.ground.text import quoted, visible
+from certkit.ground.wording import many, tier_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

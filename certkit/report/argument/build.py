@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from msgspec import Meta
 
 from certkit.assessment import raters
-from certkit.assessment.answer import listed
 from certkit.assessment.assessment import Status, TierStatus
 from certkit.assessment.catalogue import CATALOGUE, Group
-from certkit.assessment.words import many
 from certkit.ground import canonical
 from certkit.ground.document import Digest, Document, Part, Text, fill
 from certkit.ground.text import quoted
+from certkit.ground.wording import listed, many
 from certkit.report import words
 from certkit.report.argument.case import ArgumentAbout, about
 from certkit.report.argument.challenges import (

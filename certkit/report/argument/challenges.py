@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from msgspec import Meta, structs
 
-from certkit.assessment.answer import listed, tier_name
 from certkit.assessment.assessment import Answer, Severity
 from certkit.assessment.evaluation import Evaluation, evaluate
 from certkit.assessment.findings import FINDINGS
-from certkit.assessment.words import finding_text, many
+from certkit.assessment.words import finding_text
 from certkit.ground import files, toml
 from certkit.ground.document import Part, Text
+from certkit.ground.wording import listed, many, tier_name
 from certkit.record.record import Condition
 from certkit.report import words
 from certkit.report.argument.case import UseCase, stale

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from certkit.assessment.answer import listed
 from certkit.assessment.catalogue import Unit
-from certkit.assessment.words import many
+from certkit.ground.wording import listed, many
 from certkit.report import words
 
 SHARES = st.floats(min_value=0, max_value=1, allow_nan=False)
