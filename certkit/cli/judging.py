@@ -1,19 +1,23 @@
-"""Bundles on disk, judged with the answers of a context: what every command that judges does first."""
+"""Bundles and logs on disk, judged with the answers of a context: what commands that judge do first."""
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from certkit.assessment.assessment import Question
 from certkit.assessment.bundles import evaluate_parts, reduce_bundles
 from certkit.assessment.evaluation import Evaluation, evaluate
+from certkit.bundle.manifest import MANIFEST_NAME
 from certkit.cli.emit import progress, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from certkit.assessment.profile import Profile
+    from certkit.bundle.manifest import Imported
+    from certkit.imports.job import ImportOptions
     from certkit.probes.scores_document import IntegrityDocument
     from certkit.report.context import Given
 
@@ -25,11 +29,13 @@ class Judged(NamedTuple):
         evaluation: of all bundles.
         parts: each of several bundles judged alone.
         integrity: the scores of commitment integrity, where a lone bundle holds them.
+        imported: the account of the import, where a log was judged.
     """
 
     evaluation: Evaluation
     parts: tuple[Evaluation, ...] = ()
     integrity: IntegrityDocument | None = None
+    imported: Imported | None = None
 
 
 def judge(
@@ -54,6 +60,35 @@ def judge(
 
         scores = score_integrity(bundles[0])
     return Judged(answered(evaluation, given), evaluate_parts(reduced, profile), scores)
+
+
+def log_of(sources: Sequence[Path]) -> Path | None:
+    """Return the log where the only source is one: a file, or a folder without a manifest."""
+    is_log = len(sources) == 1 and sources[0].exists() and not (sources[0] / MANIFEST_NAME).exists()
+    return sources[0] if is_log else None
+
+
+def judge_log(
+    log: Path, options: ImportOptions, profile: Profile, question: Question, given: Given | None = None
+) -> Judged:
+    """Judge a log: import it into a temporary bundle, which is gone afterwards.
+
+    Args:
+        log: the file or folder that another program wrote.
+        options: how it is imported.
+        profile: the tier table.
+        question: the tier asked for, and whether provisional rows decide.
+        given: the context whose answers to serious findings count.
+
+    Raises:
+        CertkitError: the log cannot be imported, or the context accepts a serious finding.
+    """
+    from certkit.imports import run  # noqa: PLC0415 - most commands read bundles alone
+
+    with tempfile.TemporaryDirectory(prefix="certkit-") as folder:
+        bundle = Path(folder) / "bundle"
+        [account] = run(log, bundle, options, progress())
+        return judge([bundle], profile, question, given)._replace(imported=account.imported)
 
 
 def answered(evaluation: Evaluation, given: Given | None) -> Evaluation:

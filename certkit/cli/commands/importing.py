@@ -10,13 +10,14 @@ import typer
 
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import answer, emit, emit_file, fold, progress
+from certkit.cli.emit import answer, emit, emit_file, progress
+from certkit.cli.views.account import all_notes
 from certkit.ground import canonical
 from certkit.ground.errors import Exit, UsageError
 from certkit.ground.text import quoted
 from certkit.ground.wording import many
 from certkit.imports import FORMATS, ImportOptions, preview, run, suggest
-from certkit.imports.drafts import OTHERS, counted
+from certkit.imports.drafts import counted
 from certkit.record.expressions import shell
 
 if TYPE_CHECKING:
@@ -33,33 +34,20 @@ def import_(
     out: Annotated[
         Path | None, opt.OUT(help="The folder to write, empty or absent (default: bundle).")
     ] = None,
-    agent: Annotated[
-        str | None, opt.AGENT(help="Name the agent, or choose one of several in the log.")
-    ] = None,
+    agent: opt.LogAgent = None,
     agent_version: Annotated[
         str | None, opt.AGENT_VERSION(help="Its version, where the log does not tell.")
     ] = None,
-    mapping: Annotated[
-        Path | None, typer.Option("--map", help="A TOML file that maps columns and values; see --suggest.")
-    ] = None,
+    mapping: opt.LogMapping = None,
     split_by: Annotated[
         str | None,
         typer.Option(
             "--split-by", metavar="COLUMN", help="Make a bundle of each 'agent', or value of a column."
         ),
     ] = None,
-    domain: Annotated[str | None, opt.DOMAIN(help="The domain, where the log has none.")] = None,
-    condition: Annotated[
-        str | None, opt.CONDITION(help="The condition of all runs where the log has none, such as 'nominal'.")
-    ] = None,
-    success: Annotated[
-        str | None,
-        typer.Option(
-            "--success",
-            metavar="EXPRESSION",
-            help="When a run succeeded, such as 'score >= 0.5'; agentdojo: 'strict' or 'utility'.",
-        ),
-    ] = None,
+    domain: opt.LogDomain = None,
+    condition: opt.LogCondition = None,
+    success: opt.LogSuccess = None,
     timezone: Annotated[
         str | None,
         typer.Option("--timezone", help="The zone of times without an offset, such as Europe/Berlin."),
@@ -67,13 +55,7 @@ def import_(
     encoding: Annotated[
         str | None, typer.Option("--encoding", help="CSV: how its text is encoded, such as cp1252.")
     ] = None,
-    tasks_independent: Annotated[
-        bool | None,
-        typer.Option(
-            "--independent-tasks/--dependent-tasks",
-            help="Whether no two tasks share a template, site or document. Bounds need this, or cluster_id.",
-        ),
-    ] = None,
+    tasks_independent: opt.IndependentTasks = None,
     attempt: Annotated[int | None, opt.ATTEMPT(help="This is the agent's n-th evaluation.")] = None,
     like: opt.Like = None,
     verbose: opt.Verbose = False,
@@ -175,10 +157,4 @@ def _imported(account: ImportAccount, *, verbose: bool) -> Iterator[str]:
     yield f"{account.out}: {imported.records:,} records of {quoted(account.agent.name)}, {sealed}"
     if account.digest:
         yield account.digest
-    width = max((len(f"{item.count:,}") for item in imported.notes), default=1)
-    for item in imported.notes:
-        detail = f": {item.detail}" if item.detail else ""
-        if item.what.endswith(OTHERS) and not verbose:
-            detail = ": the source has nothing that fills them (-v lists them)"
-        text = f"{item.heading:<10} {item.count:>{width},}  {item.what}{detail}"
-        yield from fold(text, first="  ", rest=" " * (15 + width))
+    yield from all_notes(imported, verbose=verbose)
