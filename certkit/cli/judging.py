@@ -64,8 +64,9 @@ def judge(
 
 def log_of(sources: Sequence[Path]) -> Path | None:
     """Return the log where the only source is one: a file, or a folder without a manifest."""
-    is_log = len(sources) == 1 and sources[0].exists() and not (sources[0] / MANIFEST_NAME).exists()
-    return sources[0] if is_log else None
+    source = sources[0]
+    is_log = source.is_file() or (source.is_dir() and not (source / MANIFEST_NAME).exists())
+    return source if is_log and len(sources) == 1 else None
 
 
 def judge_log(

@@ -36,7 +36,7 @@ from certkit.assessment.catalogue import CATALOGUE
 from certkit.assessment.words import finding_text, names, rounded, threshold_text
 from certkit.bundle.facts import UNVERSIONED
 from certkit.cli.emit import fold, width
-from certkit.cli.views.account import brief_notes
+from certkit.cli.views.account import all_notes, brief_notes
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.ground.document import State
 from certkit.ground.errors import Exit
@@ -115,7 +115,7 @@ def show_evaluation(
         lines += _section(f"For Tier {evaluation.assessment.verdict.goal}:", advice(evaluation))
     if parts:
         lines += _parts(parts)
-    last = [*_account(imported), *_keep(evaluation, place, options)]
+    last = [*_account(imported, verbose=verbose), *_keep(evaluation, place, options)]
     room = MOST_LINES - len(lines) - len(last) if len(rows) <= FEW_ROWS and not verbose else None
     stated = {"no-fault-runs"} if without_faults else set()
     yield from [*lines, *_findings(evaluation, stated, room, verbose=verbose), *last]
@@ -214,16 +214,22 @@ def _next(evaluation: Evaluation, place: Place, options: Mapping[str, str]) -> s
 
 
 def _command(lead: str, command: str) -> Iterator[Line]:
-    """Print a command that can be copied, on several lines where it is long."""
+    """Print a command that can be copied, on several lines where it is long; an option keeps its value."""
     lexer = shlex.shlex(command, posix=False, punctuation_chars=False)
     lexer.whitespace_split, lexer.commenters = True, ""
-    line, used = lead, False
+    parts: list[str] = []
     for word in lexer:
-        if used and len(line) + len(word) > width() - 3:
+        if parts and re.fullmatch("-[^ ]*", parts[-1]) and not word.startswith("-"):
+            parts[-1] += f" {word}"
+        else:
+            parts.append(word)
+    line, indent = f"{lead}{parts[0]}", " " * (len(lead) - len(lead.lstrip()) + 2)
+    for part in parts[1:]:
+        if len(line) + len(part) > width() - 3:
             yield f"{line} \\"
-            line, used = "  ", False
-        line += f" {word}" if used else word
-        used = True
+            line = f"{indent}{part}"
+        else:
+            line += f" {part}"
     yield line
 
 
@@ -354,10 +360,11 @@ def _findings(
         yield from _line(f"  and {len(info)} for information; -v shows them", "dim")
 
 
-def _account(imported: Imported | None) -> Iterator[Line]:
-    """Print what the import found odd, guessed or left out."""
-    notes = [] if imported is None else brief_notes(imported)
-    if notes:
+def _account(imported: Imported | None, *, verbose: bool) -> Iterator[Line]:
+    """Print what the import found odd, guessed or left out; with `verbose` its whole account."""
+    if imported is None:
+        return
+    if notes := [*all_notes(imported, verbose=True)] if verbose else brief_notes(imported):
         yield ""
         yield from _line("The import", "bold")
         yield from notes
@@ -368,7 +375,8 @@ def _keep(evaluation: Evaluation, place: Place | None, options: Mapping[str, str
     if place is not None and place.keep is not None:
         yield ""
         yield from _command("keep it: ", place.keep)
-        yield from _command("then: ", _next(evaluation, place, options))
+        if not _cannot_judge(evaluation):
+            yield from _command("then: ", _next(evaluation, place, options))
 
 
 def show_profile(profile: Profile) -> Iterator[Line]:
