@@ -149,6 +149,14 @@ class Bundle(Struct, frozen=True, kw_only=True, dict=True):
         with self.reading(path) as stream:
             yield from trace.read(stream, path)
 
+    def log_of_run(self, path: str, run_id: str) -> bytes | None:
+        """Return the log of a run in a trace file, which is JSON; None where the file holds none of it.
+
+        Raises as `transcripts`.
+        """
+        with self.reading(path) as stream:
+            return next((log for name, _, log in trace.logs(stream, path) if name == run_id), None)
+
     def trace_rules(self) -> trace.Rules:
         """Return the rules beside the traces, none where there is no such file; raises as `transcripts`."""
         if trace.RULES not in self.by_path:
@@ -257,7 +265,8 @@ def list_files(root: Path) -> dict[str, int]:
         if root.is_file():
             message, hint = "is a file, not a bundle", f"import it first: certkit import {shell(str(root))}"
             raise InputError("bundle.manifest-missing", message, where=str(root), hint=f"{hint} -o bundle")
-        what, hint = "is not a folder" if root.exists() else "not found", "a bundle is a folder with a bundle.json"
+        what = "is not a folder" if root.exists() else "not found"
+        hint = "a bundle is a folder with a bundle.json"
         raise InputError("file.missing", what, where=str(root), hint=hint)
     sizes: dict[str, int] = {}
     names: dict[str, str] = {}

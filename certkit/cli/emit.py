@@ -11,10 +11,12 @@ errors become words.
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from traceback import print_exception
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -192,6 +194,26 @@ def _fitting(line: str, columns: int) -> list[str]:
         return [line]
     lead, _, word = line.rpartition(" ")
     return [*filter(None, [lead.rstrip()]), word.rjust(columns)]
+
+
+def command_lines(lead: str, command: str) -> Iterator[str]:
+    """Yield a command that can be copied, on several lines where it is long; an option keeps its value."""
+    lexer = shlex.shlex(command, posix=False, punctuation_chars=False)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    parts: list[str] = []
+    for word in lexer:
+        if parts and re.fullmatch("-[^ ]*", parts[-1]) and not word.startswith("-"):
+            parts[-1] += f" {word}"
+        else:
+            parts.append(word)
+    line, indent = f"{lead}{parts[0]}", " " * (len(lead) - len(lead.lstrip()) + 2)
+    for part in parts[1:]:
+        if len(line) + len(part) > width() - 3:
+            yield f"{line} \\"
+            line = f"{indent}{part}"
+        else:
+            line += f" {part}"
+    yield line
 
 
 def hint(text: str) -> None:

@@ -35,7 +35,7 @@ from certkit.assessment.assessment import Severity, Status, TierStatus
 from certkit.assessment.catalogue import CATALOGUE
 from certkit.assessment.words import finding_text, names, rounded, threshold_text
 from certkit.bundle.facts import UNVERSIONED
-from certkit.cli.emit import fold, width
+from certkit.cli.emit import command_lines, fold, width
 from certkit.cli.views.account import all_notes, brief_notes
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.ground.document import State
@@ -169,7 +169,7 @@ def _answer(
     yield from _wrapped(f"{open_text(evaluation)}.")
     yield from _gap(evaluation)
     if place is not None and place.keep is None:
-        yield from _command("Next: ", _next(evaluation, place, options))
+        yield from command_lines("Next: ", _next(evaluation, place, options))
 
 
 def _ways(evaluation: Evaluation, place: Place | None) -> Iterator[Line]:
@@ -188,7 +188,7 @@ def _ways(evaluation: Evaluation, place: Place | None) -> Iterator[Line]:
                 yield line
             else:
                 yield f"  {lead.rstrip(' :')} ({note}):"
-                yield from _command("    ", command)
+                yield from command_lines("    ", command)
 
 
 def _has(words: str) -> bool:
@@ -210,27 +210,7 @@ def _gap(evaluation: Evaluation) -> Sequence[Line]:
 def _next(evaluation: Evaluation, place: Place, options: Mapping[str, str]) -> str:
     """Return the command that brings most."""
     page = shlex.quote(f"{Path(shlex.split(place.bundles)[0]).resolve().name}.html")
-    return " ".join(next_command(evaluation, place.bundles, page, options)).rstrip()
-
-
-def _command(lead: str, command: str) -> Iterator[Line]:
-    """Print a command that can be copied, on several lines where it is long; an option keeps its value."""
-    lexer = shlex.shlex(command, posix=False, punctuation_chars=False)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    parts: list[str] = []
-    for word in lexer:
-        if parts and re.fullmatch("-[^ ]*", parts[-1]) and not word.startswith("-"):
-            parts[-1] += f" {word}"
-        else:
-            parts.append(word)
-    line, indent = f"{lead}{parts[0]}", " " * (len(lead) - len(lead.lstrip()) + 2)
-    for part in parts[1:]:
-        if len(line) + len(part) > width() - 3:
-            yield f"{line} \\"
-            line = f"{indent}{part}"
-        else:
-            line += f" {part}"
-    yield line
+    return " ".join(nextcommand_lines(evaluation, place.bundles, page, options)).rstrip()
 
 
 def _rows(evaluation: Evaluation, *, verbose: bool) -> Mapping[str, Sequence[Row]]:
@@ -374,9 +354,9 @@ def _keep(evaluation: Evaluation, place: Place | None, options: Mapping[str, str
     """Print the command that keeps the bundle of a log, and the one to run then."""
     if place is not None and place.keep is not None:
         yield ""
-        yield from _command("keep it: ", place.keep)
+        yield from command_lines("keep it: ", place.keep)
         if not _cannot_judge(evaluation):
-            yield from _command("then: ", _next(evaluation, place, options))
+            yield from command_lines("then: ", _next(evaluation, place, options))
 
 
 def show_profile(profile: Profile) -> Iterator[Line]:
