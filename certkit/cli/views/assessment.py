@@ -210,7 +210,7 @@ def _gap(evaluation: Evaluation) -> Sequence[Line]:
 def _next(evaluation: Evaluation, place: Place, options: Mapping[str, str]) -> str:
     """Return the command that brings most."""
     page = shlex.quote(f"{Path(shlex.split(place.bundles)[0]).resolve().name}.html")
-    return " ".join(nextcommand_lines(evaluation, place.bundles, page, options)).rstrip()
+    return " ".join(next_command(evaluation, place.bundles, page, options)).rstrip()
 
 
 def _rows(evaluation: Evaluation, *, verbose: bool) -> Mapping[str, Sequence[Row]]:
