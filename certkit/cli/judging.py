@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.assessment.assessment import Question
 from certkit.assessment.bundles import evaluate_parts, reduce_bundles
@@ -11,11 +12,16 @@ from certkit.cli.emit import progress, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from certkit.assessment.profile import Profile
     from certkit.probes.scores_document import IntegrityDocument
+    from certkit.record.record import Record
     from certkit.report.context import Given
+
+MOST_NAMED: Final = 10
+"""Failed runs that a report names."""
+MOST_RECORDS: Final = 200_000
+"""Records up to which a report names them: it takes another look at all of them."""
 
 
 class Judged(NamedTuple):
@@ -25,11 +31,23 @@ class Judged(NamedTuple):
         evaluation: of all bundles.
         parts: each of several bundles judged alone.
         integrity: the scores of commitment integrity, where a lone bundle holds them.
+        bundle: the folder of a lone bundle.
     """
 
     evaluation: Evaluation
     parts: tuple[Evaluation, ...] = ()
     integrity: IntegrityDocument | None = None
+    bundle: Path | None = None
+
+    def failed_runs(self) -> tuple[Record, ...] | None:
+        """Return the worst runs that failed; None without a lone bundle, and of very many records."""
+        if self.bundle is None or self.evaluation.summary.records > MOST_RECORDS:
+            return None
+        from certkit.bundle.folder import open_bundle  # noqa: PLC0415 - for reports alone
+        from certkit.summary.runs import worst_runs  # noqa: PLC0415 - the same
+
+        listed = worst_runs(open_bundle(self.bundle, defer_records=True), failed=True)
+        return tuple(run.record for run in listed.runs[:MOST_NAMED])
 
 
 def judge(
@@ -53,7 +71,12 @@ def judge(
         from certkit.probes.score import score_integrity  # noqa: PLC0415 - few bundles hold any
 
         scores = score_integrity(bundles[0])
-    return Judged(answered(evaluation, given), evaluate_parts(reduced, profile), scores)
+    return Judged(
+        answered(evaluation, given),
+        evaluate_parts(reduced, profile),
+        scores,
+        bundles[0] if len(bundles) == 1 else None,
+    )
 
 
 def answered(evaluation: Evaluation, given: Given | None) -> Evaluation:
