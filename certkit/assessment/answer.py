@@ -37,6 +37,18 @@ _WHY: Final = {
     Status.NOT_TESTED: "has no evidence for",
 }
 """What keeps a tier from being met, by the status of the row."""
+_SUCCESSES: Final = {
+    "r_op": "successful runs under faults",
+    "c_nom": "successful normal runs",
+    "cascade": "successful runs under cascading faults",
+    "frr": "recovered runs under faults",
+    "frr_2025": "recovered runs under faults",
+    "irs": "recoveries guided by memory",
+    "cn_frr": "runs under faults that succeeded or halted",
+    "novel_fault": "successful runs under held-out faults",
+    "adversarial_resistance": "successful runs under attack",
+}
+"""Series of `fragility.Flips` → the runs that its successes are."""
 
 
 def readings(evaluation: Evaluation) -> str:
@@ -255,10 +267,10 @@ def fragility_texts(evaluation: Evaluation) -> tuple[str, ...]:
     changed = evaluation.fragility
     said = []
     if (flip := changed.flips) is not None:
-        where = f" in domain {flip.domain}" if flip.domain else ""
+        runs = f"{_SUCCESSES[flip.series]}{f' in domain {flip.domain}' if flip.domain else ''}"
         said.append(
-            f"Tier {changed.tier} would be lost if {flip.needed:,} of {flip.of:,} successes had failed:"
-            f" {flip.criterion}{where} fails first."
+            f"Tier {changed.tier} would be lost if {flip.needed:,} of the {flip.of:,} {runs} had failed:"
+            f" {flip.criterion} fails first."
             if flip.needed <= flip.of
             else f"No number of failures in place of successes loses Tier {changed.tier}."
         )

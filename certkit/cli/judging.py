@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.assessment.assessment import Question
 from certkit.assessment.bundles import evaluate_parts, reduce_bundles
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from certkit.bundle.manifest import Imported
     from certkit.imports.job import ImportOptions
     from certkit.probes.scores_document import IntegrityDocument
+    from certkit.record.record import Record
     from certkit.report.context import Given
+
+MOST_NAMED: Final = 10
+"""Failed runs that a report names."""
+MOST_RECORDS: Final = 200_000
+"""Records up to which a report names them: it takes another look at all of them."""
 
 
 class Judged(NamedTuple):
@@ -29,13 +35,25 @@ class Judged(NamedTuple):
         evaluation: of all bundles.
         parts: each of several bundles judged alone.
         integrity: the scores of commitment integrity, where a lone bundle holds them.
+        bundle: the folder of a lone bundle.
         imported: the account of the import, where a log was judged.
     """
 
     evaluation: Evaluation
     parts: tuple[Evaluation, ...] = ()
     integrity: IntegrityDocument | None = None
+    bundle: Path | None = None
     imported: Imported | None = None
+
+    def failed_runs(self) -> tuple[Record, ...] | None:
+        """Return the worst runs that failed; None without a lone bundle, and of very many records."""
+        if self.bundle is None or self.evaluation.summary.records > MOST_RECORDS:
+            return None
+        from certkit.bundle.folder import open_bundle  # noqa: PLC0415 - for reports alone
+        from certkit.summary.runs import RunFilter, list_tasks  # noqa: PLC0415 - the same
+
+        listed = list_tasks(open_bundle(self.bundle, defer_records=True), RunFilter(failed=True))
+        return tuple([run.record for task in listed.tasks for run in task.runs][:MOST_NAMED])
 
 
 def judge(
@@ -59,7 +77,12 @@ def judge(
         from certkit.probes.score import score_integrity  # noqa: PLC0415 - few bundles hold any
 
         scores = score_integrity(bundles[0])
-    return Judged(answered(evaluation, given), evaluate_parts(reduced, profile), scores)
+    return Judged(
+        answered(evaluation, given),
+        evaluate_parts(reduced, profile),
+        scores,
+        bundles[0] if len(bundles) == 1 else None,
+    )
 
 
 def log_of(sources: Sequence[Path]) -> Path | None:

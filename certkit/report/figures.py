@@ -94,9 +94,10 @@ def mark(status: str, said: str = "") -> Markup:
     )
 
 
-def judged(status: str) -> Markup:
-    """Return the mark of a status or state with its word."""
-    return mark(status) + Markup('\u00a0<span class="word">{}</span>').format(word(status))
+def judged(status: str, said: str = "") -> Markup:
+    """Return the mark of a status or state with its word, or with what is said in its place."""
+    said = said or word(status)
+    return mark(status, said) + Markup('\u00a0<span class="word">{}</span>').format(said)
 
 
 def num(number: float) -> str:
@@ -318,7 +319,7 @@ def bars(rows: Sequence[ShareBar], *, title: str) -> Markup:
             x = plot.x(log10(row.tolerable))
             plot.parts.append(path(f"M{num(x)} {num(y - 9)}V{num(y + 9)}", width=2, dash="3 2"))
     ticks = ((at, f"{100 * 10**at:.10g} %") for at in range(least, 1))
-    plot.below(ticks, "share of runs in its conditions and domains that failed")
+    plot.below(ticks, "events per run, or per attack")
     return plot.drawn("hazards", title)
 
 

@@ -96,6 +96,7 @@ def html(view: ReportView) -> str:
         case=view.case,
         argument=view.argument,
         attachments=view.attachments,
+        failed=view.failed,
         generated_at=view.generated_at,
         style=Markup(_template("style.css")),  # noqa: S704 - our own file
     )
