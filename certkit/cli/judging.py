@@ -112,7 +112,7 @@ def judge_log(
     with tempfile.TemporaryDirectory(prefix="certkit-") as folder:
         bundle = Path(folder) / "bundle"
         [account] = run(log, bundle, options, progress())
-        return judge([bundle], profile, question, given)._replace(imported=account.imported)
+        return judge([bundle], profile, question, given)._replace(imported=account.imported, bundle=None)
 
 
 def answered(evaluation: Evaluation, given: Given | None) -> Evaluation:
