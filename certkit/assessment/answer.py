@@ -257,7 +257,7 @@ def serious_texts(evaluation: Evaluation) -> tuple[str, ...]:
     by = {item.code: f"{item.by}, agreed by {item.agreed_by}" for item in evaluation.question.answers}
     return tuple(
         f"serious, {item.state}{f' by {by[item.code]}' if item.code in by else ''}:"
-        f" {finding_text(item)} [{item.code}]"
+        f" {finding_text(item)} ({item.code})"
         for item in evaluation.assessment.serious
     )
 

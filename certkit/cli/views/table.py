@@ -57,7 +57,7 @@ class Cells(NamedTuple):
 
 
 def table(
-    rows: Sequence[Cells], tiers: Sequence[object], *, reading: str, limit_tier: object, confidence: float
+    rows: Sequence[Cells], tiers: Sequence[int], *, reading: str, limit_tier: int, confidence: float
 ) -> Iterator[Line]:
     """Print the table.
 
@@ -72,15 +72,17 @@ def table(
     asked = [[_asked(cell) for cell in row.tiers] for row in rows]
     tier_width = max(_TIER, *(len(text) + 1 for texts in asked for text in texts)) + _MARKED  # never touch
     limit_width = _LIMIT if any(row.limit for row in rows) else 0
-    name = width() - _VALUE - limit_width - _COUNT - tier_width * len(tiers)
+    room = width() - _VALUE - limit_width - _COUNT - tier_width * len(tiers)
+    names = [_name(row, room - 1) for row in rows]
+    name = min(room, max(len("criterion"), *map(len, names)) + 2)
     marks = f"{'a c':>{_MARKED}}"
     heads = "".join(f"{f'Tier {tier}':>{tier_width}}" for tier in tiers)
-    yield Text(f"{heads:>{width()}}", style="dim")
+    yield Text(" " * (name + _VALUE + limit_width + _COUNT) + heads, style="dim")
     limit_head = "limit" if limit_width else ""
     head = f"{'criterion':<{name}}{'value':>{_VALUE}}{limit_head:>{limit_width}}{'n':>{_COUNT}}"
     yield Text(head + f"{'asks':>{tier_width - _MARKED}}{marks}" * len(tiers), style="dim")
-    for row, texts in zip(rows, asked, strict=True):
-        line = Text(f"{_name(row, name - 1):<{name}}{row.value:>{_VALUE}}")
+    for row, title, texts in zip(rows, names, asked, strict=True):
+        line = Text(f"{title:<{name}}{row.value:>{_VALUE}}")
         line.append(f"{row.limit:>{limit_width}}").append(f"{_count(row.n):>{_COUNT}}", style="dim")
         for cell, text in zip(row.tiers, texts, strict=True):
             mark = f" {_mark(cell.table)} {_mark(cell.bounded)}" if text else ""
@@ -88,9 +90,9 @@ def table(
         line.rstrip()
         yield line
     legend = _LEGEND.format(*(_mark(status) for status in _MARKS))
-    sure = f"with {percent(confidence)} confidence"
-    limits = f" (limit: for Tier {limit_tier})" if limit_width else ""
-    yield from (Text(line, style="dim") for line in fold(f"{legend}; a: on averages, c: {sure}{limits}"))
+    limits = f" (limit: at {percent(confidence)}, for Tier {limit_tier})" if limit_width else ""
+    text = f"{legend}; a: on averages, c: with confidence limits{limits}"
+    yield from (Text(line, style="dim") for line in fold(text))
 
 
 def _style(asked: Asked, reading: str) -> str:
