@@ -53,7 +53,7 @@ def _judged(case: UseCase) -> Iterator[tuple[Row, Status, str]]:
 
 
 def _junit(case: UseCase, argument: Argument) -> str:
-    name = f"Tier {case.tier} of {case.evaluation.profile.id}"
+    name = f"Tier {case.tier} of {case.evaluation.profile.name}"
     cases = []
     for row, status, text in _judged(case):
         called = f"{words.capital(results.title(row))} ({row.id})"
@@ -121,7 +121,7 @@ def _summary(case: UseCase, argument: Argument) -> str:
         "**SPECIMEN: simulated evidence, says nothing about a real agent.**" if case.specimen else "",
         _cell(answer.paragraph(case)),
         "",
-        _cell(f"By profile {case.evaluation.profile.id}."),
+        _cell(f"By profile {case.evaluation.profile.name}."),
         *map(_cell, answer.readings(case, argument)),
         "",
         "| | | |",

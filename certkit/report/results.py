@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markupsafe import Markup
 
-from certkit.assessment import bounds
 from certkit.assessment.answer import open_rows
 from certkit.assessment.assessment import Status
 from certkit.assessment.catalogue import CATALOGUE, Unit
-from certkit.assessment.metric import LEVEL, Interval, Z
-from certkit.assessment.row import scale
+from certkit.assessment.metric import Interval, Z
 from certkit.assessment.words import reason_text
 from certkit.ground.document import State
 from certkit.report import words
 from certkit.report.figures import BLUE, Polyline, Track, curves, forest, judged
-from certkit.summary.summary import MEANS, SHARES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -36,8 +33,6 @@ _ORDER: Final = (*_OPEN, Status.MET, Status.NOT_APPLICABLE)
 _DAGGER: Final = "\u00a0†"
 _LIMITS: Final = {">": "more than", "≥": "at least", "<": "less than", "≤": "at most"}
 _POWER: Final = 0.8
-_LEAST: Final = 2
-"""Tasks below which there is no interval: one task shows nothing of how tasks differ."""
 
 
 def unit(row: Row) -> Unit:
@@ -53,7 +48,10 @@ def status_of(row: Row, evaluation: Evaluation) -> Status:
 def decides(row: Row, evaluation: Evaluation) -> bool:
     """Tell whether a row decides its tier."""
     status = row.deciding(evaluation.profile.reading)
-    return status not in {None, Status.NOT_APPLICABLE} and (evaluation.question.strict or not row.provisional)
+    left_out = evaluation.assessment.tiers[str(row.tier)].left_out
+    if status in {None, Status.NOT_APPLICABLE} or row.id in left_out:
+        return False
+    return evaluation.question.strict or not row.provisional
 
 
 def rows(evaluation: Evaluation, tier: int) -> list[Row]:
@@ -150,12 +148,21 @@ def tier_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
             head,
             asked(row),
             Markup('<a href="#m-{}">{}</a>').format(row.metric, _found(row, metric)),
-            words.interval(metric.interval, unit(row)),
+            _interval(metric, evaluation),
             "0" if metric.state is State.UNMEASURED else words.count(metric.n),
             words.margin(row.margin, unit(row)),
             judged(row.status),
             _with_limit(row),
         )
+
+
+def _interval(metric: Metric, evaluation: Evaluation) -> Markup:
+    """Return the 95 % interval over tasks, and below it that of a rate by runs."""
+    over_tasks = words.interval(evaluation.evidence.interval(metric), metric.unit)
+    if metric.interval_by_runs is None:
+        return Markup("{}").format(over_tasks)
+    by_runs = words.interval(metric.interval_by_runs, metric.unit)
+    return Markup('{} <br><span class="note">by runs, Wilson: {}</span>').format(over_tasks, by_runs)
 
 
 def _with_limit(row: Row) -> Markup:
@@ -202,15 +209,13 @@ class _Comparison(NamedTuple):
     """A value beside its threshold.
 
     Attributes:
-        noun: what is counted: runs, or tasks where limits decide and where a mean has no interval by runs.
         value: what was found.
         limit: the threshold.
-        interval: the 95 % interval of the value.
-        size: how many there are.
-        needed: about how many tell value and threshold apart four times out of five.
+        interval: the 95 % interval of the value, over tasks.
+        size: how many tasks there are.
+        needed: about how many tasks tell value and threshold apart four times out of five.
     """
 
-    noun: str
     value: float
     limit: float
     interval: Interval | None
@@ -236,18 +241,18 @@ def gap(row: Row, evaluation: Evaluation) -> tuple[str, str, str]:
         found += f"; confidence limit {bound(row)}"
     compared = _compared(row, metric, evaluation)
     passes = row.status is Status.MET or (spec.tau_of is not None and compared.value > compared.limit)
-    interval, noun = compared.interval, compared.noun
+    interval = compared.interval
     if interval is not None:
         rate = "success under faults, " if spec.tau_of else ""
         ends = words.interval(interval, Unit.FRACTION if spec.tau_of else unit(row))
-        found += f"; {rate}95 % interval by {noun}: {ends}"
+        found += f"; {rate}95 % interval over tasks: {ends}"
     elif not passes:
         return "too few runs", found, "more independent tasks: no interval tells how sure the value is"
     domain = metric.detail.get("domain")
     if passes or (interval and interval.low <= compared.limit <= interval.high):
-        more = f"many more independent {noun} would decide"
+        more = "many more independent tasks would decide"
         if compared.needed > compared.size:
-            now = f"{noun} in {domain or 'all'} ({compared.size:,} now)"
+            now = f"tasks in {domain or 'all'} ({compared.size:,} now)"
             more = f"about {compared.needed:,} {now} would decide in 4 of 5 cases"
         return "undecided", found, more
     if spec.tau_of:
@@ -263,36 +268,15 @@ def _compared(row: Row, metric: Metric, evaluation: Evaluation) -> _Comparison:
     if CATALOGUE[row.metric].tau_of:
         metric = evaluation.metrics["r_op"]
         value, limit = float(metric.value or 0), float(evaluation.profile.tau[row.tier])
-    by_runs = metric.interval if evaluation.profile.reading == "table" else None
-    interval, noun, size = by_runs, "runs", metric.n or 0
-    if by_runs is None:
-        interval, noun, size = interval_by_tasks(metric, evaluation), "tasks", row.k or 0
+    interval, size = evaluation.evidence.interval(metric), row.k or 0
     if interval is None and row.bounded is not None and row.bounded.bound is not None:
         half = abs(value - row.bounded.bound) * Z / NormalDist().inv_cdf(row.bounded.confidence)
         interval = Interval(low=value - half, high=value + half, method="limit")
-    return _Comparison(noun, value, limit, interval, size, _needed(value, limit, interval, size))
-
-
-def interval_by_tasks(metric: Metric, evaluation: Evaluation) -> Interval | None:
-    """Return the 95 % interval of a mean over tasks; None where the metric is none, or rests on one task."""
-    parts = evaluation.evidence.parts(metric.id)
-    if "domain" in metric.detail:
-        parts = [part for part in parts if part[1] == metric.detail["domain"]]
-    if len(parts) != 1 or parts[0][0] not in {*MEANS, *SHARES} or metric.by_tier is not None:
-        return None
-    tasks = evaluation.evidence.tasks(*parts[0])
-    if tasks is None or tasks.k < _LEAST:
-        return None
-    start, slope = scale(parts[0][0], more=CATALOGUE[metric.id].higher)
-    laws = bounds.laws(tasks.scaled(start, slope), start + slope)
-    tail = (1 - LEVEL) / 2
-    ends = (min(law.quantile(tail) for law in laws), max(law.quantile(1 - tail) for law in laws))
-    low, high = sorted((end - float(start)) / float(slope) for end in ends)
-    return Interval(low=low, high=high, method="task-posterior")
+    return _Comparison(value, limit, interval, size, _needed(value, limit, interval, size))
 
 
 def _needed(value: float, limit: float, interval: Interval | None, size: int) -> int:
-    """Return about how many runs or tasks tell a value from a threshold four times out of five.
+    """Return about how many tasks tell a value from a threshold four times out of five.
 
     The value stays, and the interval narrows with the root of their number. 0 beyond 100,000, and where
     nothing is known.
@@ -307,23 +291,22 @@ def _needed(value: float, limit: float, interval: Interval | None, size: int) ->
 
 
 def sample_size(evaluation: Evaluation) -> tuple[Markup, str] | None:
-    """Return how the interval of a criterion narrows as runs are added, and what that shows.
+    """Return how the interval of a criterion narrows as tasks are added, and what that shows.
 
-    It is drawn for the undecided row of its goal that takes the fewest runs; None where there is none,
-    and where confidence limits decide, which more runs of the same tasks do not settle.
+    It is drawn for the undecided row of its goal that takes the fewest tasks; None where there is none.
     """
     undecided = [
         (compared.needed, row)
         for row in open_rows(evaluation)
         if not CATALOGUE[row.metric].tau_of and gap(row, evaluation)[0] == "undecided"
         for compared in [_compared(row, evaluation.metrics[row.metric], evaluation)]
-        if compared.noun == "runs" and compared.needed > compared.size
+        if compared.needed > compared.size
     ]
     if not undecided:
         return None
     _, row = min(undecided, key=lambda pair: pair[0])
     metric = evaluation.metrics[row.metric]
-    _, value, limit, interval, n, needed = _compared(row, metric, evaluation)
+    value, limit, interval, n, needed = _compared(row, metric, evaluation)
     assert interval is not None  # noqa: S101 - without one nothing is needed
     last = n + (needed - n) * 5 / 4
     counts = [n + (last - n) * step / 40 for step in range(41)]
@@ -337,12 +320,12 @@ def sample_size(evaluation: Evaluation) -> tuple[Markup, str] | None:
     ]
     where = f" in {metric.detail['domain']}" if "domain" in metric.detail else ""
     text = (
-        f"{words.capital(title(row))}{where}: {measured(row)} of {n:,} runs leaves open whether {asked(row)}"
-        f" holds; if the value stays, about {needed:,} runs decide in 4 of 5 cases"
+        f"{words.capital(title(row))}{where}: {measured(row)} over {n:,} tasks leaves open whether"
+        f" {asked(row)} holds; if the value stays, about {needed:,} tasks decide in 4 of 5 cases"
     )
     across = [(at, f"{at:,.0f}") for at in (n, needed, last)]
     up = [(at, words.value(at, unit(row))) for at in (ends[0], value, ends[-1])]
-    return curves("sizes", lines, across, up, caption=f"runs{where}", title=text), text
+    return curves("sizes", lines, across, up, caption=f"tasks{where}", title=text), text
 
 
 def figure(evaluation: Evaluation, tier: int) -> Markup:
@@ -372,7 +355,7 @@ def _track(row: Row, evaluation: Evaluation) -> Track:
     text = "no evidence" if row.value is None and not partial else _found(row, metric)
     if row.value is not None and status is Status.INSUFFICIENT:
         text += ", not judged"
-    interval = None if partial else metric.interval
+    interval = None if partial else evaluation.evidence.interval(metric)
     return Track(
         label=spec.short + (_DAGGER if row.provisional else ""),
         status=status,

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 def assess(
     bundles: opt.BundleFolders,
     profile: opt.ProfileName = "hb-eval-2026",
+    changes: opt.Changes = None,
     require_tier: Annotated[
         int, opt.REQUIRE_TIER(help="The tier required for exit code 0.", envvar="CERTKIT_REQUIRE_TIER")
     ] = 1,
@@ -71,7 +72,7 @@ def assess(
         if path.is_file():
             hint = f"certkit import {shlex.quote(str(path))} -o bundle\ncertkit assess bundle"
             raise InputError("bundle.manifest-missing", "a file, not a bundle", where=str(path), hint=hint)
-    table = load_profile(profile)
+    table = load_profile(profile, changes or ())
     question = Question(required_tier=require_tier, strict=strict)
     judged = judge(bundles, table, question, given)
     evaluation = judged.evaluation
@@ -91,6 +92,7 @@ def assess(
         "--context": answers,
     }
     options = {name: f"{name} {shlex.quote(str(value))} " for name, value in chosen.items() if value}
+    options["-p"] = options.get("-p", "") + "".join(f"--set {shlex.quote(text)} " for text in changes or ())
     notes = [_compared(earlier, str(baseline))] if earlier else []
     screen = show_evaluation(
         evaluation,
