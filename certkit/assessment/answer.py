@@ -13,7 +13,7 @@ from certkit.assessment.assessment import FindingState, Row, Severity, Status, T
 from certkit.assessment.catalogue import CATALOGUE, Runs, named
 from certkit.assessment.metric import Reason
 from certkit.assessment.raters import judge_report
-from certkit.assessment.verdict import next_rows
+from certkit.assessment.verdict import next_rows, tiers
 from certkit.assessment.words import (
     finding_text,
     percent,
@@ -41,6 +41,11 @@ _WHY: Final = {
     Status.NOT_TESTED: "has no evidence for",
 }
 """What keeps a tier from being met, by the status of the row."""
+_ONE: Final = {
+    TierStatus.MET: "met",
+    TierStatus.NOT_MET: "not met",
+    TierStatus.INSUFFICIENT: "not decided",
+}
 _LONE: Final = {
     TierStatus.MET: "is met",
     TierStatus.CONTESTED: "",
@@ -58,13 +63,20 @@ def readings(evaluation: Evaluation) -> str:
     verdict, profile = evaluation.assessment.verdict, evaluation.profile
     # The confidence at which this tier was tested: that of the lowest tier where none is met.
     sure = percent(float(profile.confidence(verdict.bounded.tier or min(profile.tier_numbers))))
-    average, limits = (
-        tier_name(tier) if len(profile.tiers) > 1 else "met" if tier else "not shown"
-        for tier in (verdict.table.tier, verdict.bounded.tier)
-    )
+    average, limits = tier_name(verdict.table.tier), tier_name(verdict.bounded.tier)
+    if len(profile.tiers) == 1:
+        average, limits = (_ONE[status] for status in _by_reading(evaluation))
     decides = " (this decides)"
     first = f"On averages: {average}{decides if verdict.decides == 'table' else ''}"
     return f"{first}. With {sure} confidence: {limits}{decides if verdict.decides == 'bounded' else ''}."
+
+
+def _by_reading(evaluation: Evaluation) -> Iterator[TierStatus]:
+    """Yield the status of a lone tier on averages and with confidence limits, findings aside."""
+    rows, records = evaluation.assessment.criteria, evaluation.summary.records
+    for reading in ("table", "bounded"):
+        judged = tiers(evaluation.profile, rows, reading, records=records, strict=evaluation.question.strict)
+        yield judged["1"].status
 
 
 def success_rates(profile: Profile) -> tuple[tuple[str, str], ...]:

@@ -227,9 +227,10 @@ def _change(profile: Profile, text: str) -> tuple[Criterion, str, float]:
     name, tier, number = match.groups()
     rows = {row.id: row for row in profile.criteria}
     if name not in rows:
-        near = get_close_matches(name, rows, n=1, cutoff=0) or list(rows)
+        near = get_close_matches(name, rows, n=1)
         message = f"--set: {profile.id} has no row {name!r}; its rows are {', '.join(rows)}"
-        raise UsageError("usage.option", message, hint=f"--set {near[0]}={number}")
+        hint = f"--set {near[0]}{f'@{tier}' * bool(tier)}={number}" if near else None
+        raise UsageError("usage.option", message, hint=hint)
     row, spec = rows[name], CATALOGUE[rows[name].metric]
     if spec.unit is Unit.BOOLEAN:
         raise UsageError("usage.option", f"--set {name}: it is asked with yes or no, and has no threshold")

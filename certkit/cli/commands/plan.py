@@ -207,8 +207,9 @@ def _assumptions(result: Plan) -> Iterator[str]:
     """Print what the plan assumes, and the rows that it does not plan."""
     notes = ["every attack lands, no run is lost, and no outcome is judged wrongly"]
     if not {"adversarial_resistance", "cascade_penalty", "domain_min"} & set(result.stated):
-        rate = percent(result.expect["r_op"])
-        notes.insert(0, f"success is {rate} under every fault and in every domain, unless --expect differs")
+        faults = "cascade" in result.schedule.per_domain
+        rate, where = result.expect["r_op" if faults else "c_nom"], "under every fault and " * faults
+        notes.insert(0, f"success is {percent(rate)} {where}in every domain, unless --expect differs")
     for reason, text in _REASONS.items():
         if names := [row.id for row in result.criteria if row.reason == reason]:
             notes.append(f"{', '.join(names)}: {text}")
