@@ -157,6 +157,14 @@ IndependentTasks = Annotated[
     ),
 ]
 ProfileName = Annotated[str, PROFILE(envvar="CERTKIT_PROFILE")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="ROW=THRESHOLD",
+        help="Change a threshold of the profile for this call; ROW@TIER=THRESHOLD where a row has several.",
+    ),
+]
 Evidence = Annotated[list[Path] | None, BUNDLE()]
 Replay = Annotated[bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")]
 AsOf = Annotated[datetime | None, AT()]

@@ -69,7 +69,7 @@ def _judged(case: UseCase) -> Iterator[tuple[Row, Status, str]]:
 
 def _junit(view: ReportView) -> str:
     case, argument = view.case, view.argument
-    name = f"Tier {case.tier} of {case.evaluation.profile.id}"
+    name = f"Tier {case.tier} of {case.evaluation.profile.name}"
     cases = []
     for row, status, text in _judged(case):
         called = f"{words.capital(results.title(row))} ({row.id})"
@@ -139,7 +139,7 @@ def _summary(view: ReportView) -> str:
         "**SPECIMEN: simulated evidence, says nothing about a real agent.**" if case.specimen else "",
         _cell(answer.paragraph(case)),
         "",
-        _cell(f"By profile {case.evaluation.profile.id}."),
+        _cell(f"By profile {case.evaluation.profile.name}."),
         *map(_cell, answer.readings(case, argument)),
         "",
         *_criteria(case),

@@ -41,6 +41,7 @@ def assess(
         ),
     ],
     profile: opt.ProfileName = "hb-eval-2026",
+    changes: opt.Changes = None,
     require_tier: Annotated[
         int, opt.REQUIRE_TIER(help="The tier required for exit code 0.", envvar="CERTKIT_REQUIRE_TIER")
     ] = 1,
@@ -81,7 +82,7 @@ def assess(
     refuse_inside(bundles, out)
     context.check_outputs(out, force=force)
     given = context.load_context(answers)
-    table = load_profile(profile)
+    table = load_profile(profile, changes or ())
     question = Question(required_tier=require_tier, strict=strict)
     chosen = {
         "-p": profile if profile != DEFAULT_PROFILE else None,
@@ -89,6 +90,7 @@ def assess(
         "--context": answers,
     }
     options = {name: f"{name} {shlex.quote(str(value))} " for name, value in chosen.items() if value}
+    options["-p"] = options.get("-p", "") + "".join(f"--set {shlex.quote(text)} " for text in changes or ())
     log = log_of(bundles)
     if log is None:
         refuse("is for a log, and this is a bundle", *ASSESS)

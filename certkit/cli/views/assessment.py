@@ -289,7 +289,7 @@ def _basis(evaluation: Evaluation) -> Iterator[Line]:
         held = f"{sum(cell.matched for cell in probes.cells):,} of {sum(c.probes for c in probes.cells):,}"
         yield from _wrapped(f"commitment probes (no part of the tier): held {held}, core {core}")
     decides = "averages decide" if evaluation.profile.reading == "table" else "confidence limits decide"
-    yield from _wrapped(f"profile {evaluation.profile.id}, {decides}:")
+    yield from _wrapped(f"profile {evaluation.profile.name}, {decides}:")
     yield from _wrapped(evaluation.profile.digest)
 
 
@@ -362,7 +362,7 @@ def _keep(evaluation: Evaluation, place: Place | None, options: Mapping[str, str
 def show_profile(profile: Profile) -> Iterator[Line]:
     """Print a profile's table."""
     numbers = profile.tier_numbers
-    yield from _line(f"{profile.id}: {profile.title or ''}".rstrip(": "), "bold")
+    yield from _line(f"{profile.name}: {profile.title or ''}".rstrip(": "), "bold")
     decides = "averages decide" if profile.reading == "table" else "confidence limits decide"
     yield from _wrapped(f"{decides}, {profile.digest}")
     for source in profile.sources:
@@ -370,11 +370,13 @@ def show_profile(profile: Profile) -> Iterator[Line]:
     yield from _line("")
     yield from _line(f"{'criterion':<30}" + "".join(f"{f'Tier {number}':>16}" for number in numbers), "dim")
     for row in profile.criteria:
-        mark = " †" if row.provisional else ""
+        mark = " †" if row.provisional else " *" if row.optional else ""
         cells = "".join(f"{_asked(row, number):>16}" for number in numbers)
         yield from _line(f"{row.id + mark:<30}{cells}")
     if any(row.provisional for row in profile.criteria):
         yield from _line("† provisional in the paper: it decides only with --strict", "dim")
+    if any(row.optional for row in profile.criteria):
+        yield from _line("* left out where there is no run for it; one row at least must have runs", "dim")
     yield from _line("")
     for number in numbers:
         info = profile.tiers[str(number)]
