@@ -166,6 +166,10 @@ def entries(number: int) -> str:
     return "1 entry" if number == 1 else f"{number:,} entries"
 
 
+_GLUED: Final = "\u00a0%"
+"""A number keeps its percent sign on its line."""
+
+
 def fold(text: str, *, first: str = "", rest: str = "") -> list[str]:
     """Return a paragraph as lines that fit the screen.
 
@@ -174,14 +178,14 @@ def fold(text: str, *, first: str = "", rest: str = "") -> list[str]:
     """
     columns = width()
     lines = textwrap.wrap(
-        visible(text),
+        visible(text).replace(" %", _GLUED),
         columns,
         initial_indent=first,
         subsequent_indent=rest,
         break_on_hyphens=False,
         break_long_words=False,
     )
-    return [part for line in lines for part in _fitting(line, columns)]
+    return [part.replace(_GLUED, " %") for line in lines for part in _fitting(line, columns)]
 
 
 def entry(label: str, text: object, column: int) -> list[str]:

@@ -210,7 +210,8 @@ def _gap(evaluation: Evaluation) -> Sequence[Line]:
 def _next(evaluation: Evaluation, place: Place, options: Mapping[str, str]) -> str:
     """Return the command that brings most."""
     page = shlex.quote(f"{Path(shlex.split(place.bundles)[0]).resolve().name}.html")
-    return " ".join(next_command(evaluation, place.bundles, page, options)).rstrip()
+    log = place.judge if place.keep is not None else None
+    return " ".join(next_command(evaluation, place.bundles, page, options, log)).rstrip()
 
 
 def _rows(evaluation: Evaluation, *, verbose: bool) -> Mapping[str, Sequence[Row]]:
@@ -354,9 +355,13 @@ def _keep(evaluation: Evaluation, place: Place | None, options: Mapping[str, str
     """Print the command that keeps the bundle of a log, and the one to run then."""
     if place is not None and place.keep is not None:
         yield ""
+        command = _next(evaluation, place, options)
+        again = command.startswith(place.judge)
+        if again and not _cannot_judge(evaluation):
+            yield from command_lines("Next: ", command)
         yield from command_lines("keep it: ", place.keep)
-        if not _cannot_judge(evaluation):
-            yield from command_lines("then: ", _next(evaluation, place, options))
+        if not again:
+            yield from command_lines("then: ", command)
 
 
 def show_profile(profile: Profile) -> Iterator[Line]:
