@@ -31,8 +31,8 @@ from certkit.ground.errors import InputError, UsageError
 from certkit.ground.progress import SILENT
 from certkit.ground.text import visible
 from certkit.imports.agentdojo import AgentDojo
-from certkit.imports.drafts import MAX_GROWTH
 from certkit.imports.columns import Contents, contents_of
+from certkit.imports.drafts import MAX_GROWTH
 from certkit.imports.every_eval import EveryEval
 from certkit.imports.hb_eval import HbEval
 from certkit.imports.inspect_log import ZIP, InspectLog
@@ -55,8 +55,14 @@ if TYPE_CHECKING:
     from certkit.record.faults import Faults
 
 __all__ = [
-    *("FORMATS", "Contents", "ImportAccount", "ImportFaultsError", "ImportOptions"),
-    *("columns_of", "preview", "run"),
+    "FORMATS",
+    "Contents",
+    "ImportAccount",
+    "ImportFaultsError",
+    "ImportOptions",
+    "columns_of",
+    "preview",
+    "run",
 ]
 
 PREVIEWED: Final = 10

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from certkit.ground import canonical
 from certkit.ground.text import visible
+from certkit.ground.wording import many
 from certkit.imports.names import SINGLE, SYNONYMS, paths
 from certkit.record.expressions import spelled
 from certkit.record.record import REQUIRED
@@ -138,7 +139,8 @@ def _mapping(
     rows: int, names: set[str], by_format: set[str], options: ImportOptions, log: str
 ) -> Iterator[str]:
     yield f"#:schema {SCHEMA}"
-    yield f"# A mapping for {visible(log)}, {rows:,} rows. Fill in what is empty, then: certkit import LOG --map THIS_FILE"
+    yield f"# A mapping for {visible(log)}, {many(rows, 'row')}."
+    yield "# Fill in what is empty, then: certkit import LOG --map THIS_FILE -o BUNDLE"
     yield "\n[columns]"
     for field in REQUIRED:
         given = getattr(options, "success" if field == "outcome" else field, None)

@@ -138,8 +138,11 @@ class Importer:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.hints: dict[str, str] = {}
-        """What a refusal prints where no outcome is stated: ``outcome``, an expression for the user to complete
-        (``scores.a.value >= THRESHOLD``), and ``several``, between what it chooses, in brackets."""
+        """What a refusal says where the log states no outcome.
+
+        ``outcome``: an expression for the user to complete, such as ``scores.a.value >= THRESHOLD``.
+        ``several``: in brackets, between what the user has to choose.
+        """
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs; faults of rows that cannot be read are added to the job's."""

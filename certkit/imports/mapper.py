@@ -1,7 +1,7 @@
 """Turns runs into the fields of records: by the importer, then the mapping, then the user's options.
 
-What the mapping fills takes the place of what the importer filled. Without a word of the mapping a column of a
-table fills the field whose name it has, or for which it is a synonym (`certkit.imports.names`). An option
+What the mapping fills takes the place of what the importer filled. Where it says nothing, a column of a table
+fills the field whose name it has, or of which it is a synonym (`certkit.imports.names`). An option
 decides nothing that a mapping decides. `domain` and `condition` say what holds of runs that state none;
 `success` alone decides anew. A run whose outcome is blank is a harness error. Where nothing names a run of a
 table, its line does.
@@ -20,6 +20,7 @@ from certkit.bundle.facts import UNVERSIONED
 from certkit.ground import canonical, files
 from certkit.ground.errors import InputError, UsageError
 from certkit.ground.text import visible
+from certkit.ground.wording import many
 from certkit.imports.job import CHOICES
 from certkit.imports.mapping import (
     NO_TIME_ZONE,
@@ -38,11 +39,11 @@ from certkit.imports.mapping import (
 from certkit.imports.names import MAX_COLUMNS, SINGLE, SYNONYMS, agent_columns, paths, version_columns
 from certkit.imports.warnings import AttackNames, SuccessTexts
 from certkit.record import trace as traces
-from certkit.record.expressions import MISSING, ExpressionError, look_up, shell, spelled
+from certkit.record.expressions import MISSING, ExpressionError, look_up, shell
 from certkit.record.record import FIELDS, REQUIRED, USER_FIELD, Condition, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from certkit.imports.drafts import Draft
     from certkit.imports.job import Importer, ImportOptions, Job, Run
@@ -57,6 +58,9 @@ _SHOWN: Final = 12
 _TYPO: Final = 0.85
 """How alike a column must be to a field that nothing fills: `tasks_id` is to `task_id`, `trace_id` is not."""
 
+_NAMED: Final = 60
+"""Columns that the account names of those that fill nothing."""
+
 MAX_RULE: Final = 512
 """Characters of a success rule in a manifest."""
 _READINGS: Final = ("strict", "utility")
@@ -68,6 +72,16 @@ _UNSCORED: Final = (
     *("fault_step", "split", "trace", "measured"),
 )
 """Fields that say which run it was; the others say how it went."""
+
+_WAYS: Final = {
+    "record.task-in-two-domains": "if equal names in two domains are different tasks, begin a mapping with"
+    " `domain_before_task = true`; else correct these rows",
+    "record.duplicate-run-id": "correct these rows; if the column names no runs, rename it: without one, each"
+    " row is named by its line",
+    "record.harness-error-scored": "a run whose outcome is blank is a harness error; if the agent failed"
+    ' there, write `"" = "failure"` under `[values.outcome]` in a mapping; else correct these rows',
+}
+"""What to do about rows that were refused, by the code of their faults."""
 
 
 class Mapper:
@@ -94,8 +108,11 @@ class Mapper:
         answer = mapping.trace.answer
         self._answer = self._getter(answer, "trace.answer") if answer is not None else lambda _: None
         self._taken = mapping.columns.keys() | mapping.constants.keys() | self._when.keys()
+        self._claimed = {
+            ".".join(path) for path, place in self._places.items() if place.startswith("columns.")
+        }
         self._looked_at = {".".join(path) for path in self._places}
-        importer.job.rows, importer.job.claimed = mapping.read.rows, self._looked_at
+        importer.job.rows, importer.job.claimed = mapping.read.rows, self._claimed
         self._versioned: Iterable[tuple[str, ...]] = importer.versioned
         self._keys: dict[str, None] = {}  # the columns of all rows
         self._filled_by: dict[str, dict[str, None]] = {}  # field → columns of a table that filled it
@@ -104,9 +121,7 @@ class Mapper:
         self._incomplete = 0  # faults of runs that lack one
         self._ids: set[int] = set()  # hashes of what `SINGLE` columns named
         self._line = self._again = 0  # the last that named a run, and how many runs it named before
-        self._nameless = self._blanks = self._chosen = (
-            False  # an agent is missing, an outcome blank, a row read
-        )
+        self._nameless = self._chosen = False  # some run has no agent; some row was not left out
         self.derived = False  # of the last run, whether all that a trace can show is what its own shows
         self._texts = SuccessTexts(mapping, self._when.get("outcome", ()), self._values.fold)
         self._attacks = AttackNames(self._looked_at)
@@ -202,7 +217,7 @@ class Mapper:
         return filled
 
     def _repeated(self, run: Run, fields: dict[str, Any], draft: Draft) -> list[Fault]:
-        """Count rows of a trial that was met before; refuse a repeated value of a column that names each once."""
+        """Count rows of a trial that was met before; refuse a column that names each once, and does not."""
         if not self._tabular:
             return []
         trial, condition, task = (fields.get(name) for name in ("trial", "condition", "task_id"))
@@ -213,7 +228,7 @@ class Mapper:
                 continue
             named = hash((id(draft), fields[field], condition, trial))
             if named in self._ids:
-                hint = f"if it names the {field}, write `{field} = {_toml(column)}` under `[columns]` in a mapping"
+                hint = f"if it names the {field}, map it: `{field} = {_toml(column)}` under `[columns]`"
                 expected = "a value only once, or a column `trial`"
                 return [run.place.fault_of(expected, fields[field], pointer=f"/{column}", hint=hint)]
             self._ids.add(named)
@@ -245,25 +260,22 @@ class Mapper:
 
         `wanting` names the required fields that nothing fills, each with its fault where a column is blank.
         """
-        faults = []
+        faults: list[Fault] = []
         sources = [
             (field, _text_of(self.mapping.columns[field]), get) for field, get in self._columns.items()
         ]
         if self._tabular:
-            sources += [*self._known(run, faults)]
+            sources += self._known(run, faults)
             self._count_left(run, {column for _, column, _ in sources}, draft)
         for field, column, get in sources:
             raw = get(run.row)
-            if raw is MISSING and (field in wanting or "" in self.mapping.values.get(field, {})):
-                raw = None
             if raw is MISSING:
-                continue
+                if field not in wanting and "" not in self.mapping.values.get(field, {}):
+                    continue
+                raw = None
             wanting.pop(field, None)
             try:
-                if field == "outcome" and column in SYNONYMS[field] and field not in self._taken:
-                    fields[field] = truth(raw, blank=self._values.is_blank(raw))
-                else:
-                    fields[field] = self._values.value(field, raw)
+                fields[field] = self._value(field, column, raw)
                 if field == "outcome" and field in self.mapping.values:
                     self._texts.read(raw, fields[field], run.place, draft)
                 if fields[field] is None and field == "outcome":
@@ -273,26 +285,34 @@ class Mapper:
             except NaiveTimeError:
                 draft.notes.add("unmeasured", field, NO_TIME_ZONE)
             except (CellError, ExpressionError) as error:
-                if field == "split" and field not in self._taken:
-                    detail = f"its values, such as {str(raw)[:40]!r}, are no split of a record"
-                    draft.notes.add("refused", "column 'split'", detail)
+                if field != "split" or field in self._taken:
+                    faults.append(_fault(error, run, column, raw))
                     continue
-                code, hint = getattr(error, "code", "import.row"), getattr(error, "hint", "")
-                pointer = f"/{visible(column)}"
-                faults.append(run.place.fault_of(str(error), raw, pointer=pointer, code=code, hint=hint))
+                detail = f"its values, such as {str(raw)[:40]!r}, are no split of a record"
+                draft.notes.add("refused", "column 'split'", detail)
         return faults
+
+    def _value(self, field: str, column: str, raw: Any) -> Any:
+        """Return the value of a field that a column states; raise `CellError` where it states none."""
+        synonym = (
+            field == "outcome"
+            and column in SYNONYMS[field]
+            and field not in self._taken | self.mapping.values.keys()
+        )
+        return truth(raw, blank=self._values.is_blank(raw)) if synonym else self._values.value(field, raw)
 
     def _known(self, run: Run, faults: list[Fault]) -> Iterator[tuple[str, str, Evaluate]]:
         """Yield field, column and getter of the columns of a row that the mapping need not name."""
         row = run.row
         for column in row:
-            if (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken | self._looked_at:
-                if column not in SYNONYMS:
-                    yield column, column, itemgetter(column)
+            if (
+                column in FIELDS or USER_FIELD.match(column)
+            ) and column not in self._taken | self._claimed | SYNONYMS.keys():
+                yield column, column, itemgetter(column)
         for field, synonyms in SYNONYMS.items():
             if field in self._taken:
                 continue
-            columns = [name for name in (field, *synonyms) if name in row and name not in self._looked_at]
+            columns = [name for name in (field, *synonyms) if name in row and name not in self._claimed]
             columns = columns or [name for name in (SINGLE.get(field, field),) if name in row]
             filled = [name for name in columns if not self._values.is_blank(row[name])] or columns[:1]
             if not filled:
@@ -309,11 +329,11 @@ class Mapper:
                 faults.append(run.place.fault(expected, differing, pointer=f"/{rivals[-1]}", hint=hint))
 
     def _meaning(self, field: str, column: str, raw: Any) -> Any:
-        """Return what a column states of a field, None where it states nothing that another could contradict."""
+        """Return what a column states of a field, None where no other column can contradict it."""
         if field != "outcome":
             return str(raw)
         try:
-            meaning = truth(raw, blank=False) if column in SYNONYMS[field] else self._values.value(field, raw)
+            meaning = self._value(field, column, raw)
         except CellError:
             return None
         return meaning if meaning in {Outcome.SUCCESS, Outcome.FAILURE} else None
@@ -336,7 +356,6 @@ class Mapper:
                     raise InputError("import.source", f"more than {MAX_COLUMNS:,} columns that fill no field")
 
     def _unjudged(self, fields: dict[str, Any], draft: Draft) -> None:
-        self._blanks = True
         draft.notes.add("odd", "runs whose outcome is blank, taken as harness errors")
         fields["outcome"] = str(Outcome.HARNESS_ERROR)
 
@@ -365,7 +384,7 @@ class Mapper:
         return faults
 
     def _undecided(self, run: Run, field: str, blank: list[str]) -> Fault:
-        """Return the fault of a run for which no case of a required field holds; `blank` left one undecided."""
+        """Return the fault of a run for which no case of a field holds; what was `blank` leaves one open."""
         expected, actual = "a case that holds", "none"
         hint = f'end `[when.{field}]` with `VALUE = "{OTHERWISE}"`'
         if blank:
@@ -382,7 +401,7 @@ class Mapper:
         return _SUCCESS if field == "outcome" and self._options.success else f"/when/{field}"
 
     def _getter(self, names: str | list[str], field: str) -> Evaluate:
-        """Return what reads a column: one of exactly this name, else a dotted path or an expression; or several."""
+        """Return what reads a column of this name, else a dotted path or an expression, or joins several."""
         if isinstance(names, list):
             parts = [self._getter(name, field) for name in names]
             return lambda row: self._values.joined([part(row) for part in parts])
@@ -418,10 +437,10 @@ class Mapper:
             hint = "--condition nominal if no fault was injected there"
             self._absent[field] = None
             self._incomplete += 1
-        pointer, code = f"/{visible(column)}", "record.missing-field"
-        return run.place.fault(f"a value for {field}", "nothing", pointer=pointer, code=code, hint=hint)
+        expected, code = f"a value for {field}", "record.missing-field"
+        return run.place.fault(expected, "nothing", pointer=f"/{visible(column)}", code=code, hint=hint)
 
-    def _missing(self, fields: list[str], run: Run) -> Fault:
+    def _missing(self, fields: Sequence[str], run: Run) -> Fault:
         """Return the fault of a row that has nothing for some required fields."""
         test = self._hints.get("outcome", "EXPRESSION")
         options = {
@@ -455,23 +474,17 @@ class Mapper:
     def advice(self, job: Job) -> str:
         """Return what to do about the rows that were refused, with the commands to copy."""
         codes = {fault.code for fault in job.faults}
-        kinds = {(fault.code, fault.pointer) for fault in job.faults}
+        unread = all(
+            fault.code.startswith("json.") or (fault.code, fault.pointer) == ("import.row", "")
+            for fault in job.faults
+        )
         agent = {"agent": "NAME"} if self._nameless else {}
-        listing = f"{job.options.command(job.source, mapping=None, success=None)} --columns -o MAP.toml"
-        if all(code.startswith("json.") or (code, at) == ("import.row", "") for code, at in kinds):
-            save = ", or save the file as UTF-8" if "json.encoding" in codes else ""
-            return f"nothing was imported; correct these rows{save}, then: {job.command(**agent)}"
-        if "record.task-in-two-domains" in codes:
-            way = "if equal names in two domains are different tasks, begin the mapping with"
-            return f"nothing was imported; {way} `domain_before_task = true`; else correct these rows"
-        if "record.duplicate-run-id" in codes and "run_id" not in self.mapping.columns:
-            way = "rename the column `run_id` if it names no runs: without one, each row is named by its line"
-            return f"nothing was imported; correct these rows, or {way}"
-        if "record.harness-error-scored" in codes and self._blanks:
-            way = "a run whose outcome is blank is a harness error; if the agent failed there, write"
-            return f'nothing was imported; {way} `"" = "failure"` under `[values.outcome]` in a mapping: {listing}'
-        if self._options.mapping is not None:
-            return f"nothing was imported; correct these rows or the mapping, then: {job.command(**agent)}"
+        if way := next((way for code, way in _WAYS.items() if code in codes), None):
+            return f"nothing was imported; {way}"
+        if unread or self._options.mapping is not None:
+            what = "these rows" + " or the mapping" * (not unread)
+            what += ", or save the file as UTF-8" * ("json.encoding" in codes)
+            return f"nothing was imported; correct {what}, then: {job.command(**agent)}"
         given = {"domain": "NAME", "condition": "nominal", "outcome": self._hints.get("outcome")}
         first = "nothing was imported; correct these rows, or write a mapping:"
         if job.faults.total == self._incomplete and all(given.get(name) for name in self._absent):
@@ -479,11 +492,12 @@ class Mapper:
             when = "if no fault was injected" if "condition" in options else "say what is missing"
             when += self._hints.get("several", "") * ("success" in options)
             first = f"nothing was imported; {when}: {job.command(**options, **agent)}\nelse map it:"
+        listing = f"{job.options.command(job.source, success=None)} --columns -o MAP.toml"
         mapped = job.command(mapping="MAP.toml", success=None, **agent)
         return f"{first} {listing}\nthen fill in what the mapping leaves empty, and import: {mapped}"
 
     def check(self, job: Job) -> None:
-        """Raise `InputError` ``import.mapping`` where no row has a path of the mapping, or `where` never holds."""
+        """Raise `InputError` where no row has a path of the mapping, or `where` holds for none."""
         if not self._keys:
             return
         if absent := [path for path in self._places if path not in self._met]:
@@ -509,16 +523,11 @@ class Mapper:
             notes.add("odd", what, "--agent names it otherwise", count=draft.records)
         self._texts.note(draft)
         self._attacks.note(draft)
-        parts: dict[str, list[str]] = {}
-        for column in sorted(draft.left):
-            parts.setdefault(column if column in self._keys else column.partition(".")[0], []).append(column)
-        groups = [*parts.values()]
-        rest = [column for columns in groups[_SHOWN:] for column in columns]
-        for columns in [*groups[:_SHOWN], *[rest] * bool(rest)]:
-            names = ", ".join(map(repr, columns[:_SHOWN])) + ", …" * (len(columns) > _SHOWN)
-            what = f"column{'s' * (len(columns) > 1)} {names}"
+        if left := sorted(draft.left):
+            names = ", ".join(left[:_NAMED]) + ", …" * (len(left) > _NAMED)
+            count = max(draft.left.values())
             notes.add(
-                "refused", what, "fills no record field", count=max(map(draft.left.__getitem__, columns))
+                "refused", f"{many(len(left), 'column')} that no record field takes", names, count=count
             )
         named = dict.fromkeys(self._given, "what the transcript shows")
         named |= {
@@ -577,8 +586,13 @@ class Mapper:
             return f"{mapping.constants['outcome']} on every run"
         words = mapping.values.get("outcome")
         filled_by = [name for name in self._filled_by.get("outcome", ()) if words or name != "outcome"]
-        column = mapping.columns.get("outcome", filled_by or None)
-        return column and _text_of(column) + _read_by(words)
+        column = mapping.columns.get("outcome", filled_by)
+        return _text_of(column) + _read_by(words) if column else None
+
+
+def _fault(error: ValueError, run: Run, column: str, raw: Any) -> Fault:
+    code, hint = getattr(error, "code", "import.row"), getattr(error, "hint", "")
+    return run.place.fault_of(str(error), raw, pointer=f"/{visible(column)}", code=code, hint=hint)
 
 
 def _text_of(names: str | list[str]) -> str:

@@ -133,6 +133,14 @@ class Mapping(Authored):
             name for names in self.columns.values() for name in ([names] if isinstance(names, str) else names)
         ]
 
+    @field_validator("columns")
+    @classmethod
+    def _joined(cls, columns: dict[str, str | list[str]]) -> dict[str, str | list[str]]:
+        for field, names in columns.items():
+            if isinstance(names, list) and (KINDS.get(field, "string") != "string" or field in WORDS):
+                raise ValueError(f"{field}: several columns make a text, and {field!r} is none")
+        return columns
+
     @model_validator(mode="after")
     def _fields_exist(self) -> Mapping:
         for table in ("columns", "when", "values", "constants"):
@@ -141,9 +149,6 @@ class Mapping(Authored):
                     raise ValueError(
                         f"{table}: {name!r} is neither a record field nor an x_ field{near(name, FIELDS)}"
                     )
-        for field, column in self.columns.items():
-            if isinstance(column, list) and (KINDS.get(field, "string") != "string" or field in WORDS):
-                raise ValueError(f"columns.{field}: several columns make a text, and {field!r} is none")
         if early := [field for field, cases in self.when.items() if OTHERWISE in [*cases.values()][:-1]]:
             raise ValueError(f"when.{early[0]}: {OTHERWISE!r} takes every row: move its line to the end")
         for field, words in WORDS.items():
@@ -221,26 +226,28 @@ def parse_mapping(text: str, name: str) -> Mapping:
             if key not in known.model_fields:
                 message = f"/{where}{key}: not known{near(key, known.model_fields)}"
                 raise InputError("import.mapping", message, where=name)
-    columns = document.get("columns")
-    if (
-        empty := [field for field, column in columns.items() if column == ""]
-        if isinstance(columns, dict)
-        else []
-    ):
-        message = f"/columns/{visible(empty[0])}: empty; write the column that holds the {empty[0]}"
-        option = {
-            "domain": "--domain NAME",
-            "condition": "--condition nominal",
-            "outcome": "--success EXPRESSION",
-        }
-        hint = f"or remove the line, and give {option[empty[0]]}" if empty[0] in option else ""
-        hint += f"; also empty: {', '.join(map(visible, empty[1:]))}" if empty[1:] else ""
-        raise InputError("import.mapping", message, where=name, hint=hint.removeprefix("; "))
+    _refuse_empty(document.get("columns"), name)
     # Entries that bundle.json requires have a default here.
     for key, entry, default in (("agent", "version", UNVERSIONED), ("protocol", "origin", "measured")):
         if isinstance(document.get(key), dict):
             document[key].setdefault(entry, default)
     return base.validate(Mapping, document, code="import.mapping", where=name)
+
+
+def _refuse_empty(columns: Any, name: str) -> None:
+    """Raise `InputError` where a mapping that ``--columns`` wrote was not filled in."""
+    if isinstance(columns, dict) and (empty := [field for field, column in columns.items() if column == ""]):
+        fields = ", ".join(map(visible, empty))
+        message = f"/columns/{visible(empty[0])}: empty; write the columns that hold {fields}"
+        options = {
+            "domain": "--domain NAME",
+            "condition": "--condition nominal",
+            "outcome": "--success EXPRESSION",
+        }
+        given = ", ".join(options[field] for field in empty if field in options)
+        raise InputError(
+            "import.mapping", message, where=name, hint=f"or remove the lines, and give {given}" * bool(given)
+        )
 
 
 class CellError(ValueError):
@@ -252,7 +259,7 @@ class CellError(ValueError):
 
 
 def truth(raw: Any, *, blank: bool) -> Outcome | None:
-    """Return the outcome that a truth value, 0 or 1 states, None where it is blank; raise `CellError` for others."""
+    """Return the outcome that a truth value, 0 or 1 states, None where blank; others raise `CellError`."""
     if blank:
         return None
     text = raw.casefold() if isinstance(raw, str) else str(raw).lower()
@@ -323,7 +330,7 @@ class Values:
         if (key := "" if raw in (None, []) else self._key(raw)) in table:
             return table[key]
         if isinstance(raw, dict | list) and raw:
-            hint = f'`[values.{field}]` may say what it means, or name a value in it, such as {field} = "COLUMN.NAME"'
+            hint = f"`[values.{field}]` may say what it means; a value in it is called COLUMN.NAME"
             raise CellError("a text, number or truth value", hint=hint)
         if key in self._blank:
             return None

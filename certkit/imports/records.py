@@ -110,7 +110,7 @@ class Records(Importer):
             yield Run(agent, place, row, {})
 
     def _refuse_summary(self, row: dict[str, Any]) -> None:
-        """Raise `InputError` where a row counts several runs beside a rate, and no mapping takes the count."""
+        """Raise `InputError` where a row counts several runs beside a rate, and no mapping takes this."""
         counts = [
             name for name in COUNTS & row.keys() if (it := _COUNT.match(str(row[name]))) and int(it[1]) > 1
         ]
@@ -156,10 +156,11 @@ class Records(Importer):
                 yield row, place
 
     def _json_rows(self, source: Source) -> Iterator[tuple[dict[str, Any], Place]]:
-        """Yield the items of an array, or the objects of lines; refuse a file that is one object with lists."""
+        """Yield the items of an array, or the objects of lines; refuse a file that is one with lists."""
         lines = ((line, data) for line, data in source.rows() if data.strip())
+        array = source.array
         first = [*islice(lines, 2)]  # unread: rows may be large
-        alone = len(first) == 1 and not source.array
+        alone = len(first) == 1 and not array
         while first:
             line, data = first.pop(0)
             row = self.job.load(data, place := Place(source.name, line))
@@ -173,7 +174,7 @@ class Records(Importer):
                 yield row, place
 
     def _refuse_object(self, document: dict[str, Any]) -> None:
-        """Raise `InputError` where the only object of a file is no row, since lists in it may hold the rows."""
+        """Raise `InputError` where the only object of a file is no row, as lists in it may hold the rows."""
         lists = dict(_lists(document))
         known = {*FIELDS, *SINGLE.values(), *chain.from_iterable(SYNONYMS.values())}
         if all(name.endswith("*") for name in lists) and (not lists or known & document.keys()):

@@ -1,4 +1,4 @@
-"""What an import warns of: a rule of success that reads failures as successes, and names that speak of attacks.
+"""What an import warns of: rules of success that read failures as successes, and names that speak of attacks.
 
 Both are told in the account. Neither refuses an import, since a log in which all answers are wrong is
 possible, and "heart attack" is no attack.
@@ -111,7 +111,7 @@ class AttackNames:
     """Warns where runs that an option calls nominal have names that speak of attacks.
 
     Args:
-        claimed: Columns that the mapping looks at: besides those that name cases, nothing is concluded from them.
+        claimed: Columns that the mapping takes; of these, only those that name cases are looked at.
     """
 
     def __init__(self, claimed: set[str]) -> None:

@@ -109,7 +109,7 @@ class Expression:
         self.paths: list[tuple[str, ...]] = []
         self.near: set[str] = set()  # texts that differ by case alone from what they were compared with
         self.texts: list[tuple[tuple[str, ...], str | None]] = []
-        """Paths that are compared with texts, each with a text that makes the comparison hold, if one does."""
+        """Paths that are compared with texts, each with a text that makes the comparison hold, or None."""
 
         self._denied = False  # while what `not` takes is read
         self._names: dict[str, str] = {}

@@ -95,7 +95,7 @@ def import_(
 
     What the log holds is filled, what it does not hold stays unmeasured, and everything that was left
     out, odd or refused is counted, printed, and kept in the manifest. One unreadable row refuses the import.
-    A table whose columns have other names than those of records needs a mapping; --columns writes an empty one.
+    A table whose columns have names of its own needs a mapping: --columns writes one to fill in.
     Importing again gives the same bytes, so no task salt is drawn: --like takes that of another bundle.
 
     Example: certkit import runs.jsonl.gz -o bundle
