@@ -135,7 +135,8 @@ Strict = Annotated[
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every detail.")]
 LogAgent = Annotated[str | None, AGENT(help="Name the agent, or choose one of several in the log.")]
 LogMapping = Annotated[
-    Path | None, typer.Option("--map", help="A TOML file that maps the log's columns and values.")
+    Path | None,
+    typer.Option("--map", help="A TOML file that maps columns and values; see 'certkit import --columns'."),
 ]
 LogDomain = Annotated[str | None, DOMAIN(help="The domain, where the log has none.")]
 LogCondition = Annotated[

@@ -139,22 +139,22 @@ class Importer:
 
     `cells`: the values of rows are texts, as in CSV. `tabular`: rows are flat, a column that has the name of
     a record field fills it, and columns that fill nothing are reported. `suffixes`: how the names of those
-    files of a folder end that are read. `remarks`: the parts of a row that may tell of a fault. `versioned`:
-    what tells versions of an agent, in rows that are no table's.
+    files of a folder end that are read. `versioned`: what tells versions of an agent, in rows that are no
+    table's.
     """
 
     cells = tabular = False
-    remarks: tuple[tuple[str, ...], ...] = ()
     versioned: tuple[tuple[str, ...], ...] = ()
-    least = "0.5"  # that a score must reach in a proposal; once a score exceeds 1, the user says it
     suffixes: tuple[str, ...] = (".json", ".jsonl")
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.hints: dict[str, str] = {}
-        """``outcome``: a test that may decide it; ``several``: among which; ``guessed AGENT``: how."""
-        self.proposed: Any = None  # what was looked at last for it
-        self.labels: dict[str, None] = {}  # texts of scores that do not say what is good
+        """What a refusal says where the log states no outcome.
+
+        ``outcome``: an expression for the user to complete, such as ``scores.a.value >= THRESHOLD``.
+        ``several``: in brackets, between what the user has to choose.
+        """
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs; faults of rows that cannot be read are added to the job's."""
@@ -214,7 +214,8 @@ class Job:
         self, source: Path, folder: Path, options: ImportOptions, progress: Progress, out: Path | None = None
     ) -> None:
         self.source, self.folder, self.options, self.progress = source, folder, options, progress
-        self.named = options.agent  # by the user, perhaps in a mapping
+        self.rows: str | None = None  # the list that holds the runs, where a mapping names it
+        self.claimed: set[str] = set()  # columns that a mapping looks at
         self._out = "bundle" if options.assess is not None else shell(str(out)) if out else "BUNDLE"
         self.name = visible(source.resolve().name)
         self.faults = Faults()

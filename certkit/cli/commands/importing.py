@@ -10,13 +10,14 @@ import typer
 
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import answer, emit, emit_file, progress
+from certkit.cli.emit import answer, emit, progress
 from certkit.cli.views.account import all_notes
-from certkit.ground import canonical
+from certkit.ground import canonical, files
 from certkit.ground.errors import Exit, UsageError
 from certkit.ground.text import quoted
 from certkit.ground.wording import many
-from certkit.imports import FORMATS, ImportOptions, preview, run, suggest
+from certkit.imports import FORMATS, ImportOptions, columns_of, preview, run
+from certkit.imports.columns import described
 from certkit.imports.drafts import counted
 from certkit.record.expressions import shell
 
@@ -64,9 +65,9 @@ def import_(
         bool,
         typer.Option("--no-traces", help="Enclose no transcripts; what they show then counts as asserted."),
     ] = False,
-    suggest_: Annotated[
+    columns: Annotated[
         bool,
-        typer.Option("--suggest", help="Write a commented mapping for the log instead, to -o or the screen."),
+        typer.Option("--columns", help="List what the columns hold; -o writes a mapping to fill in."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show ten runs as they would become, and write nothing.")
@@ -76,7 +77,7 @@ def import_(
 
     What the log holds is filled, what it does not hold stays unmeasured, and everything that was left
     out, odd or refused is counted, printed, and kept in the manifest. One unreadable row refuses the import.
-    A table that lacks columns is read with the mapping that --suggest writes.
+    A table whose columns have names of its own needs a mapping: --columns writes one to fill in.
     Importing again gives the same bytes, so no task salt is drawn: --like takes that of another bundle.
 
     Example: certkit import runs.jsonl.gz -o bundle
@@ -102,9 +103,8 @@ def import_(
         task_salt=None if like is None else context.salt_of(like),
         like=like,
     )
-    if suggest_:
-        text = suggest(source, options)
-        emit_file(answer("import-suggest", mapping=text), text.encode(), out)
+    if columns:
+        _list_columns(source, options, out)
         return
     if dry_run:
         _preview(source, options)
@@ -123,6 +123,19 @@ def import_(
         ],
         hints=[f"certkit assess {shell(str(account.out))}" for account in accounts],
         code=Exit.INSUFFICIENT if without else Exit.OK,
+    )
+
+
+def _list_columns(source: Path, options: ImportOptions, out: Path | None) -> None:
+    contents = columns_of(source, options)
+    if out is not None:
+        files.write(out, contents.mapping.encode(), overwrite=False)
+    lines = [line for column in contents.columns for line in described(column)]
+    emit(
+        answer("import-columns", rows=contents.rows, columns=contents.columns, mapping=contents.mapping),
+        [f"{many(contents.rows, 'row')}, {many(len(contents.columns), 'column')}", *lines]
+        + ([] if out is None else [f"written: {out}"]),
+        hints=[] if out else [f"{options.command(source)} --columns -o MAP.toml"],
     )
 
 
