@@ -50,7 +50,7 @@ def export(view: ReportView, kind: str) -> bytes:
 
 def _message(text: str) -> str:
     """Return text for a message of a test report."""
-    return cut(visible(text), MOST_TEXT)
+    return cut(visible(text).replace("\u00a0", " "), MOST_TEXT)
 
 
 def _cell(text: str) -> str:

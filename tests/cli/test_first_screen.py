@@ -39,6 +39,12 @@ def table(path: Path, *left_out: str, agents: tuple[str, ...] = ("m",), **more: 
     return path
 
 
+def copied(path: Path) -> Path:
+    """Copy the log of AgentDojo."""
+    path.write_bytes(DOJO.read_bytes())
+    return path
+
+
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working folder, beside a folder for temporary files."""
@@ -79,7 +85,7 @@ def test_a_log_without_faults_gets_the_rate_and_what_would_judge_it(place: Path)
 FEW_ROWS = {
     "no faults": lambda: table(Path("log.jsonl")),
     "no faults, a long name": lambda: table(Path(f"{'log' * 30}.jsonl"), agents=("an agent " * 9,)),
-    "attacks": lambda: DOJO,
+    "attacks": lambda: copied(Path("export.jsonl")),
     "steps": lambda: table(Path("log.jsonl"), steps_actual=3, steps_oracle=2, violations=1),
     "a few faults": lambda: table(Path("log.jsonl"), condition="tool_failure"),
 }
@@ -93,18 +99,31 @@ def test_what_fills_few_rows_takes_25_lines_of_80_columns(name: str) -> None:
     assert done.code in {1, 4}
     assert len(lines) <= 25, done.out
     assert [line for line in lines if len(line) > 80 and len(line.split()) > 2] == []
-    assert "…" not in done.out.partition("\n\n")[0]
 
 
 @pytest.mark.usefixtures("place")
 def test_a_log_is_judged_as_the_bundle_that_is_kept() -> None:
-    judged = certkit("assess", DOJO, "--independent-tasks", "--json")
-    screen = certkit("assess", DOJO, "--independent-tasks").out
+    asked = ("-p", "pass-rate", "--set", "c_nom=0.9", "--independent-tasks")
+    judged = certkit("assess", table(Path("log.jsonl")), *asked, "--json")
+    screen = certkit("assess", "log.jsonl", *asked).out
     [keep], [then] = commands(screen, "keep it: "), commands(screen, "then: ")
     assert certkit(*keep).code == 0
-    kept = certkit("assess", "bundle", "--json")
+    kept = certkit("assess", "bundle", *asked[:-1], "--json")
     assert (kept.code, kept.document) == (judged.code, judged.document)
     assert certkit(*then).code == 0
+
+
+@pytest.mark.usefixtures("place")
+def test_the_next_command_judges_the_log_again_where_that_is_enough() -> None:
+    log = table(Path("log.jsonl"))
+    [gate] = commands(certkit("assess", log, "--independent-tasks").out, "    certkit ")
+    assert gate == ["log.jsonl", "--independent-tasks", "-p", "pass-rate"]
+    assert certkit("assess", *gate).code == 1
+    [attacked] = commands(certkit("assess", DOJO).out, "Next: ")
+    assert attacked == ["assess", str(DOJO), "-p", "under-attack"]
+    [declared] = commands(certkit(*attacked).out, "Next: ")
+    assert declared == ["assess", str(DOJO), "--independent-tasks", "-p", "under-attack"]
+    assert certkit(*declared).code == 4
 
 
 @pytest.mark.usefixtures("place")
@@ -113,9 +132,9 @@ def test_what_an_import_asks_is_asked_with_the_command_that_was_typed() -> None:
     asked = certkit("assess", log, "--require-tier", "2")
     assert (asked.code, asked.out) == (3, "")
     assert "certkit assess log.jsonl --agent NAME --condition nominal --require-tier 2\n" in asked.err
-    told = certkit("assess", log, "--agent", "NAME", "--condition", "nominal", "--require-tier", "2")
-    assert (told.code, told.out[:6]) == (4, "NAME: ")
-    keep = "keep it: certkit import log.jsonl --agent NAME --condition nominal -o bundle"
+    told = certkit("assess", log, "--agent", "mine", "--condition", "nominal", "--require-tier", "2")
+    assert (told.code, told.out[:6]) == (4, "mine: ")
+    keep = "keep it: certkit import log.jsonl --agent mine --condition nominal -o bundle"
     assert told.out.splitlines()[-1] == keep
 
 
@@ -148,14 +167,11 @@ def test_nothing_is_left_behind_by_a_refusal_or_an_interruption(
 
 @pytest.mark.usefixtures("place")
 def test_a_folder_without_a_manifest_is_a_log_and_several_sources_are_bundles() -> None:
-    (folder := Path("runs")).mkdir()
-    (folder / "export.jsonl").write_bytes(DOJO.read_bytes())
-    assert certkit("assess", folder).out.startswith("gardener-1: ")
-    several = certkit("assess", folder, DOJO)
-    assert (several.code, "import it, if it is a log: certkit import runs -o bundle" in several.err) == (
-        3,
-        True,
-    )
+    runs = DOJO.parent / "runs"
+    assert certkit("assess", runs, "--agent", "plain-2").out.startswith("plain-2: ")
+    several = certkit("assess", runs, DOJO)
+    hint = f"hint: import it, if it is a log: certkit import {runs} -o bundle\n"
+    assert (several.code, hint in several.err) == (3, True)
 
 
 def test_options_of_an_import_are_refused_for_a_bundle(tmp_path: Path) -> None:
@@ -176,7 +192,7 @@ def test_the_account_of_the_import_names_what_is_odd_and_left_out() -> None:
 def test_rows_without_evidence_are_named_in_a_sentence_and_shown_with_v(tmp_path: Path) -> None:
     root = bundles.of(tmp_path / "b", [run(i, condition="stochastic", task_id=f"t{i}") for i in range(30)])
     done = certkit("assess", root)
-    told = "7 of 11 rows have no evidence: pei, irs, frr, ti, csi, violations,"
+    told = "8 of 11 rows have no evidence: pei, irs, frr, ti, csi, violations,"
     assert told in " ".join(done.out.split())
     assert ("(pei)" in done.out, "(pei)" in certkit("assess", root, "-v").out) == (False, True)
 

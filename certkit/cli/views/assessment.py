@@ -22,6 +22,7 @@ from certkit.assessment.answer import (
     how_often,
     judge_texts,
     next_command,
+    open_findings,
     open_rows,
     open_text,
     readings,
@@ -63,6 +64,7 @@ _TIER_STYLE: Final = {TierStatus.MET: "bold green", TierStatus.NOT_MET: "bold re
 _SEVERITY_STYLE: Final = {Severity.WARNING: "yellow", Severity.INFO: "dim"}
 _WITHOUT: Final = {Status.NOT_TESTED, Status.NOT_APPLICABLE}
 """Statuses of a row that has no evidence."""
+_OPEN_HINT: Final = " (-v lists them, and what each row needs)"
 _LONE_WORD: Final = re.compile(r"[\w.:/@+-]+")
 
 
@@ -166,7 +168,7 @@ def _answer(
         text = verdict_text(evaluation, brief=True)
     status = evaluation.assessment.tiers[str(max(verdict.tier, 1))].status
     yield from _wrapped(text, style=_TIER_STYLE.get(status, "bold yellow"))
-    yield from _wrapped(f"{open_text(evaluation)}.")
+    yield from _wrapped(f"{open_text(evaluation)}{_OPEN_HINT if open_findings(evaluation) else ''}.")
     yield from _gap(evaluation)
     if place is not None and place.keep is None:
         yield from command_lines("Next: ", _next(evaluation, place, options))
@@ -245,7 +247,7 @@ def _table(
     if hidden and (rows or not without_faults):
         verb = "has" if len(hidden) == 1 else "have"
         text = f"{len(hidden)} of {many(len(profile.criteria), 'row')} {verb} no evidence: {names(hidden)}"
-        yield from _wrapped(f"{text} (-v says what each needs).", style="dim")
+        yield from _wrapped(f"{text}.", style="dim")
     provisional = [name for name, at_tiers in rows.items() if at_tiers[0].provisional]
     if provisional:
         decides = "decides, by --strict" if evaluation.question.strict else "does not decide"
@@ -325,17 +327,19 @@ def _findings(
         printed.append([*_wrapped(f"{text[:1].upper()}{text[1:]}", first="  ", rest="    ", style=style)])
     if not printed:
         return
-    yield ""
     count, grave = len(serious) + len(warnings), f", {len(serious)} serious" if serious else ""
     title = f"{many(count, 'thing')} to know{grave}" if count else "For information"
     fitting, taken = len(printed), [*accumulate(map(len, printed))]
     if room is not None and taken[-1] > room - 2:
         fitting = max(len(serious), sum(lines < room - 2 for lines in taken))
+    if not fitting:  # the answer says how many there are
+        return
     more = len(printed) - fitting
-    yield from _line(title if fitting else f"{title}: -v lists them", "bold")
+    yield ""
+    yield from _line(title, "bold")
     for lines in printed[:fitting]:
         yield from lines
-    if more and fitting:
+    if more:
         yield from _line(f"  and {more} more: -v lists them", "dim")
     if info and not verbose and room is None:
         yield from _line(f"  and {len(info)} for information; -v shows them", "dim")

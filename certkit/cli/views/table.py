@@ -26,7 +26,7 @@ _MARKS: Final = {
     "insufficient": ("?", "yellow"),
     "not_tested": ("–", "dim"),
 }
-_LEGEND: Final = "{} met, {} not met, {} too little evidence, {} nothing measured"
+_LEGEND: Final = "{} met, {} not met, {} too little evidence, {} not measured; a: averages, c: limits"
 _SIGNS: Final = {">=": "≥", "<=": "≤", "is": ""}
 _VALUE, _LIMIT, _COUNT, _TIER = 8, 8, 6, 6
 _MARKED: Final = 4
@@ -90,9 +90,9 @@ def table(
         line.rstrip()
         yield line
     legend = _LEGEND.format(*(_mark(status) for status in _MARKS))
-    limits = f" (limit: at {percent(confidence)}, for Tier {limit_tier})" if limit_width else ""
-    text = f"{legend}; a: on averages, c: with confidence limits{limits}"
-    yield from (Text(line, style="dim") for line in fold(text))
+    yield from (Text(line, style="dim") for line in fold(legend))
+    if limit_width:
+        yield Text(f"limit: with {percent(confidence)} confidence, for Tier {limit_tier}", style="dim")
 
 
 def _style(asked: Asked, reading: str) -> str:
