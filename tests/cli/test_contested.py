@@ -189,7 +189,7 @@ def test_what_stands_above_the_table_is_whole_or_says_where_it_stands(tmp_path: 
     records = [bundles.run(number, condition=("nominal", "stochastic")[number % 2]) for number in range(8)]
     answer = certkit("assess", bundles.of(tmp_path / "b", records)).out.partition("\n\n")[0]
     assert "…" not in answer.replace(str(tmp_path), "")
-    assert "Open questions: 10, none serious (-v lists them" in answer
+    assert "Open questions: 10, none serious; -v lists all.\n" in answer
     told = " ".join(answer.split())
     assert "Tier 1 cannot judge r_op, domain_min and posterior; has no evidence for pei and 5 more." in told
     gap = "rests on 1 task; the profile asks for 10; record runs under faults with their outcome."

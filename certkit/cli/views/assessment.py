@@ -64,7 +64,7 @@ _TIER_STYLE: Final = {TierStatus.MET: "bold green", TierStatus.NOT_MET: "bold re
 _SEVERITY_STYLE: Final = {Severity.WARNING: "yellow", Severity.INFO: "dim"}
 _WITHOUT: Final = {Status.NOT_TESTED, Status.NOT_APPLICABLE}
 """Statuses of a row that has no evidence."""
-_OPEN_HINT: Final = " (-v lists them, and what each row needs)"
+_OPEN_HINT: Final = "; -v lists all"
 _LONE_WORD: Final = re.compile(r"[\w.:/@+-]+")
 
 
@@ -234,8 +234,10 @@ def _table(
     """Print the rows in the order of the profile; limits are those of the tier that is wanted."""
     profile = evaluation.profile
     goal = min(evaluation.assessment.verdict.goal, len(profile.tiers))
-    if rows:
+    hidden = [row.id for row in profile.criteria if row.id not in rows]
+    if rows or not without_faults:
         yield ""
+    if rows:
         yield from table(
             [_cells(evaluation, name, at_tiers, goal) for name, at_tiers in rows.items()],
             profile.tier_numbers,
@@ -243,7 +245,6 @@ def _table(
             limit_tier=goal,
             confidence=float(evaluation.evidence.confidence(goal)),
         )
-    hidden = [row.id for row in profile.criteria if row.id not in rows]
     if hidden and (rows or not without_faults):
         verb = "has" if len(hidden) == 1 else "have"
         text = f"{len(hidden)} of {many(len(profile.criteria), 'row')} {verb} no evidence: {names(hidden)}"
