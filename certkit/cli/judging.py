@@ -11,6 +11,8 @@ from certkit.assessment.bundles import evaluate_parts, reduce_bundles
 from certkit.assessment.evaluation import Evaluation, evaluate
 from certkit.bundle.manifest import MANIFEST_NAME
 from certkit.cli.emit import progress, warn
+from certkit.ground.errors import InputError
+from certkit.record.expressions import shell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,7 +113,14 @@ def judge_log(
 
     with tempfile.TemporaryDirectory(prefix="certkit-") as folder:
         bundle = Path(folder) / "bundle"
-        [account] = run(log, bundle, options, progress())
+        try:
+            [account] = run(log, bundle, options, progress())
+        except InputError as error:
+            if log.is_dir():
+                init = f"certkit bundle init {shell(str(log))} --agent NAME --version VERSION"
+                hint = f"for a bundle that has no {MANIFEST_NAME} yet: {init}"
+                error.hint = "\n".join(filter(None, [error.hint, hint]))
+            raise
         return judge([bundle], profile, question, given)._replace(imported=account.imported, bundle=None)
 
 

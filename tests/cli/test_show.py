@@ -85,7 +85,8 @@ def test_the_table_shows_what_is_signed() -> None:
         cell, value = line[28:36].strip(), rows[-1].value
         assert float(cell.lstrip("<>")) == pytest.approx(value, abs=0.0005)
         pairs = ((row.status, row.bounded.status if row.bounded else "not_applicable") for row in rows)
-        assert re.search(".*".join(f"{marks[first]} {marks[second]}".rstrip() for first, second in pairs), line)
+        wanted = (f"{marks[first]} {marks[second]}".rstrip() for first, second in pairs)
+        assert re.search(".*".join(wanted), line)
 
 
 @pytest.mark.usefixtures("folder")
