@@ -36,7 +36,7 @@ def assess(
     bundles: Annotated[
         list[Path],
         typer.Argument(
-            metavar="BUNDLE|LOG",
+            metavar="BUNDLE...|LOG",
             help="A bundle's folder, or the log of another program; several bundles of one agent are pooled.",
         ),
     ],
