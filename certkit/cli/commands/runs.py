@@ -19,7 +19,7 @@ from certkit.ground.wording import many
 from certkit.record.expressions import shell
 from certkit.record.record import FIELDS, Outcome
 from certkit.record.trace import SUFFIX
-from certkit.record.transcript import Turn, turns
+from certkit.record.transcript import SpokenTurn, turns
 from certkit.summary.runs import RunFilter, each_run, find_run, list_tasks
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _csv_cell(value: Any) -> Any:
 
 
 def _print_run(bundle: Bundle, item: ListedRun, *, verbose: bool) -> None:
-    said: tuple[Turn, ...] = ()
+    said: tuple[SpokenTurn, ...] = ()
     if item.trace is not None and item.trace.endswith(SUFFIX):
         log = bundle.log_of_run(item.trace, item.record.run_id)
         try:
@@ -161,7 +161,7 @@ def _print_run(bundle: Bundle, item: ListedRun, *, verbose: bool) -> None:
     emit(document, _run(item, said, verbose=verbose))
 
 
-def _run(item: ListedRun, said: tuple[Turn, ...], *, verbose: bool) -> Iterator[Line]:
+def _run(item: ListedRun, said: tuple[SpokenTurn, ...], *, verbose: bool) -> Iterator[Line]:
     fields = {name: value for name, value in msgspec.to_builtins(item.record).items() if value is not None}
     column = max(map(len, fields)) + 2
     for name, value in fields.items():
@@ -182,7 +182,7 @@ def _run(item: ListedRun, said: tuple[Turn, ...], *, verbose: bool) -> Iterator[
         yield from _turn(number, turn, verbose=verbose)
 
 
-def _turn(number: int, turn: Turn, *, verbose: bool) -> Iterator[Line]:
+def _turn(number: int, turn: SpokenTurn, *, verbose: bool) -> Iterator[Line]:
     yield f"{number} {cut(turn.role, 40)}"
     most = len(turn.text) if verbose else _LINES * width()
     lines = [line for part in turn.text[:most].split("\n") for line in _folded(part)]
