@@ -159,9 +159,7 @@ def boxes(case: UseCase, argument: Argument) -> tuple[Box, ...]:
 def open_text(case: UseCase, argument: Argument) -> str:
     """Return how many questions are open about the evidence, as screens count them, and about the use."""
     raised = {item.code for item in case.evaluation.assessment.findings}
-    use = sum(
-        item.state is ChallengeStatus.OPEN and item.code not in raised for item in argument.challenges
-    )
+    use = sum(item.state is ChallengeStatus.OPEN and item.code not in raised for item in argument.challenges)
     return f"{len(open_findings(case.evaluation))} about the evidence, {use} about the use"
 
 

@@ -65,7 +65,7 @@ _MARKS: Final[dict[str, tuple[str, str, str]]] = {
         SOFT,
         '<path d="M6 .8 11.2 6 6 11.2 .8 6Z" fill="#fff" stroke="{c}" stroke-width="1.4"/>',
     ),
-    "challenged": ("challenged", _OPEN, _TRIANGLE),
+    "challenged": ("questioned", _OPEN, _TRIANGLE),
     "asserted": ("asserted", BLUE, _HALF),
     "supported": ("supported", _GOOD, _TICK),
 }

@@ -34,9 +34,9 @@ from certkit.ground.errors import UnavailableError
 from certkit.ground.text import quoted, visible
 from certkit.ground.wording import many
 from certkit.report import answer, results, sections, words
-from certkit.report.argument.challenges import CLASS_WORDS, CLOSED_BY
+from certkit.report.argument.challenges import CLASS_WORDS, CLOSED_BY, STATUS_WORDS
 from certkit.report.argument.columns import figures
-from certkit.report.figures import mark
+from certkit.report.figures import mark, word
 from certkit.report.view import SECTIONS
 
 if TYPE_CHECKING:
@@ -131,6 +131,8 @@ def _environment() -> Environment:
         "mark": mark,
         "reason_text": reason_text,
         "version": __version__,
+        "word": word,
+        "state_words": STATUS_WORDS,
     }
     return made
 

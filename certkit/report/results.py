@@ -202,6 +202,18 @@ def figure(evaluation: Evaluation, tier: int) -> Markup:
     return forest(tracks, title=f"Forest plot at Tier {tier}, the posterior left out: {values}")
 
 
+def figure_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
+    """Yield what the forest plot shows of each criterion, for a screen that is too narrow for it."""
+    for row in rows(evaluation, tier):
+        status = status_of(row, evaluation)
+        yield (
+            words.capital(title(row)),
+            _found(row, evaluation.metrics[row.metric]),
+            asked(row),
+            judged(status),
+        )
+
+
 def _track(row: Row, evaluation: Evaluation) -> Track:
     spec, metric = CATALOGUE[row.metric], evaluation.metrics[row.metric]
     status, partial = status_of(row, evaluation), metric.state is State.PARTIAL

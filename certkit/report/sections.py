@@ -25,9 +25,10 @@ from certkit.report import results, words
 from certkit.report.argument.case import TEXTS
 from certkit.report.argument.challenges import CLASS_WORDS, STATUS_WORDS, ChallengeStatus
 from certkit.report.argument.challenges import unraised as unraised  # noqa: PLC0414 - templates call it
+from certkit.report.argument.columns import drawn
 from certkit.report.argument.graph import NodeKind, NodeState
 from certkit.report.context import Assumption
-from certkit.report.figures import BLUE, Polyline, ShareBar, bars, curves, judged, posterior
+from certkit.report.figures import BLUE, Polyline, ShareBar, bars, curves, judged, posterior, word
 from certkit.summary.summary import Tally
 
 if TYPE_CHECKING:
@@ -302,15 +303,15 @@ def challenges(case: UseCase, argument: Argument, *, stale: bool = False) -> Ite
 
 
 def nodes(argument: Argument) -> Iterator[tuple[str, ...]]:
-    """Yield the goals and strategies with what each rests on; the attached argument has every node."""
-    graph = argument.graph
+    """Yield the goals and strategies that no figure shows, with what each rests on."""
+    graph, shown = argument.graph, drawn(argument)
     # Each goal's own part stands below it: G2, S2, G2.H-1, then G3.
     for node in sorted(graph.nodes, key=lambda node: node.id[1:2]):
-        if node.state and node.kind in {NodeKind.GOAL, NodeKind.STRATEGY}:
+        if node.state and node.kind in {NodeKind.GOAL, NodeKind.STRATEGY} and node.id not in shown:
             below = (*graph.below(node.id), *graph.attached(node.id))
             yield (
                 Markup('<span id="g-{0}">{0}</span>').format(node.id),
-                node.state,
+                word(node.state),
                 node.text,
                 ", ".join(name for name in below if "Sn-" not in name) or ("evidence" if below else "–"),
                 ", ".join(name.removeprefix("ch-") for name in graph.against(node.id)) or "–",

@@ -205,9 +205,7 @@ def counts_of(hazard: Hazard, evaluation: Evaluation) -> Counts:
     if hazard.counts:
         return Counts(hazard.counts)
     metrics = {row.id: row.metric for row in evaluation.assessment.criteria}
-    measured = {
-        _MEASURED_BY.get(metrics.get(name, name), Counts.FAILURES) for name in hazard.criteria or ()
-    }
+    measured = {_MEASURED_BY.get(metrics.get(name, name), Counts.FAILURES) for name in hazard.criteria or ()}
     if not measured and set(hazard.conditions or ()) == {Condition.ADVERSARIAL}:
         return Counts.ATTACKS
     if measured == {Counts.ATTACKS, Counts.VIOLATIONS}:
@@ -321,9 +319,7 @@ def _limits(counts: Counts, rows: list[tuple[int, int]], events: int, runs: int)
         good = bounds.share_tasks((n, y, 1) for n, y in rows)
     else:
         struck = min(Fraction(events, runs * most), Fraction(1)) * len(rows)
-        bad, good = (
-            bounds.tasks_of([(1, len(rows), y, y)]) for y in (struck, len(rows) - struck)
-        )
+        bad, good = (bounds.tasks_of([(1, len(rows), y, y)]) for y in (struck, len(rows) - struck))
     if bad is None or good is None:
         return 0.0, float(most)
     # No prior task with an event stands beside those of the lower limit: it would pull up.
@@ -435,9 +431,7 @@ class UseCase(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     @property
     def core_cells(self) -> tuple[Cell, ...]:
         """The runs that are core evidence."""
-        return tuple(
-            cell for cell in self.evaluation.summary.select() if is_core(self.evaluation, cell)
-        )
+        return tuple(cell for cell in self.evaluation.summary.select() if is_core(self.evaluation, cell))
 
     @property
     def tested(self) -> set[str]:
