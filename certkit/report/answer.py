@@ -262,14 +262,15 @@ def against(case: UseCase, argument: Argument) -> tuple[str, ...]:
     titles = {
         f"G2.{hazard.id}": words.called(hazard.title or hazard.id) for hazard in gravest(case, argument)
     }
-    lines += [
+    hazards = [
         f"{capital(called)}: {text[:1].lower()}{text[1:]}"
         for goal, called in titles.items()
         for target, text in pairs
         if target == goal
     ]
+    lines += hazards
     lines += [f"Tier {case.tier} fails on {listed(failed)}."] if failed else []
-    if argument.states["G2"] is NodeState.REFUTED:
+    if argument.states["G2"] is NodeState.REFUTED and not hazards:
         lines.append("At least one hazard is not kept within its limit.")
     lines += [
         text for name, text in TEXTS["unshown"].items() if argument.states[name] is NodeState.UNDEVELOPED
@@ -323,6 +324,8 @@ def _first(opened: list[ArgumentChallenge]) -> str:
 
 def _orders(case: UseCase, argument: Argument) -> Iterator[str]:
     """Yield which runs, or what else, would settle hazards, domains and the tier."""
+    if case.overdue:
+        yield "A new evaluation: this one is too old."
     for hazard in gravest(case, argument):
         seen = case.measured[hazard.id]
         if seen.at_most is None or seen.within:

@@ -205,15 +205,14 @@ def hazards(case: UseCase, argument: Argument) -> Iterator[tuple[str | None, ...
     mitigations = {item.id: item for item in case.context.mitigations or ()}
     for hazard in gravest(case, argument):
         seen = case.measured[hazard.id]
+        tolerable = seen.rate_text(seen.at_most) if seen.at_most else "not stated"
         yield (
-            Markup('<span id="h-{0}">{0}: {1}</span>').format(
-                hazard.id, visible(hazard.title or "not named")
+            Markup('<span id="h-{0}">{0}: {1}</span> <span class="note">{2}</span>').format(
+                hazard.id, visible(hazard.title or "not named"), hazard.severity or "severity not stated"
             ),
             hazard.harm and words.cut(hazard.harm),
-            hazard.severity,
             words.plain(", ".join(hazard.criteria)) if hazard.criteria else "no criterion",
-            _counted(seen),
-            seen.rate_text(seen.at_most) if seen.at_most else None,
+            f"{_counted(seen)}; tolerable: {tolerable}",
             words.cut("; ".join(mitigations[name].what or name for name in hazard.mitigations or ())),
             hazard_state(case, argument, hazard),
         )

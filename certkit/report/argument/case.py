@@ -46,7 +46,7 @@ from certkit.report.context import (
     Use,
     refuse,
 )
-from certkit.summary.summary import Tally
+from certkit.summary.summary import ShareSeries, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -234,18 +234,22 @@ def measure(evaluation: Evaluation, hazard: Hazard, wanted: Collection[str] = ()
     events, runs, missing = _counted(counts, cells, every)
     rows = _rows(evaluation.summary, conditions, domains, attacks=attacks)
     reason = missing or _unlimited(evaluation, runs, rows)
-    limits = None if reason else _limits(counts, rows, events, runs)
+    attack_series = evaluation.summary.share("attack_success_rate")
+    limits = None if reason else _limits((counts, events, runs), rows, attack_series)
     seen = {
         name
         for cell in cells
         if is_core(evaluation, cell) and (not attacks or _attacked(cell))
         for name in (cell.condition, cell.domain, *([Condition.ADVERSARIAL.value] * attacks))
     }
+    named = (
+        "every attack" if attacks and not conditions else ", ".join(hazard.conditions or ["every condition"])
+    )
     within = ", ".join(hazard.domains or ["every domain of the use" if wanted else "every domain"])
     return HazardEvents(
         id=hazard.id,
         counts=counts,
-        where=f"{', '.join(hazard.conditions or ['every condition'])}; {within}",
+        where=f"{named}; {within}",
         runs=runs,
         events=events,
         tasks=len(rows),
@@ -307,16 +311,28 @@ def _rows(
     return [(n, y) for y, n in sums.values() if n]
 
 
-def _limits(counts: Counts, rows: list[tuple[int, int]], events: int, runs: int) -> tuple[float, float]:
+def _limits(
+    seen: tuple[Counts, int, int], rows: list[tuple[int, int]], attacks: ShareSeries
+) -> tuple[float, float]:
     """Return the 95 % confidence limits of events per run.
 
-    Failures are known task by task. Of violations and attacks the summary holds sums, so that runs of a task
-    are taken to stand or fall together, which makes both limits wider.
+    Failures are known task by task, and so are attacks where all of them count. Of violations, and of some of
+    the attacks, the summary holds sums, so that runs of a task are taken to stand or fall together, which
+    makes both limits wider.
+
+    Args:
+        seen: what is counted, the events, and the runs or attacks.
+        rows: runs and successes of each task.
+        attacks: the series of all attacks.
     """
+    counts, events, runs = seen
     most = _MOST_EVENTS.get(counts, 1)
     if counts is Counts.FAILURES:
         bad = bounds.share_tasks((n, n - y, 1) for n, y in rows)
         good = bounds.share_tasks((n, y, 1) for n, y in rows)
+    elif counts is Counts.ATTACKS and (attacks.successes, attacks.runs) == (events, runs):
+        bad = bounds.share_tasks(attacks.rows)
+        good = bounds.share_tasks((n, n - y, tasks) for n, y, tasks in attacks.rows)
     else:
         struck = min(Fraction(events, runs * most), Fraction(1)) * len(rows)
         bad, good = (bounds.tasks_of([(1, len(rows), y, y)]) for y in (struck, len(rows) - struck))

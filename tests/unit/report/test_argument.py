@@ -818,8 +818,8 @@ def test_page_one_counts_answers_that_nobody_independent_agreed_to_and_names_acc
     line = answer_page.boxes(about, argument)[2].line
     assert f"{answered} answered, {answered} of them agreed by nobody independent" in line
     [rate, counted] = answer_page.against(about, argument)
-    counted = f"{seen.events:,} of {seen.runs:,} runs failed (every condition; every domain of the use)"
-    assert rate.startswith(f"Lost parcel: accepted by the owner: {counted}; with 95 % confidence at most ")
+    events = f"{seen.events:,} of {seen.runs:,} runs failed (every condition; every domain of the use)"
+    assert rate.startswith(f"Lost parcel: accepted by the owner: {events}; with 95 % confidence at most ")
     assert rate.endswith("at most 0.1\u00a0% of runs may fail.")
     assert counted == f"{len(argument.challenges)} questions answered or accepted: section 9."
 

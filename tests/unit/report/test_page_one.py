@@ -47,7 +47,7 @@ def under_attack(attacks: int, won: int, failed: int, **fields: Any) -> list[Run
 
 
 def evaluated(records: list[Run], **protocol: Any) -> Evaluation:
-    return judged(summary(records), tier=1, tasks_independent=True, **protocol)
+    return judged(summary(records), tier=2, tasks_independent=True, **protocol)
 
 
 def context(evaluation: Evaluation, **more: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def first_page(view: report.ReportView) -> Page:
 
 
 def hazard(**fields: Any) -> Hazard:
-    return Hazard.model_validate({"id": "H-1"} | fields)
+    return Hazard.model_validate_json(canonical.line({"id": "H-1"} | fields))
 
 
 @pytest.fixture(scope="module")
@@ -155,10 +155,18 @@ def test_each_kind_has_its_own_events_and_denominator(counts: str, events: int, 
     assert (seen.events, seen.runs, seen.counted_text) == (events, of, said)
 
 
-def test_limits_of_attacks_take_the_runs_of_a_task_to_stand_or_fall_together() -> None:
+def test_limits_of_some_of_the_attacks_take_the_runs_of_a_task_to_stand_or_fall_together() -> None:
     """10 of 40 attacks on 20 tasks are 5 of 20: Beta(5, 16) below and Beta(6, 16) above, by scipy."""
-    seen = measure(evaluated(under_attack(40, 10, 5)), hazard(counts="attacks_succeeded"))
-    assert seen.tasks == 20
+    records = under_attack(40, 10, 5) + runs("shop", "adversarial", 40, 40)
+    seen = measure(evaluated(records), hazard(counts="attacks_succeeded", domains=["bank"]))
+    assert (seen.tasks, seen.events, seen.runs) == (20, 10, 40)
+    assert seen.lower == pytest.approx(0.1040808, abs=1e-6)
+    assert seen.upper == pytest.approx(0.4369763, abs=1e-6)
+
+
+def test_limits_of_all_attacks_rest_on_each_task() -> None:
+    """One attack a task, 5 of 20 succeeded: the same laws."""
+    seen = measure(evaluated(under_attack(20, 5, 0)), hazard(counts="attacks_succeeded"))
     assert seen.lower == pytest.approx(0.1040808, abs=1e-6)
     assert seen.upper == pytest.approx(0.4369763, abs=1e-6)
 
@@ -199,7 +207,7 @@ def test_a_hazard_is_refuted_only_where_the_lower_limit_lies_above_the_tolerable
 
 
 def test_the_numbers_of_page_one_are_those_of_the_documents() -> None:
-    evaluation = judged(strong(adversarial=190), tier=2, tasks_independent=True)
+    evaluation = judged(strong(adversarial=150), tier=2, tasks_independent=True)
     said = read_context(
         canonical.line(context(evaluation, operating_domain={"domains": ["bank", "shop"]})), where="c"
     )
@@ -220,7 +228,7 @@ def test_the_numbers_of_page_one_are_those_of_the_documents() -> None:
         f"{seen['events']} of {seen['runs']} attacks succeeded ≤ 1 % at least {100 * seen['lower']:.1f} %"
         in text
     )
-    assert (seen["events"], seen["runs"]) == (10, 200)
+    assert (seen["events"], seen["runs"]) == (50, 200)
     rows = {row["id"]: row for row in told["criteria"] if row["tier"] == 2}
     [slim] = re.findall(r"The narrowest margins at Tier 2: (.*?)\.(?: [A-Z]|$)", text)
     for title, size, unit in re.findall(
@@ -352,7 +360,7 @@ def test_a_condition_whose_runs_are_not_core_evidence_is_not_supported() -> None
         ],
     )
     argument = build(case)
-    assert case.measured["H-1"].unseen == ("cascade",)
+    assert case.measured["H-1"].unseen == ("cascade", "bank")
     assert argument.states["G2.H-1"] is NodeState.CHALLENGED
     [text] = [item.text for item in argument.opened if item.code == "condition-unseen"]
     assert "cascade" in text
