@@ -134,7 +134,7 @@ def tier_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
         metric = evaluation.metrics[row.metric]
         head = name(row)
         if row.provisional and not evaluation.question.strict:
-            head += Markup(' <br><span class="note">{}</span>').format("provisional, does not decide")
+            head += Markup(' <span class="note">{}</span>').format("provisional, does not decide")
         if tier == evaluation.question.required_tier:
             head = Markup('<span id="c-{}"></span>{}').format(row.id, head)
         yield (
@@ -184,11 +184,11 @@ def _core(item: CoreRow, row: Row) -> tuple[str, str]:
     return f"{words.value(item.value, unit(row), apart_from=row.threshold)} ± {error}", f"{item.n:,}"
 
 
-def gaps(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
+def gaps(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     """Yield what stands between the evidence and its goal, and what would settle it."""
     for row in open_rows(evaluation):
-        found = measured(row) if row.status in {Status.MET, Status.NOT_MET} else "–"
-        yield name(row), asked(row), found, words.plain(words.capital(row_advice(evaluation, row)))
+        text = words.capital(words.plain(row_advice(evaluation, row)))
+        yield name(row), text.replace(">=", "≥").replace("<=", "≤")
 
 
 def figure(evaluation: Evaluation, tier: int) -> Markup:

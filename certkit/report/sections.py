@@ -213,7 +213,11 @@ def hazards(case: UseCase, argument: Argument) -> Iterator[tuple[str | None, ...
             hazard.harm and words.cut(hazard.harm),
             words.plain(", ".join(hazard.criteria)) if hazard.criteria else "no criterion",
             f"{_counted(seen)}; tolerable: {tolerable}",
-            words.cut("; ".join(mitigations[name].what or name for name in hazard.mitigations or ())),
+            words.cut(
+                "; ".join(
+                    (mitigations[name].what or name).removesuffix(".") for name in hazard.mitigations or ()
+                )
+            ),
             hazard_state(case, argument, hazard),
         )
 
@@ -302,11 +306,12 @@ def challenges(case: UseCase, argument: Argument, *, stale: bool = False) -> Ite
 
 
 def nodes(argument: Argument) -> Iterator[tuple[str, ...]]:
-    """Yield the goals and strategies that no figure shows, with what each rests on."""
+    """Yield the goals that neither a figure nor a table of criteria shows, with what each rests on."""
     graph, shown = argument.graph, drawn(argument)
     # Each goal's own part stands below it: G2, S2, G2.H-1, then G3.
     for node in sorted(graph.nodes, key=lambda node: node.id[1:2]):
-        if node.state and node.kind in {NodeKind.GOAL, NodeKind.STRATEGY} and node.id not in shown:
+        known = node.id in shown or node.id.startswith("G3-")
+        if node.state and node.kind in {NodeKind.GOAL, NodeKind.STRATEGY} and not known:
             below = (*graph.below(node.id), *graph.attached(node.id))
             yield (
                 Markup('<span id="g-{0}">{0}</span>').format(node.id),

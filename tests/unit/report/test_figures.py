@@ -116,7 +116,7 @@ def test_the_posteriors_outline_is_the_beta_density(s: int, n: int) -> None:
         return comb(n, s) * theta**s * (1 - theta) ** (n - s)
 
     peak = density(s / n)
-    base, top = 190.0, 58.0
+    base, top = 130.0, 52.0
     for x, y in points[1:-1]:
         theta = a + (x - x_a) / (x_b - x_a) * (b - a)
         assert (base - y) / (base - top) == pytest.approx(density(min(max(theta, 0), 1)) / peak, abs=0.02)
