@@ -78,11 +78,11 @@ def _finalize(value: Any) -> Any:
     return printable(value) if isinstance(value, str) else value
 
 
-_HYPHENATED: Final = re.compile(r"-*[\w.:]+-[\w.:-]+,?")
+_HYPHENATED: Final = re.compile(r"-*[\w.:]+-[\w.:-]+,?|[\d.]+ %[,;.]?")
 
 
 def _unbroken(cell: Any, most: int = _LONGEST) -> Any:
-    """Return the text of a cell with every id, code and date kept on one line where the column has room."""
+    """Return the text of a cell with each id, code, date and rate on one line where the column has room."""
     if isinstance(cell, Markup) or not cell or not isinstance(cell, str):
         return cell
     text = str(escape(printable(words.cut(cell, most))))

@@ -191,8 +191,11 @@ def gravest(case: UseCase, argument: Argument) -> list[Hazard]:
 def hazard_state(case: UseCase, argument: Argument, hazard: Hazard) -> Markup:
     """Return the state of a hazard, "not shown" where limit and tolerable rate overlap."""
     state, seen = argument.states[f"G2.{hazard.id}"], case.measured[hazard.id]
-    if state is NodeState.REFUTED or seen.within:
+    if state is NodeState.REFUTED:
         return judged(state)
+    if seen.within:
+        shown = state in {NodeState.ASSERTED, NodeState.SUPPORTED}
+        return judged(state, "within the limit" if shown else "")
     code = f"rate-not-shown:{hazard.id}"
     accepted = any(
         item.code == code and item.state is ChallengeStatus.ACCEPTED for item in argument.challenges
@@ -205,7 +208,7 @@ def hazards(case: UseCase, argument: Argument) -> Iterator[tuple[str | None, ...
     mitigations = {item.id: item for item in case.context.mitigations or ()}
     for hazard in gravest(case, argument):
         seen = case.measured[hazard.id]
-        tolerable = seen.rate_text(seen.at_most) if seen.at_most else "not stated"
+        tolerable = seen.rate_text if seen.at_most else "not stated"
         yield (
             Markup('<span id="h-{0}">{0}: {1}</span> <span class="note">{2}</span>').format(
                 hazard.id, visible(hazard.title or "not named"), hazard.severity or "severity not stated"
@@ -235,9 +238,9 @@ def hazard_lines(case: UseCase, argument: Argument) -> Iterator[tuple[str | None
     for hazard in gravest(case, argument)[:MOST_HAZARDS]:
         seen = case.measured[hazard.id]
         yield (
-            words.capital(words.called(hazard.title or hazard.id)),
+            words.capital(words.brief(hazard.title or hazard.id)),
             seen.counted_text,
-            f"≤\u00a0{seen.rate_text(seen.at_most)}" if seen.at_most else None,
+            f"≤\u00a0{seen.rate_text}" if seen.at_most else None,
             words.cut(seen.limit_text, 80),
             hazard_state(case, argument, hazard),
         )

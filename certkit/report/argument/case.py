@@ -176,28 +176,30 @@ class HazardEvents(Part, frozen=True, kw_only=True):
     @property
     def tolerable_text(self) -> str:
         """What is tolerable: ``at most 1 % of attacks may succeed``."""
-        rate = "a share that nobody stated" if self.at_most is None else self.rate_text(self.at_most)
-        return TEXTS["counts"][self.counts]["tolerable"].format(rate=rate)
+        return TEXTS["counts"][self.counts]["tolerable"].format(rate=self.rate_text)
+
+    @property
+    def rate_text(self) -> str:
+        """The tolerable rate with its unit: ``1 %``, ``0.05 per run``."""
+        if self.at_most is None:
+            return "a share that nobody stated"
+        return f"{self.at_most:g}\u00a0per run" if self.counts in _MOST_EVENTS else words.rate(self.at_most)
 
     @property
     def limit_text(self) -> str:
         """The confidence limit that settles or contradicts it, or why there is none: ``at most 4.9 %``."""
         if self.upper is None or self.lower is None:
             return f"no confidence limit: {self.reason}"
-        if self.exceeds:
-            return f"at least {self.rate_text(self.lower, self.at_most)}"
-        return f"at most {self.rate_text(self.upper, self.at_most)}"
+        side, limit = ("at least", self.lower) if self.exceeds else ("at most", self.upper)
+        if self.counts in _MOST_EVENTS:
+            number = words.value(limit, Unit.INDEX, apart_from=self.at_most or 0)
+            return f"{side} {number}\u00a0per run"
+        return f"{side} {words.share(limit, self.at_most)}"
 
     @property
     def limits_text(self) -> str:
         """The same as a part of a sentence: ``with 95 % confidence at most 4.9 %``."""
         return self.limit_text if self.upper is None else f"with 95 % confidence {self.limit_text}"
-
-    def rate_text(self, rate: float, apart_from: float | None = None) -> str:
-        """Return events per run with their unit: ``1 %``, ``0.05 per run``."""
-        if self.counts in _MOST_EVENTS:
-            return f"{words.value(rate, Unit.INDEX, apart_from=apart_from or 0)}\u00a0per run"
-        return words.rate(rate) if apart_from is None else words.share(rate, apart_from)
 
 
 def counts_of(hazard: Hazard, evaluation: Evaluation) -> Counts:

@@ -799,7 +799,7 @@ def test_conditions_and_domains_stand_beside_what_was_measured_of_a_hazard() -> 
     counted = f"{seen.events:,} of {seen.runs:,} runs failed (nominal; every domain of the use)"
     assert counted in argument.graph.by_id["Sn-G2.H-1"].text
     assert "(nominal; every domain of the use)" in argument.graph.by_id["G2.H-1"].text
-    assert counted in str(next(iter(sections.hazards(about, argument)))[4])
+    assert counted in str(next(iter(sections.hazards(about, argument)))[3])
 
 
 def test_page_one_counts_answers_that_nobody_independent_agreed_to_and_names_accepted_rates() -> None:
