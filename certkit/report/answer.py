@@ -11,7 +11,14 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.assessment import bounds
-from certkit.assessment.answer import advice, core_texts, fragility_texts, open_findings, provisional_text
+from certkit.assessment.answer import (
+    advice,
+    core_texts,
+    fragility_texts,
+    open_findings,
+    provisional_text,
+    success_rates,
+)
 from certkit.assessment.answer import readings as readings_text
 from certkit.assessment.assessment import Severity, Status, TierStatus
 from certkit.assessment.words import finding_text
@@ -66,14 +73,12 @@ def title(case: UseCase) -> str:
     return "Evidence report" if missing(case) else "Safety case"
 
 
-_RUNS = (("c_nom", "normal runs"), ("r_op", "runs under faults"))
-
-
 def paragraph(case: UseCase) -> str:
     """Return what was seen, which tier it meets in at most 60 words, and the tier by either reading."""
     metrics = case.evaluation.metrics
-    seen = [f"{_rate(metrics[key])} of {metrics[key].n:,} {noun}" for key, noun in _RUNS if metrics[key].n]
-    absent = [f"There are no {noun}." for key, noun in _RUNS if seen and not metrics[key].n]
+    rates = success_rates(case.evaluation.profile)
+    seen = [f"{_rate(metrics[key])} of {metrics[key].n:,} {noun}" for key, noun in rates if metrics[key].n]
+    absent = [f"There are no {noun}." for key, noun in rates if seen and not metrics[key].n]
     first = f"{agent(case)} succeeded in {' and in '.join(seen)}" if seen else f"{agent(case)} has no run"
     least = metrics["domain_min"]
     if least.value is not None:

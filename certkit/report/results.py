@@ -44,7 +44,10 @@ def status_of(row: Row, evaluation: Evaluation) -> Status:
 def decides(row: Row, evaluation: Evaluation) -> bool:
     """Tell whether a row decides its tier."""
     status = row.deciding(evaluation.profile.reading)
-    return status not in {None, Status.NOT_APPLICABLE} and (evaluation.question.strict or not row.provisional)
+    left_out = evaluation.assessment.tiers[str(row.tier)].left_out
+    if status in {None, Status.NOT_APPLICABLE} or row.id in left_out:
+        return False
+    return evaluation.question.strict or not row.provisional
 
 
 def rows(evaluation: Evaluation, tier: int) -> list[Row]:
@@ -141,12 +144,21 @@ def tier_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
             head,
             asked(row),
             Markup('<a href="#m-{}">{}</a>').format(row.metric, _found(row, metric)),
-            words.interval(metric.interval, unit(row)),
+            _interval(metric, evaluation),
             "0" if metric.state is State.UNMEASURED else words.count(metric.n),
             words.margin(row.margin, unit(row)),
             judged(row.status),
             _with_limit(row),
         )
+
+
+def _interval(metric: Metric, evaluation: Evaluation) -> Markup:
+    """Return the 95 % interval over tasks, and below it that of a rate by runs."""
+    over_tasks = words.interval(evaluation.evidence.interval(metric), metric.unit)
+    if metric.interval_by_runs is None:
+        return Markup("{}").format(over_tasks)
+    by_runs = words.interval(metric.interval_by_runs, metric.unit)
+    return Markup('{} <br><span class="note">by runs, Wilson: {}</span>').format(over_tasks, by_runs)
 
 
 def _with_limit(row: Row) -> Markup:
@@ -230,7 +242,7 @@ def _track(row: Row, evaluation: Evaluation) -> Track:
     text = "no evidence" if row.value is None and not partial else _found(row, metric)
     if row.value is not None and status is Status.INSUFFICIENT:
         text += ", not judged"
-    interval = None if partial else metric.interval
+    interval = None if partial else evaluation.evidence.interval(metric)
     return Track(
         label=spec.short + (_DAGGER if row.provisional else ""),
         status=status,

@@ -33,6 +33,18 @@ id = "own_nominal"
 metric = "c_nom"
 operator = ">="
 tiers = {1 = 0.4, 2 = 0.9}
+
+[[criteria]]
+id = "own_weakest"
+metric = "domain_min_nominal"
+operator = ">="
+tiers = {1 = 0.4, 2 = 0.8}
+
+[[criteria]]
+id = "own_attacks"
+metric = "attack_success_rate"
+operator = "<="
+tiers = {1 = 0.3, 2 = 0.1}
 """
 PLANNING = {"pei"}
 """Rows whose sums may be kept in millionths of a task."""

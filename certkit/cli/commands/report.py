@@ -64,6 +64,7 @@ def report(
             envvar="CERTKIT_PROFILE",
         ),
     ] = None,
+    changes: opt.Changes = None,
     require_tier: Annotated[
         int | None, opt.REQUIRE_TIER(help="The tier asked for; for a bundle, 1 by default.")
     ] = None,
@@ -90,11 +91,11 @@ def report(
         if bundle:
             raise UsageError("usage.option", "--bundle goes with a passport")
         question = Question(required_tier=require_tier or 1, strict=strict)
-        table, passport = load_profile(profile or DEFAULT_PROFILE), None
+        table, passport = load_profile(profile or DEFAULT_PROFILE, changes or ()), None
         drawn = _draw([source], table, question, read)
     else:
-        if require_tier or profile or strict:
-            message = "--require-tier, --profile and --strict go with a bundle; a passport states its own"
+        if require_tier or profile or changes or strict:
+            message = "--require-tier, --profile, --set, --strict go with a bundle; a passport states its own"
             raise UsageError("usage.option", message, hint="certkit report BUNDLE")
         passport = IssuedPassport.of(open_unsigned(taken(source).passport, str(source))[0])
         drawn = _draw(bundle or [], passport.evaluation.profile, passport.evaluation.question, read, passport)
@@ -179,6 +180,7 @@ def init(
         ),
     ] = None,
     profile: opt.ProfileName = "hb-eval-2026",
+    changes: opt.Changes = None,
     require_tier: Tier = 1,
 ) -> None:
     """Write a context.json to fill in, bound to this evidence; print the open questions and what closes them.
@@ -192,7 +194,8 @@ def init(
     refuse_inside(bundles, out)
     context.check_outputs(out, force=force)
     question = Question(required_tier=require_tier)
-    evaluation = assess_bundles(bundles, profile, question=question, progress=progress())
+    table = load_profile(profile, changes or ())
+    evaluation = assess_bundles(bundles, table, question=question, progress=progress())
     case = use_case(evaluation, today=context.today())
     old = None if earlier is None else load_context(earlier).context
     files.write(out, canonical.pretty(skeleton.skeleton(case, earlier=old)).encode(), overwrite=force)

@@ -290,7 +290,7 @@ class _Builder:
         meets = (
             f"The evidence meets every threshold of Tier {tier} ({profile.tiers[str(tier)].name}) of profile"
         )
-        self.add("G3", "S1", f"{meets} {profile.id}, {by}.")
+        self.add("G3", "S1", f"{meets} {profile.name}, {by}.")
         groups: dict[Group, list[Row]] = {}
         for row, _ in judged_rows(evaluation, tier):
             groups.setdefault(CATALOGUE[row.metric].group, []).append(row)

@@ -33,7 +33,7 @@ from tests.support import signers
 from tests.support.passports import KEY, LATER, NOW, document, edited, issued, signed, trust, verified
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from certkit.assessment.profile import Profile
@@ -229,6 +229,27 @@ def test_the_published_id_of_a_profile_goes_with_a_published_table() -> None:
         predicate["profile"]["id"] = "hb-eval.2026"
 
     assert "'hb-eval.2026' is no table" in refused(alike)
+
+
+def test_a_changed_table_is_that_of_a_published_one_but_for_what_it_names() -> None:
+    table = load_profile("pass-rate", ["c_nom=0.5", "domain_min_nominal=0.4"])
+    judged = making.evaluation(table)
+    found = verified(issued(judged).to_json())
+    assert (found.verdict, found.claim and found.claim.profile.known) == ("verified", None)
+    assert "of pass-rate with c_nom ≥ 0.5 and domain_min_nominal ≥ 0.4 with" in tiers_text(judged)
+    assert verified(issued(judged).to_json(), trust=trust(profiles=(table.digest,))).claim is not None
+
+    def refused_as(change: Callable[[Any], object]) -> str:
+        return step(verified(edited(change, judged)), "types").detail
+
+    def unsaid(predicate: Any) -> None:
+        predicate["profile"]["changed"].pop("domain_min_nominal")
+
+    def renamed(predicate: Any) -> None:
+        predicate["profile"]["id"] = "pass-rate"
+
+    assert "'pass-rate+set' is no table that certkit published as 'pass-rate'" in refused_as(unsaid)
+    assert "changed goes with an id that ends with +set" in refused_as(renamed)
 
 
 def test_a_passport_rests_on_a_sealed_bundle() -> None:
