@@ -15,6 +15,7 @@ from certkit.assessment.assessment import Status
 from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.words import reason_text
 from certkit.ground.document import State
+from certkit.ground.wording import listed
 from certkit.report import words
 from certkit.report.figures import Track, forest, judged
 
@@ -144,7 +145,7 @@ def tier_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
             head,
             asked(row),
             Markup('<a href="#m-{}">{}</a>').format(row.metric, _found(row, metric)),
-            _interval(metric, evaluation),
+            words.interval(evaluation.evidence.interval(metric), metric.unit),
             "0" if metric.state is State.UNMEASURED else words.count(metric.n),
             words.margin(row.margin, unit(row)),
             judged(row.status),
@@ -152,13 +153,16 @@ def tier_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _interval(metric: Metric, evaluation: Evaluation) -> Markup:
-    """Return the 95 % interval over tasks, and below it that of a rate by runs."""
-    over_tasks = words.interval(evaluation.evidence.interval(metric), metric.unit)
-    if metric.interval_by_runs is None:
-        return Markup("{}").format(over_tasks)
-    by_runs = words.interval(metric.interval_by_runs, metric.unit)
-    return Markup('{} <br><span class="note">by runs, Wilson: {}</span>').format(over_tasks, by_runs)
+def by_runs(evaluation: Evaluation, tier: int) -> str:
+    """Return the 95 % intervals of a tier's rates by runs, in words; nothing without a rate."""
+    metrics = {row.metric: evaluation.metrics[row.metric] for row in rows(evaluation, tier)}
+    return listed(
+        [
+            f"{CATALOGUE[name].title} {words.interval(metric.interval_by_runs, metric.unit)}"
+            for name, metric in metrics.items()
+            if metric.interval_by_runs is not None
+        ]
+    )
 
 
 def _with_limit(row: Row) -> Markup:

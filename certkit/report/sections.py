@@ -195,7 +195,7 @@ def hazard_state(case: UseCase, argument: Argument, hazard: Hazard) -> Markup:
         return judged(state)
     if seen.within:
         shown = state in {NodeState.ASSERTED, NodeState.SUPPORTED}
-        return judged(state, "within the limit" if shown else "")
+        return judged(state, "within limit" if shown else "")
     code = f"rate-not-shown:{hazard.id}"
     accepted = any(
         item.code == code and item.state is ChallengeStatus.ACCEPTED for item in argument.challenges
