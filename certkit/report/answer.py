@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 MOST_AGAINST = 5
 """Lines of what speaks against the claim that fit the page."""
-_LINE: Final = 240
+_LINE: Final = 200
 
 
 class Box(NamedTuple):
@@ -164,9 +164,7 @@ def boxes(case: UseCase, argument: Argument) -> tuple[Box, ...]:
 def open_text(case: UseCase, argument: Argument) -> str:
     """Return how many questions are open about the evidence, as screens count them, and about the use."""
     raised = {item.code for item in case.evaluation.assessment.findings}
-    use = sum(
-        item.state is ChallengeStatus.OPEN and item.code not in raised for item in argument.challenges
-    )
+    use = sum(item.state is ChallengeStatus.OPEN and item.code not in raised for item in argument.challenges)
     return f"{len(open_findings(case.evaluation))} about the evidence, {use} about the use"
 
 
@@ -192,7 +190,7 @@ def _decision(case: UseCase) -> Box:
     decided, line = "No decision", "by the owner yet"
     if decision is not None and decision.outcome:
         decided = capital(decision.outcome.replace("_", " "))
-        owner = words.called(case.context.called(decision.by))
+        owner = words.brief(case.context.called(decision.by))
         line = f"by {owner}, until {decision.until or 'no day stated'}"
         approving = decision.outcome.startswith("approved") and case.unapproved
         line += f"; not in force: {case.unapproved}" if approving else ""
@@ -233,6 +231,7 @@ _ACCEPTED: Final = {"rate-not-shown", "hazard-unseen", "domain-unseen"}
 
 def _ended(case: UseCase, argument: Argument) -> Iterator[str]:
     """Yield what ran out: answers to other evidence, the day of the next test, acceptances, the decision."""
+    decision = case.context.decision
     if case.stale:
         answers = many(sum(item.stale for item in argument.challenges), "answer")
         other = f"The context is about other evidence ({listed(case.stale)})"
@@ -243,8 +242,7 @@ def _ended(case: UseCase, argument: Argument) -> Iterator[str]:
         if item.answer:
             said = "acceptance" if item.answer.state == "accepted" else "answer"
             yield f"The {said} ended on {item.answer.until}: {item.text}"
-    decision = case.context.decision
-    if decision and decision.until and case.ended(decision.until):
+    if case.today and decision and case.ended(decision.until):
         yield f"The owner's decision ended on {decision.until}."
 
 
@@ -266,17 +264,16 @@ def against(case: UseCase, argument: Argument) -> tuple[str, ...]:
         if item.state is ChallengeStatus.ACCEPTED and item.code.partition(":")[0] in _ACCEPTED
     ]
     failed = results.by_status(case.evaluation, case.tier).get(Status.NOT_MET)
-    titles = {
-        f"G2.{hazard.id}": words.called(hazard.title or hazard.id) for hazard in gravest(case, argument)
-    }
-    lines += [
+    titles = {f"G2.{hazard.id}": words.brief(hazard.title or hazard.id) for hazard in gravest(case, argument)}
+    hazards = [
         f"{capital(called)}: {text[:1].lower()}{text[1:]}"
         for goal, called in titles.items()
         for target, text in pairs
         if target == goal
     ]
+    lines += hazards
     lines += [f"Tier {case.tier} fails on {listed(failed)}."] if failed else []
-    if argument.states["G2"] is NodeState.REFUTED:
+    if argument.states["G2"] is NodeState.REFUTED and not hazards:
         lines.append("At least one hazard is not kept within its limit.")
     lines += [
         text for name, text in TEXTS["unshown"].items() if argument.states[name] is NodeState.UNDEVELOPED
@@ -321,15 +318,20 @@ def needs(case: UseCase, argument: Argument) -> dict[str, str]:
 
 
 def _first(opened: list[ArgumentChallenge]) -> str:
-    """Return the first open question, and that there are more; nothing without one."""
+    """Return the first open question, those about hazards before others, and that there are more."""
     if not opened:
         return ""
-    first = shorten(words.plain(opened[0].text), 110, placeholder=" …")
+    item = min(opened, key=lambda question: not question.target.startswith("G2."))
+    hazard = item.target.removeprefix("G2.")
+    text = item.text if hazard == item.target else f"{hazard}: {item.text}"
+    first = shorten(words.plain(text), 110, placeholder=" …")
     return f"{first} And {len(opened) - 1} more (section 9)." if opened[1:] else f"{first} (section 9)"
 
 
 def _orders(case: UseCase, argument: Argument) -> Iterator[str]:
     """Yield which runs, or what else, would settle hazards, domains and the tier."""
+    if case.overdue:
+        yield "A new evaluation: this one is too old."
     for hazard in gravest(case, argument):
         seen = case.measured[hazard.id]
         if seen.at_most is None or seen.within:

@@ -15,6 +15,7 @@ from certkit.assessment.assessment import Status
 from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.words import reason_text
 from certkit.ground.document import State
+from certkit.ground.wording import listed
 from certkit.report import words
 from certkit.report.figures import Track, forest, judged
 
@@ -137,14 +138,14 @@ def tier_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
         metric = evaluation.metrics[row.metric]
         head = name(row)
         if row.provisional and not evaluation.question.strict:
-            head += Markup(' <br><span class="note">{}</span>').format("provisional, does not decide")
+            head += Markup(' <span class="note">{}</span>').format("provisional, does not decide")
         if tier == evaluation.question.required_tier:
             head = Markup('<span id="c-{}"></span>{}').format(row.id, head)
         yield (
             head,
             asked(row),
             Markup('<a href="#m-{}">{}</a>').format(row.metric, _found(row, metric)),
-            _interval(metric, evaluation),
+            words.interval(evaluation.evidence.interval(metric), metric.unit),
             "0" if metric.state is State.UNMEASURED else words.count(metric.n),
             words.margin(row.margin, unit(row)),
             judged(row.status),
@@ -152,13 +153,16 @@ def tier_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _interval(metric: Metric, evaluation: Evaluation) -> Markup:
-    """Return the 95 % interval over tasks, and below it that of a rate by runs."""
-    over_tasks = words.interval(evaluation.evidence.interval(metric), metric.unit)
-    if metric.interval_by_runs is None:
-        return Markup("{}").format(over_tasks)
-    by_runs = words.interval(metric.interval_by_runs, metric.unit)
-    return Markup('{} <br><span class="note">by runs, Wilson: {}</span>').format(over_tasks, by_runs)
+def by_runs(evaluation: Evaluation, tier: int) -> str:
+    """Return the 95 % intervals of a tier's rates by runs, in words; nothing without a rate."""
+    metrics = {row.metric: evaluation.metrics[row.metric] for row in rows(evaluation, tier)}
+    return listed(
+        [
+            f"{CATALOGUE[name].title} {words.interval(metric.interval_by_runs, metric.unit)}"
+            for name, metric in metrics.items()
+            if metric.interval_by_runs is not None
+        ]
+    )
 
 
 def _with_limit(row: Row) -> Markup:
@@ -196,11 +200,11 @@ def _core(item: CoreRow, row: Row) -> tuple[str, str]:
     return f"{words.value(item.value, unit(row), apart_from=row.threshold)} ± {error}", f"{item.n:,}"
 
 
-def gaps(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
+def gaps(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     """Yield what stands between the evidence and its goal, and what would settle it."""
     for row in open_rows(evaluation):
-        found = measured(row) if row.status in {Status.MET, Status.NOT_MET} else "–"
-        yield name(row), asked(row), found, words.plain(words.capital(row_advice(evaluation, row)))
+        text = words.capital(words.plain(row_advice(evaluation, row)))
+        yield name(row), text.replace(">=", "≥").replace("<=", "≤")
 
 
 def figure(evaluation: Evaluation, tier: int) -> Markup:
@@ -212,6 +216,18 @@ def figure(evaluation: Evaluation, tier: int) -> Markup:
     ]
     values = "; ".join(f"{track.label} {track.text}" for track in tracks)
     return forest(tracks, title=f"Forest plot at Tier {tier}, the posterior left out: {values}")
+
+
+def figure_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
+    """Yield what the forest plot shows of each criterion, for a screen that is too narrow for it."""
+    for row in rows(evaluation, tier):
+        status = status_of(row, evaluation)
+        yield (
+            words.capital(title(row)),
+            _found(row, evaluation.metrics[row.metric]),
+            asked(row),
+            judged(status),
+        )
 
 
 def _track(row: Row, evaluation: Evaluation) -> Track:

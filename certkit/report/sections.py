@@ -25,9 +25,10 @@ from certkit.report import results, words
 from certkit.report.argument.case import TEXTS
 from certkit.report.argument.challenges import CLASS_WORDS, STATUS_WORDS, ChallengeStatus
 from certkit.report.argument.challenges import unraised as unraised  # noqa: PLC0414 - templates call it
+from certkit.report.argument.columns import drawn
 from certkit.report.argument.graph import NodeKind, NodeState
 from certkit.report.context import Assumption
-from certkit.report.figures import BLUE, Polyline, ShareBar, bars, curves, judged, posterior
+from certkit.report.figures import BLUE, Polyline, ShareBar, bars, curves, judged, posterior, word
 from certkit.summary.summary import Tally
 
 if TYPE_CHECKING:
@@ -190,8 +191,11 @@ def gravest(case: UseCase, argument: Argument) -> list[Hazard]:
 def hazard_state(case: UseCase, argument: Argument, hazard: Hazard) -> Markup:
     """Return the state of a hazard, "not shown" where limit and tolerable rate overlap."""
     state, seen = argument.states[f"G2.{hazard.id}"], case.measured[hazard.id]
-    if state is NodeState.REFUTED or seen.within:
+    if state is NodeState.REFUTED:
         return judged(state)
+    if seen.within:
+        shown = state in {NodeState.ASSERTED, NodeState.SUPPORTED}
+        return judged(state, "within limit" if shown else "")
     code = f"rate-not-shown:{hazard.id}"
     accepted = any(
         item.code == code and item.state is ChallengeStatus.ACCEPTED for item in argument.challenges
@@ -204,16 +208,19 @@ def hazards(case: UseCase, argument: Argument) -> Iterator[tuple[str | None, ...
     mitigations = {item.id: item for item in case.context.mitigations or ()}
     for hazard in gravest(case, argument):
         seen = case.measured[hazard.id]
+        tolerable = seen.rate_text if seen.at_most else "not stated"
         yield (
-            Markup('<span id="h-{0}">{0}: {1}</span>').format(
-                hazard.id, visible(hazard.title or "not named")
+            Markup('<span id="h-{0}">{0}: {1}</span> <span class="note">{2}</span>').format(
+                hazard.id, visible(hazard.title or "not named"), hazard.severity or "severity not stated"
             ),
             hazard.harm and words.cut(hazard.harm),
-            hazard.severity,
             words.plain(", ".join(hazard.criteria)) if hazard.criteria else "no criterion",
-            _counted(seen),
-            seen.rate_text(seen.at_most) if seen.at_most else None,
-            words.cut("; ".join(mitigations[name].what or name for name in hazard.mitigations or ())),
+            f"{_counted(seen)}; tolerable: {tolerable}",
+            words.cut(
+                "; ".join(
+                    (mitigations[name].what or name).removesuffix(".") for name in hazard.mitigations or ()
+                )
+            ),
             hazard_state(case, argument, hazard),
         )
 
@@ -231,9 +238,9 @@ def hazard_lines(case: UseCase, argument: Argument) -> Iterator[tuple[str | None
     for hazard in gravest(case, argument)[:MOST_HAZARDS]:
         seen = case.measured[hazard.id]
         yield (
-            words.capital(words.called(hazard.title or hazard.id)),
+            words.capital(words.brief(hazard.title or hazard.id)),
             seen.counted_text,
-            f"≤\u00a0{seen.rate_text(seen.at_most)}" if seen.at_most else None,
+            f"≤\u00a0{seen.rate_text}" if seen.at_most else None,
             words.cut(seen.limit_text, 80),
             hazard_state(case, argument, hazard),
         )
@@ -302,15 +309,16 @@ def challenges(case: UseCase, argument: Argument, *, stale: bool = False) -> Ite
 
 
 def nodes(argument: Argument) -> Iterator[tuple[str, ...]]:
-    """Yield the goals and strategies with what each rests on; the attached argument has every node."""
-    graph = argument.graph
+    """Yield the goals that neither a figure nor a table of criteria shows, with what each rests on."""
+    graph, shown = argument.graph, drawn(argument)
     # Each goal's own part stands below it: G2, S2, G2.H-1, then G3.
     for node in sorted(graph.nodes, key=lambda node: node.id[1:2]):
-        if node.state and node.kind in {NodeKind.GOAL, NodeKind.STRATEGY}:
+        known = node.id in shown or node.id.startswith("G3-")
+        if node.state and node.kind in {NodeKind.GOAL, NodeKind.STRATEGY} and not known:
             below = (*graph.below(node.id), *graph.attached(node.id))
             yield (
                 Markup('<span id="g-{0}">{0}</span>').format(node.id),
-                node.state,
+                word(node.state),
                 node.text,
                 ", ".join(name for name in below if "Sn-" not in name) or ("evidence" if below else "–"),
                 ", ".join(name.removeprefix("ch-") for name in graph.against(node.id)) or "–",

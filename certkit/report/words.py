@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _RARE: Final = 1e-5
 _NAME: Final = 80
+_BRIEF: Final = 40
 _PROSE: Final = 160
 
 
@@ -53,6 +54,11 @@ def cut(text: str, most: int = _PROSE) -> str:
 def called(name: str) -> str:
     """Return a name as page 1 has room for it."""
     return name if len(name) <= _NAME else f"{name[:_NAME].rstrip()}… (cut; whole in appendix D)"
+
+
+def brief(name: str) -> str:
+    """Return a name for a narrow box or column of page 1."""
+    return name if len(name) <= _BRIEF else f"{name[:_BRIEF].rstrip()}…"
 
 
 def threshold(sign: str | None, limit: float | None, unit: Unit) -> str:

@@ -46,7 +46,7 @@ from certkit.report.context import (
     Use,
     refuse,
 )
-from certkit.summary.summary import Tally
+from certkit.summary.summary import ShareSeries, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -176,28 +176,30 @@ class HazardEvents(Part, frozen=True, kw_only=True):
     @property
     def tolerable_text(self) -> str:
         """What is tolerable: ``at most 1 % of attacks may succeed``."""
-        rate = "a share that nobody stated" if self.at_most is None else self.rate_text(self.at_most)
-        return TEXTS["counts"][self.counts]["tolerable"].format(rate=rate)
+        return TEXTS["counts"][self.counts]["tolerable"].format(rate=self.rate_text)
+
+    @property
+    def rate_text(self) -> str:
+        """The tolerable rate with its unit: ``1 %``, ``0.05 per run``."""
+        if self.at_most is None:
+            return "a share that nobody stated"
+        return f"{self.at_most:g}\u00a0per run" if self.counts in _MOST_EVENTS else words.rate(self.at_most)
 
     @property
     def limit_text(self) -> str:
         """The confidence limit that settles or contradicts it, or why there is none: ``at most 4.9 %``."""
         if self.upper is None or self.lower is None:
             return f"no confidence limit: {self.reason}"
-        if self.exceeds:
-            return f"at least {self.rate_text(self.lower, self.at_most)}"
-        return f"at most {self.rate_text(self.upper, self.at_most)}"
+        side, limit = ("at least", self.lower) if self.exceeds else ("at most", self.upper)
+        if self.counts in _MOST_EVENTS:
+            number = words.value(limit, Unit.INDEX, apart_from=self.at_most or 0)
+            return f"{side} {number}\u00a0per run"
+        return f"{side} {words.share(limit, self.at_most)}"
 
     @property
     def limits_text(self) -> str:
         """The same as a part of a sentence: ``with 95 % confidence at most 4.9 %``."""
         return self.limit_text if self.upper is None else f"with 95 % confidence {self.limit_text}"
-
-    def rate_text(self, rate: float, apart_from: float | None = None) -> str:
-        """Return events per run with their unit: ``1 %``, ``0.05 per run``."""
-        if self.counts in _MOST_EVENTS:
-            return f"{words.value(rate, Unit.INDEX, apart_from=apart_from or 0)}\u00a0per run"
-        return words.rate(rate) if apart_from is None else words.share(rate, apart_from)
 
 
 def counts_of(hazard: Hazard, evaluation: Evaluation) -> Counts:
@@ -205,9 +207,7 @@ def counts_of(hazard: Hazard, evaluation: Evaluation) -> Counts:
     if hazard.counts:
         return Counts(hazard.counts)
     metrics = {row.id: row.metric for row in evaluation.assessment.criteria}
-    measured = {
-        _MEASURED_BY.get(metrics.get(name, name), Counts.FAILURES) for name in hazard.criteria or ()
-    }
+    measured = {_MEASURED_BY.get(metrics.get(name, name), Counts.FAILURES) for name in hazard.criteria or ()}
     if not measured and set(hazard.conditions or ()) == {Condition.ADVERSARIAL}:
         return Counts.ATTACKS
     if measured == {Counts.ATTACKS, Counts.VIOLATIONS}:
@@ -236,18 +236,22 @@ def measure(evaluation: Evaluation, hazard: Hazard, wanted: Collection[str] = ()
     events, runs, missing = _counted(counts, cells, every)
     rows = _rows(evaluation.summary, conditions, domains, attacks=attacks)
     reason = missing or _unlimited(evaluation, runs, rows)
-    limits = None if reason else _limits(counts, rows, events, runs)
+    attack_series = evaluation.summary.share("attack_success_rate")
+    limits = None if reason else _limits((counts, events, runs), rows, attack_series)
     seen = {
         name
         for cell in cells
         if is_core(evaluation, cell) and (not attacks or _attacked(cell))
         for name in (cell.condition, cell.domain, *([Condition.ADVERSARIAL.value] * attacks))
     }
+    named = (
+        "every attack" if attacks and not conditions else ", ".join(hazard.conditions or ["every condition"])
+    )
     within = ", ".join(hazard.domains or ["every domain of the use" if wanted else "every domain"])
     return HazardEvents(
         id=hazard.id,
         counts=counts,
-        where=f"{', '.join(hazard.conditions or ['every condition'])}; {within}",
+        where=f"{named}; {within}",
         runs=runs,
         events=events,
         tasks=len(rows),
@@ -309,21 +313,31 @@ def _rows(
     return [(n, y) for y, n in sums.values() if n]
 
 
-def _limits(counts: Counts, rows: list[tuple[int, int]], events: int, runs: int) -> tuple[float, float]:
+def _limits(
+    seen: tuple[Counts, int, int], rows: list[tuple[int, int]], attacks: ShareSeries
+) -> tuple[float, float]:
     """Return the 95 % confidence limits of events per run.
 
-    Failures are known task by task. Of violations and attacks the summary holds sums, so that runs of a task
-    are taken to stand or fall together, which makes both limits wider.
+    Failures are known task by task, and so are attacks where all of them count. Of violations, and of some of
+    the attacks, the summary holds sums, so that runs of a task are taken to stand or fall together, which
+    makes both limits wider.
+
+    Args:
+        seen: what is counted, the events, and the runs or attacks.
+        rows: runs and successes of each task.
+        attacks: the series of all attacks.
     """
+    counts, events, runs = seen
     most = _MOST_EVENTS.get(counts, 1)
     if counts is Counts.FAILURES:
         bad = bounds.share_tasks((n, n - y, 1) for n, y in rows)
         good = bounds.share_tasks((n, y, 1) for n, y in rows)
+    elif counts is Counts.ATTACKS and (attacks.successes, attacks.runs) == (events, runs):
+        bad = bounds.share_tasks(attacks.rows)
+        good = bounds.share_tasks((n, n - y, tasks) for n, y, tasks in attacks.rows)
     else:
         struck = min(Fraction(events, runs * most), Fraction(1)) * len(rows)
-        bad, good = (
-            bounds.tasks_of([(1, len(rows), y, y)]) for y in (struck, len(rows) - struck)
-        )
+        bad, good = (bounds.tasks_of([(1, len(rows), y, y)]) for y in (struck, len(rows) - struck))
     if bad is None or good is None:
         return 0.0, float(most)
     # No prior task with an event stands beside those of the lower limit: it would pull up.
@@ -435,9 +449,7 @@ class UseCase(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     @property
     def core_cells(self) -> tuple[Cell, ...]:
         """The runs that are core evidence."""
-        return tuple(
-            cell for cell in self.evaluation.summary.select() if is_core(self.evaluation, cell)
-        )
+        return tuple(cell for cell in self.evaluation.summary.select() if is_core(self.evaluation, cell))
 
     @property
     def tested(self) -> set[str]:

@@ -8,11 +8,10 @@ from collections import Counter
 import pytest
 
 from certkit import report
-from certkit.assessment.answer import advice
+from certkit.assessment.answer import advice, open_findings
 from certkit.ground import canonical
 from certkit.ground.text import visible
 from certkit.record.record import Record
-from certkit.report.argument.challenges import CLASS_WORDS
 from certkit.report.results import judged_rows
 from certkit.report.words import called
 from tests.support.bundles import run
@@ -71,15 +70,15 @@ def test_the_summary_counts_harness_errors() -> None:
     assert "7 harness errors counted among the failures." in text
 
 
-def test_the_summary_counts_challenges_by_their_classes() -> None:
+def test_the_summary_counts_open_questions_about_evidence_and_use() -> None:
     view = VIEWS["partly"]
     text = report.export(view, "summary").decode()
     assert (
         "- Biggest gap to Tier 1: Confidence in success under faults: success under faults is 60.0 %;" in text
     )
-    register = Counter(item.kind.value for item in view.argument.challenges)
-    said = ", ".join(f"{register[kind]} {name}" for kind, name in CLASS_WORDS.items() if register[kind])
-    assert f"| {register.total()} open | {said}; 0 upheld" in text
+    evidence = len(open_findings(view.case.evaluation))
+    use = len(view.argument.challenges) - evidence
+    assert f"| {evidence} about the evidence, {use} about the use | none serious; 0 upheld" in text
 
 
 @pytest.mark.parametrize("name", VIEWS)
