@@ -241,7 +241,7 @@ def test_the_action_fails_as_the_verdict_does_and_says_why(tmp_path: Path) -> No
     assert '    "simulated-agent 1.0.0"' in summary
     assert "sections 8 and 9." in summary
     assert "Sections are those of the report" in summary
-    told |= {"PROFILE": "pass-rate", "THRESHOLDS": "c_nom=0.999 domain_min_nominal=0.5"}
+    told |= {"PROFILE": "pass-rate", "THRESHOLDS": "c_nom=0.85 domain_min_nominal=0.5"}
     code, summary, written = run_script("good", "")
     assert (code, written) == (1, files)
     assert "Biggest gap: Nominal success (c_nom)" in summary
