@@ -265,6 +265,8 @@ def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str,
     size = inf if job.source.is_dir() else job.source.stat().st_size  # of its files each is limited
     written = 0
     for run in importer.runs():
+        if not mapper.chooses(run, job):
+            continue
         draft = job.part(run.agent, run.row, run.place)
         fields, faults = mapper.fields(run, draft)
         if fields is None:
