@@ -79,9 +79,12 @@ class _Cutter:
         if (len(chunk) - len(chunk.rstrip(b"\\"))) % 2:
             chunk, self._backslash = chunk[:-1], b"\\"
         start = 0
-        for at, depth in self._places(chunk):
+        for at, outside in self._places(chunk):
+            mark, depth = chunk[at : at + 1], outside - self._base
+            if depth >= _CUT + (mark == b","):
+                continue  # deeper than is cut here
             text = partial(self._since, chunk, start, at)  # copied where it is cut, and for no other mark
-            pieces = self._cut(text, chunk[at : at + 1], depth)
+            pieces = self._cut(text, mark, depth)
             if pieces is not None:
                 self._line += self._rest.count(b"\n") + chunk.count(b"\n", start, at)
                 self._rest.clear()
@@ -117,10 +120,7 @@ class _Cutter:
 
     def _cut(self, text: Callable[[], bytes], mark: bytes, depth: int) -> list[Piece] | None:
         """Return the pieces that end at a mark, or None where the mark lies within a piece."""
-        depth -= self._base
-        if depth > _CUT or (depth == _CUT and mark != b","):
-            return None
-        if depth == 0 and self._base:
+        if self._base and depth == 0:
             return self._leave(text(), mark)
         if depth < 0 or self._ended or (depth == 0 and mark == b","):
             self._refuse("expected one array or object")
@@ -131,10 +131,7 @@ class _Cutter:
                 return None
             if mark == b"}":
                 self._refuse("expected ']'")
-            pieces = self._item(self._key, text(), last=mark == b"]")
-            if mark == b"]":
-                self._key, self._items = None, -1  # nothing may follow the array but a comma or the end
-            return pieces
+            return self._item(self._key, text(), last=mark == b"]")
         if mark != b"," and (mark == b"]") != (self._outer == b"["):
             self._refuse("expected ']'" if self._outer == b"[" else "expected '}'")
         self._ended = depth == 0
@@ -176,9 +173,12 @@ class _Cutter:
 
     def _item(self, key: str, text: bytes, *, last: bool) -> list[Piece]:
         data = text.strip()
-        if last and not data and not self._items:
-            return []
+        empty = last and not data and not self._items
         self._items += 1
+        if last:
+            self._key, self._items = None, -1  # nothing may follow the array but a comma or the end
+        if empty:
+            return []
         line = self._line + text[: len(text) - len(text.lstrip())].count(b"\n")
         return [Piece(key, line, data, bool(self._base))]
 
