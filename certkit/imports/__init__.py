@@ -74,21 +74,26 @@ LOOKED_AT: Final = 200
 class Format(Struct, frozen=True, kw_only=True):
     """A format that can be imported.
 
-    `marks`: the beginning of a file of this format has all keys of one of these groups.
+    `marks`: the beginning of a file of this format has all keys of one of these groups, and not the key
+    `without`.
     """
 
     description: str
     importer: type[Importer]
     marks: tuple[tuple[str, ...], ...] = ()
+    without: str | None = None
 
     def fits(self, head: bytes) -> bool:
         """Tell whether the beginning of a file is of this format."""
         if head.startswith(ZIP):
             return self.importer is InspectLog
-        return not head.startswith((PARQUET, *ARROW)) and any(
-            all(re.search(rb'"%s"\s*:' % re.escape(key.encode()), head) for key in keys)
-            for keys in self.marks
-        )
+        if head.startswith((PARQUET, *ARROW)) or (self.without and _has(head, self.without)):
+            return False
+        return any(all(_has(head, key) for key in keys) for keys in self.marks)
+
+
+def _has(head: bytes, key: str) -> bool:
+    return re.search(rb'"%s"\s*:' % re.escape(key.encode()), head) is not None
 
 
 FORMATS: Final[dict[str, Format]] = {
@@ -162,6 +167,7 @@ FORMATS: Final[dict[str, Format]] = {
             ("resolved_ids", "total"),
             ("resolved", "no_generation"),
         ),
+        without="raw_eval_results",  # HAL encloses such a report
     ),
     "hal": Format(
         description="HAL: the _UPLOAD.json of a run, or a folder of them",

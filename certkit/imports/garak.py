@@ -57,7 +57,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 class Garak(Importer):
     """Attempts of garak."""
 
-    suffixes = (".jsonl",)
+    suffixes = (".report.jsonl",)
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
@@ -71,6 +71,8 @@ class Garak(Importer):
             kind = row.get("entry_type")
             if kind == "start_run setup":
                 self._begin(row, place)
+            elif not isinstance(kind, str):
+                self.job.refuse(place.fault("an entry_type", "none", pointer="/entry_type"))
             elif kind == "attempt":
                 attempt = self.job.typed(row, Attempt, place, "an attempt as garak writes it")
                 if attempt is not None:

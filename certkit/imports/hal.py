@@ -10,10 +10,10 @@
 | `results.failed_tasks` | `outcome` `failure` | |
 | a list in `raw_eval_results` | a record for each item | variations of the prompt |
 
-The condition must come from you, and the outcome of a task that is in neither list: `--success`, such as
-"reward >= 1", looks at the values of `raw_eval_results`. Where no key of these is in the lists, they are no tasks (SWE-bench,
-USACO and AppWorld write a report there), and the lists alone are read. Left out are costs, latencies, prompts
-and `raw_logging_results`.
+The condition must come from you, and so must the outcome where a task is in neither list: `--success`, such
+as "reward >= 1", looks at `raw_eval_results`. Where no key of these is in the lists, they are no tasks
+(SWE-bench, USACO and AppWorld write a report there), and the lists alone are read. Left out are costs,
+latencies, prompts and `raw_logging_results`.
 Source of the fields: hal/benchmarks/base_benchmark.py of princeton-pli/hal-harness.
 """
 
@@ -25,12 +25,14 @@ from msgspec import Meta, Struct
 
 from certkit.imports.drafts import Place
 from certkit.imports.job import Importer, Run, Short
-from certkit.imports.source import MAX_LOG_ROW
 from certkit.imports.task_log import task_fields
 from certkit.record.record import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from certkit.imports.job import Job
+    from certkit.imports.splitter import Piece
 
 _SCORES: Final = ("reward", "score")
 """What benchmarks call the score of a task, as the harness itself looks for it."""
@@ -59,49 +61,67 @@ class Hal(Importer):
     suffixes = (".json",)
     versioned = (("config", "agent_version"),)
 
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._config = HalConfig()
+        self._outcomes: dict[str, Outcome] = {}  # of the tasks of a file, as its lists tell them
+
     def runs(self) -> Iterator[Run]:
         """Yield the runs of each file."""
         for path, name in self.job.files(self.suffixes):
-            config, results, raw = HalConfig(), HalResults(), {}
-            place = Place(name, 1)
+            self._config, self._outcomes = HalConfig(), {}
+            met: set[str] = set()
+            unlisted: dict[str, Place] = {}
             with self.job.opening(path, name) as source:
-                for piece in source.pieces(MAX_LOG_ROW):
-                    at = Place(name, piece.line)
-                    wanted = f"{piece.key} as HAL writes it"
-                    if piece.key == "config":
-                        config = self.job.typed(piece.data, HalConfig, at, wanted) or config
-                    elif piece.key == "results":
-                        results = self.job.typed(piece.data, HalResults, at, wanted) or results
-                    elif piece.key == "raw_eval_results":
-                        raw, place = self.job.load(piece.data, at) or {}, at
-            yield from self._file(config, results, raw, place)
+                for piece in source.pieces(within="raw_eval_results"):
+                    place = Place(name, piece.line)
+                    if piece.inside:
+                        listed = piece.key in self._outcomes
+                        if listed or not self._outcomes or self.job.options.success:
+                            met.add(piece.key)
+                            yield self._raw(piece, place)
+                        else:
+                            unlisted.setdefault(piece.key, place)
+                    else:
+                        self._header(piece, place)
+            # Where no key of the raw results is a task, they are a report of another form.
+            for key, place in (unlisted if met else {}).items():
+                yield self._run(key, None, {}, place)
+            for key, outcome in self._outcomes.items():
+                if key not in met:
+                    yield self._run(key, outcome, {}, Place(name, 1))
 
-    def _file(
-        self, config: HalConfig, results: HalResults, raw: dict[str, Any], place: Place
-    ) -> Iterator[Run]:
-        outcomes = {str(name): Outcome.FAILURE for name in results.failed_tasks}
-        for name in map(str, results.successful_tasks):
-            if name in outcomes:
-                self.job.refuse(place.fault_of("no failed task that succeeded", name, pointer="/results"))
-            outcomes[name] = Outcome.SUCCESS
-        values = raw if not outcomes or outcomes.keys() & raw.keys() else {}
-        for name in dict.fromkeys((*values, *outcomes)):
-            value = values.get(name)
-            for item in value if isinstance(value, list) else [value]:
-                row = item if isinstance(item, dict) else {"value": item}
-                row = row | {"config": {"agent_version": config.agent_version or None}}
-                outcome = None if isinstance(value, list) else outcomes.get(name)
-                yield self._run(name, outcome, row, config, place)
+    def _header(self, piece: Piece, place: Place) -> None:
+        """Read what a file says of all its runs."""
+        if piece.key == "config":
+            self._config = self.job.typed(piece.data, HalConfig, place, "config of HAL") or self._config
+        elif piece.key == "results":
+            results = self.job.typed(piece.data, HalResults, place, "results of HAL") or HalResults()
+            self._outcomes = {str(name): Outcome.FAILURE for name in results.failed_tasks}
+            for name in map(str, results.successful_tasks):
+                if name in self._outcomes:
+                    expected, pointer = "no failed task that succeeded", "/results/successful_tasks"
+                    self.job.refuse(place.fault_of(expected, name, pointer=pointer))
+                self._outcomes[name] = Outcome.SUCCESS
+        elif piece.key == "raw_eval_results":
+            self.job.refuse(
+                place.fault("an object with the tasks", "something else", pointer=f"/{piece.key}")
+            )
 
-    def _run(
-        self, name: str, outcome: Outcome | None, row: dict[str, Any], config: HalConfig, place: Place
-    ) -> Run:
-        agent = config.agent_name or ""
+    def _raw(self, piece: Piece, place: Place) -> Run:
+        if piece.data.startswith(b"{"):
+            row = self.job.load(piece.data, place) or {}
+        else:
+            row = {"value": self.job.typed(piece.data, Any, place, "JSON")}
+        return self._run(piece.key, None if piece.item else self._outcomes.get(piece.key), row, place)
+
+    def _run(self, name: str, outcome: Outcome | None, row: dict[str, Any], place: Place) -> Run:
+        agent, domain = self._config.agent_name or "", self._config.benchmark_name or None
+        row = row | {"config": {"agent_version": self._config.agent_version}}
         draft = self.job.part(agent, row, place)
-        domain = config.benchmark_name or None
         fields = task_fields(self.job, draft, f"{domain or 'hal'}/{name}", domain=domain, default="hal")
         if outcome is None:
-            score = next((key for key in _SCORES if key in row), "value" if "value" in row else None)
+            score = next((key for key in (*_SCORES, "value") if key in row), None)
             self.hints["outcome"] = f"{score} >= THRESHOLD" if score else "EXPRESSION"
             return Run(agent, place, row, fields)
         draft.protocol.setdefault("success_rule", "the task is among results.successful_tasks")

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 Name = Annotated[Short, Meta(min_length=1)]
 
 
-class Spec(Struct, frozen=True, kw_only=True):
+class EvalSpec(Struct, frozen=True, kw_only=True):
     """What was evaluated: `completion_fns` are what answered."""
 
     eval_name: Name
     completion_fns: Annotated[list[Name], Meta(min_length=1, max_length=16)]
 
 
-class Event(Struct, frozen=True, kw_only=True):
+class EvalEvent(Struct, frozen=True, kw_only=True):
     """Something that happened with a sample."""
 
     sample_id: Name
@@ -55,7 +55,7 @@ class OpenAIEvals(Importer):
 
     def runs(self) -> Iterator[Run]:
         """Yield a run for each match event, then those of samples that have none."""
-        spec: Spec | None = None
+        spec: EvalSpec | None = None
         samples: dict[str, Run | None] = {}  # of a file; None where a match event was met
         file = ""
         for row, place, _ in self.objects():
@@ -63,13 +63,19 @@ class OpenAIEvals(Importer):
                 yield from self._unmatched(samples, file)
                 file, samples, spec = place.file, {}, None
             if "spec" in row:
-                spec = self.job.typed(row["spec"], Spec, place, "the spec of an evaluation of OpenAI evals")
+                spec = self.job.typed(
+                    row["spec"], EvalSpec, place, "the spec of an evaluation of OpenAI evals"
+                )
             elif "final_report" not in row:
-                event = self.job.typed(row, Event, place, "an event as OpenAI evals writes it")
+                event = self.job.typed(row, EvalEvent, place, "an event as OpenAI evals writes it")
                 if event is None:
                     continue
                 if spec is None:
-                    raise InputError("import.source", "the events stand before their spec", where=str(place))
+                    raise InputError(
+                        "import.source",
+                        "the events stand before their spec",
+                        where=f"{place.file}:{place.line}",
+                    )
                 if event.type == "match":
                     samples[event.sample_id] = None
                     yield from self._match(event, spec, row, place)
@@ -78,7 +84,7 @@ class OpenAIEvals(Importer):
                     samples.setdefault(event.sample_id, run)
         yield from self._unmatched(samples, file)
 
-    def _match(self, event: Event, spec: Spec, row: dict[str, Any], place: Place) -> Iterator[Run]:
+    def _match(self, event: EvalEvent, spec: EvalSpec, row: dict[str, Any], place: Place) -> Iterator[Run]:
         correct = event.data.get("correct")
         if not isinstance(correct, bool):
             self.job.refuse(place.fault_of("true or false", correct, pointer="/data/correct"))

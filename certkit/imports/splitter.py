@@ -36,13 +36,14 @@ _CUT: Final = 2  # levels of nesting
 class Piece(NamedTuple):
     """A row: the member it lies in ("" in an array), the line where it begins, and its bytes.
 
-    `inside`: it lies in the object that `within` names.
+    `inside`: it lies in the object that `within` names. `item`: it is an item of the member's array.
     """
 
     key: str
     line: int
     data: bytes
     inside: bool = False
+    item: bool = False
 
 
 def split(chunks: Iterable[bytes], name: str, limit: int, within: str | None = None) -> Iterator[Piece]:
@@ -180,7 +181,7 @@ class _Cutter:
         if empty:
             return []
         line = self._line + text[: len(text) - len(text.lstrip())].count(b"\n")
-        return [Piece(key, line, data, bool(self._base))]
+        return [Piece(key, line, data, bool(self._base), item=True)]
 
     def _member(self, text: bytes, *, last: bool) -> list[Piece]:
         if last and not text.strip() and not self._items:
