@@ -97,12 +97,11 @@ class Hal(Importer):
             self._config = self.job.typed(piece.data, HalConfig, place, "config of HAL") or self._config
         elif piece.key == "results":
             results = self.job.typed(piece.data, HalResults, place, "results of HAL") or HalResults()
-            self._outcomes = {str(name): Outcome.FAILURE for name in results.failed_tasks}
-            for name in map(str, results.successful_tasks):
-                if name in self._outcomes:
-                    expected, pointer = "no failed task that succeeded", "/results/successful_tasks"
+            self._outcomes = {str(name): Outcome.SUCCESS for name in results.successful_tasks}
+            for name in map(str, results.failed_tasks):
+                if self._outcomes.setdefault(name, Outcome.FAILURE) == Outcome.SUCCESS:
+                    expected, pointer = "no task that succeeded", "/results/failed_tasks"
                     self.job.refuse(place.fault_of(expected, name, pointer=pointer))
-                self._outcomes[name] = Outcome.SUCCESS
         elif piece.key == "raw_eval_results":
             self.job.refuse(
                 place.fault("an object with the tasks", "something else", pointer=f"/{piece.key}")

@@ -68,10 +68,10 @@ class LmEval(Importer):
             sample = self.job.typed(row, LmEvalSample, place, "a sample of lm-evaluation-harness")
             if sample is None:
                 continue
-            self._check_filter(sample.filter)
             *folders, file = place.file.split("/")
             name = _FILE.fullmatch(file)
-            agent = folders[-1] if folders else ""
+            agent = folders[-1] if folders else self.job.options.agent or ""
+            self._check_filter(sample.filter, agent or "NAME")
             draft = self.job.part(agent, row, place)
             task = f"{name[1] if name else place.file}/{sample.doc_id}"
             fields = task_fields(self.job, draft, task, domain=name[1] if name else None)
@@ -80,14 +80,14 @@ class LmEval(Importer):
                 fields["outcome"] = str(outcome)
             yield Run(agent, place, row, fields)
 
-    def _check_filter(self, name: str) -> None:
+    def _check_filter(self, name: str, agent: str) -> None:
         """Raise `InputError` where the log holds several readings of the same answers."""
         self._filter = name if self._filter is None else self._filter
         if name != self._filter and self.job.options.split_by != "filter":
             message = (
                 f"the log reads each answer by several filters: {visible(self._filter)}, {visible(name)}"
             )
-            hint = f"a bundle of each: {self.job.command(split_by='filter')}"
+            hint = f"a bundle of each: {self.job.command(split_by='filter', agent=agent)}"
             raise InputError("import.choice-needed", message, where=self.job.name, hint=hint)
 
     def _outcome(self, sample: LmEvalSample, row: dict[str, Any]) -> Outcome | None:

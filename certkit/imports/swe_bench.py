@@ -66,8 +66,10 @@ class SweBench(Importer):
         if not {*_RESOLVED} & held.keys():
             self.job.refuse(place.fault("the list resolved_ids", f"the members {', '.join([*row][:12])}"))
             return None
-        lists = self.job.typed(held, dict[str, Ids], place, "lists of ids as SWE-bench writes them")
-        return None if lists is None else {name: dict.fromkeys(ids) for name, ids in lists.items()}
+        lists = {name: self.job.typed(ids, Ids, place, f"ids in {name}") for name, ids in held.items()}
+        if any(ids is None for ids in lists.values()):
+            return None
+        return {name: dict.fromkeys(ids or ()) for name, ids in lists.items()}
 
     def _sound(self, lists: dict[str, dict[str, None]], place: Place) -> bool:
         """Refuse a report whose lists contradict each other."""
@@ -95,15 +97,24 @@ class SweBench(Importer):
                 draft.notes.add("odd", "instances whose evaluation failed, taken as harness errors")
         if left_out:
             draft.notes.add("refused", "instances without a patch", _LEFT_OUT, count=len(left_out))
-        count = next((row[name] for name in _COUNTS if isinstance(row.get(name), int)), None)
-        if count is None and "submitted_ids" not in lists:
+        yield from self._unnamed(len(named | left_out), lists, row, draft, place)
+
+    def _unnamed(
+        self, named: int, lists: dict[str, dict[str, None]], row: dict[str, Any], draft: Draft, place: Place
+    ) -> Iterator[Run]:
+        """Yield a failure for each instance that the report counts and does not name."""
+        if "submitted_ids" in lists:
+            return
+        counts = ((name, row[name]) for name in _COUNTS if isinstance(row.get(name), int))
+        name, count = next(counts, ("", named))
+        if not name:
             told = "the report does not say how many instances there are; only those in its lists count"
             draft.notes.add("odd", "reports that may not name every instance", told)
-        unnamed = 0 if count is None or "submitted_ids" in lists else count - len(named | left_out)
-        if unnamed > MAX_UNNAMED:
-            self.job.refuse(place.fault(f"at most {MAX_UNNAMED:,} instances without a name", f"{unnamed:,}"))
+        if not 0 <= count - named <= MAX_UNNAMED:
+            expected = f"{named:,} instances, or at most {MAX_UNNAMED:,} more, as the lists name them"
+            self.job.refuse(place.fault(expected, f"{count:,}", pointer=f"/{name}"))
             return
-        for number in range(unnamed):
+        for number in range(count - named):
             draft.notes.add("odd", "instances that the report counts and does not name, taken as failures")
             yield self._run(f"unnamed-{number + 1}", Outcome.FAILURE, draft, place)
 
