@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-NOMINAL = {"condition": "nominal"}
-MINE = NOMINAL | {"agent": "mine"}
+NOMINAL: dict[str, Any] = {"condition": "nominal"}
+MINE: dict[str, Any] = NOMINAL | {"agent": "mine"}
 CASES = SHARED / "first-hour"
 
 
-def result(index: int, *, success: bool = True, reason: int = 0, **more: Any) -> dict[str, Any]:
+def result(index: int, *, success: Any = True, reason: int = 0, **more: Any) -> dict[str, Any]:
     return {
         "promptIdx": 0,
         "testIdx": index,
@@ -244,7 +244,7 @@ def test_a_log_that_was_cut_off_is_refused(write: Callable[..., Path], tmp_path:
 def test_promptfoo_tells_errors_repeats_prompts_and_red_team_tests(
     write: Callable[..., Path], tmp_path: Path
 ) -> None:
-    same = {"vars": {"question": "q0"}}
+    same: dict[str, Any] = {"vars": {"question": "q0"}}
     log = promptfoo(
         result(0),
         result(1, success=False, reason=1),
@@ -265,7 +265,7 @@ def test_promptfoo_tells_errors_repeats_prompts_and_red_team_tests(
         "tests that ended in an error, taken as harness errors": 1,
         "runs of the same task again, taken as further trials": 1,
     }
-    red = {"testCase": {"metadata": {"pluginId": "pii"}}}
+    red: dict[str, Any] = {"testCase": {"metadata": {"pluginId": "pii"}}}
     held = [
         result(0, **red),
         result(1, success=False, reason=1, **red),
@@ -289,7 +289,7 @@ def test_promptfoo_tells_errors_repeats_prompts_and_red_team_tests(
 
 
 def test_promptfoo_keeps_tests_of_two_evaluations_apart(write: Callable[..., Path], tmp_path: Path) -> None:
-    bare = {"vars": None}
+    bare: dict[str, Any] = {"vars": None}
     write(promptfoo(result(0), result(1, **bare)), "evals/a.json")
     write(promptfoo(result(0, vars={"question": "other"}), result(1, **bare)), "evals/b.json")
     _, records = imported(None, tmp_path / "evals", tmp_path / "out", **NOMINAL)
