@@ -60,7 +60,7 @@ class LmEval(Importer):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._filter: str | None = None  # the first that was met
+        self._filters: dict[str, str] = {}  # of each file, the first that was met
 
     def runs(self) -> Iterator[Run]:
         """Yield the samples."""
@@ -71,7 +71,7 @@ class LmEval(Importer):
             *folders, file = place.file.split("/")
             name = _FILE.fullmatch(file)
             agent = folders[-1] if folders else self.job.options.agent or ""
-            self._check_filter(sample.filter, agent or "NAME")
+            self._check_filter(sample.filter, place.file, agent or "NAME")
             draft = self.job.part(agent, row, place)
             task = f"{name[1] if name else place.file}/{sample.doc_id}"
             fields = task_fields(self.job, draft, task, domain=name[1] if name else None)
@@ -80,15 +80,13 @@ class LmEval(Importer):
                 fields["outcome"] = str(outcome)
             yield Run(agent, place, row, fields)
 
-    def _check_filter(self, name: str, agent: str) -> None:
-        """Raise `InputError` where the log holds several readings of the same answers."""
-        self._filter = name if self._filter is None else self._filter
-        if name != self._filter and self.job.options.split_by != "filter":
-            message = (
-                f"the log reads each answer by several filters: {visible(self._filter)}, {visible(name)}"
-            )
+    def _check_filter(self, name: str, file: str, agent: str) -> None:
+        """Raise `InputError` where a file holds several readings of the same answers."""
+        first = self._filters.setdefault(file, name)
+        if name != first and self.job.options.split_by != "filter":
+            message = f"the log reads each answer by several filters: {visible(first)}, {visible(name)}"
             hint = f"a bundle of each: {self.job.command(split_by='filter', agent=agent)}"
-            raise InputError("import.choice-needed", message, where=self.job.name, hint=hint)
+            raise InputError("import.choice-needed", message, where=file, hint=hint)
 
     def _outcome(self, sample: LmEvalSample, row: dict[str, Any]) -> Outcome | None:
         """Return the outcome that the only metric states; otherwise hint how to state it."""

@@ -4,7 +4,7 @@
 |---|---|---|
 | `provider.label`, else `provider.id` | agent | |
 | `promptId` | version of the agent | several prompts need `--split-by promptId` |
-| `testIdx` | `task_id` | equal `vars` and `testCase` are one task, however often promptfoo repeats it |
+| `testCase.description`, else `testIdx` | `task_id` | equal `vars` and `testCase` are one task |
 | | `domain` | `promptfoo`, unless `--domain` says another |
 | `success` | `outcome` | `success` or `failure` |
 | `failureReason` 2 | `outcome` `harness_error` | the provider or a script failed, no assertion did |
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 _ERROR: Final = 2
 """`failureReason` of a test that failed without an assertion."""
+
+
+MAX_LABEL: Final = 200
+"""Characters of a description that names a task."""
 
 
 class Provider(Struct, frozen=True):
@@ -91,7 +95,9 @@ class Promptfoo(Importer):
         content: dict[str, Any] = {"vars": result.vars, "test": result.test_case}
         if not result.vars and not result.test_case:
             content = {"file": place.file, "index": index}
-        task = self._names.name(f"test-{index}", **content)
+        text = (result.test_case or {}).get("description")
+        described = isinstance(text, str) and 0 < len(text) <= MAX_LABEL
+        task = self._names.name(str(text) if described else f"test-{index}", **content)
         fields = task_fields(self.job, draft, task, domain=None, default="promptfoo")
         failed = result.failure_reason == _ERROR
         fields["outcome"] = str(Outcome.SUCCESS if result.success else Outcome.FAILURE)
@@ -114,4 +120,4 @@ class Promptfoo(Importer):
         draft.notes.add(
             "unmeasured", "started_at", "the log times the evaluation, no test", count=draft.records
         )
-        return {"task_id": "the first testIdx of equal tests"}
+        return {"task_id": "the description, or the first testIdx of equal tests"}

@@ -6,7 +6,7 @@
 | | `domain` | `swe-bench`, unless `--domain` says another |
 | an id in any list | `task_id` | |
 | `resolved_ids`, `resolved` | `outcome` `success` | |
-| `error_ids`, `no_logs`, `install_fail`, `reset_failed` | `outcome` `harness_error` | |
+| `error_ids`, `infra_failure_ids`, `no_logs`, `install_fail`, `reset_failed` | `outcome` `harness_error` | |
 | `unresolved_ids`, `empty_patch_ids`, `no_generation`, every other list | `outcome` `failure` | |
 | `submitted_instances`, `total_instances` or `total` | `outcome` `failure` | see below |
 | `incomplete_ids` | | left out: no patch was submitted |
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from certkit.imports.drafts import Draft, Place
 
 _RESOLVED: Final = ("resolved_ids", "resolved")
-_ERRORS: Final = ("error_ids", "no_logs", "install_fail", "reset_failed")
+_ERRORS: Final = ("error_ids", "infra_failure_ids", "no_logs", "install_fail", "reset_failed")
 _FAILED: Final = ("unresolved_ids", "empty_patch_ids", "no_generation", "no_apply")
 _TRIED: Final = (
     *("submitted_ids", "completed_ids", "generated", "with_logs", "applied"),
-    *("test_errored", "test_timeout"),
+    *("test_errored", "test_timeout", "ambiguous_failure_ids"),
 )
 _LEFT_OUT: Final = "incomplete_ids"
 _COUNTS: Final = ("submitted_instances", "total_instances", "total")

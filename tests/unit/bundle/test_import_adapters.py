@@ -265,6 +265,9 @@ def test_promptfoo_tells_errors_repeats_prompts_and_red_team_tests(
         "tests that ended in an error, taken as harness errors": 1,
         "runs of the same task again, taken as further trials": 1,
     }
+    named = result(0, testCase={"description": "a refund"})
+    _, [record] = imported(None, write(promptfoo(named)), tmp_path / "named", **NOMINAL)
+    assert record["task_id"] == "a refund"
     red: dict[str, Any] = {"testCase": {"metadata": {"pluginId": "pii"}}}
     held = [
         result(0, **red),
@@ -441,6 +444,10 @@ def test_lm_eval_reads_an_answer_once_for_each_filter(write: Callable[..., Path]
     with pytest.raises(InputError, match="several filters: strict, flexible") as caught:
         imported(None, path, tmp_path / "none", **MINE)
     assert "--split-by filter" in str(caught.value.hint)
+    write(rows[:1], "m/samples_a_2026-01-01T00-00-00.jsonl")
+    write(rows[1:], "m/samples_b_2026-01-01T00-00-00.jsonl")
+    _, records = imported(None, tmp_path / "m", tmp_path / "both", **MINE)
+    assert [record["domain"] for record in records] == ["a", "b"]
     accounts = run(path, tmp_path / "out", ImportOptions(split_by="filter", **MINE), SILENT)
     assert [account.out.name for account in accounts] == ["strict", "flexible"]
     assert [account.imported.records for account in accounts] == [1, 1]
