@@ -334,13 +334,9 @@ def _profile(profile: Profile) -> str:
 
 
 def importer(name: str) -> str:
-    """Return what the module of a format says of its fields, with the table of them."""
-    return importer_text(name).replace("``", "`") + "\n"
-
-
-def importer_text(name: str) -> str:
-    """Return the docstring of the module that reads a format."""
-    return inspect.getdoc(sys.modules[FORMATS[name].importer.__module__]) or ""
+    """Return what the module that reads a format says of it, with the table of its fields."""
+    text = inspect.getdoc(sys.modules[FORMATS[name].importer.__module__]) or ""
+    return text.replace("``", "`") + "\n"
 
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
@@ -355,11 +351,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "profiles": profiles,
     "record-fields": record_fields,
     "trust-fields": trust_fields,
-    **{
-        f"importer-{name}": partial(importer, name)
-        for name in FORMATS
-        if "| field of the log | field of the record | note |" in importer_text(name)
-    },
+    **{f"importer-{name}": partial(importer, name) for name in FORMATS if name != "records"},
 }
 
 

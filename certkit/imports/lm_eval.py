@@ -6,7 +6,7 @@
 | TASK in the name of the file | `domain` | `--domain` where the file has another name |
 | TASK, `doc_id` | `task_id` | |
 | `acc`, `acc_norm` or `exact_match` | `outcome` | of 1 or 0, where it is the only metric |
-| another metric, or several | | `--success "exact_match >= .5"` says which decides |
+| another metric, or several | `outcome` | `--success`, such as "f1 >= 0.5", says which decides |
 
 The condition must come from you. A sample stands in the file once for each `filter`; these are readings of
 one answer, so where there are several, `--split-by filter` makes a bundle of each. Left out are documents,
