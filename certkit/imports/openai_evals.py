@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from certkit.ground.errors import InputError
+from certkit.imports.drafts import Place
 from certkit.imports.job import Importer, Run, Short
 from certkit.imports.task_log import task_fields
 from certkit.record.record import Outcome
@@ -28,7 +29,7 @@ from certkit.record.record import Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.imports.drafts import Draft, Place
+    from certkit.imports.drafts import Draft
 
 Name = Annotated[Short, Meta(min_length=1)]
 
@@ -56,11 +57,11 @@ class OpenAIEvals(Importer):
     def runs(self) -> Iterator[Run]:
         """Yield a run for each match event, then those of samples that have none."""
         spec: EvalSpec | None = None
-        samples: dict[str, Run | None] = {}  # of a file; None where a match event was met
+        samples: dict[str, int] = {}  # of a file: the line of the first event; 0 where one is a match
         file = ""
         for row, place, _ in self.objects():
             if place.file != file:
-                yield from self._unmatched(samples, file)
+                yield from self._unmatched(samples, spec, file)
                 file, samples, spec = place.file, {}, None
             if "spec" in row:
                 spec = self.job.typed(
@@ -70,19 +71,17 @@ class OpenAIEvals(Importer):
                 event = self.job.typed(row, EvalEvent, place, "an event as OpenAI evals writes it")
                 if event is None:
                     continue
+                if spec is None and self.job.faults:
+                    continue  # the spec was refused
                 if spec is None:
-                    raise InputError(
-                        "import.source",
-                        "the events stand before their spec",
-                        where=f"{place.file}:{place.line}",
-                    )
+                    where = f"{place.file}:{place.line}"
+                    raise InputError("import.source", "the events stand before their spec", where=where)
                 if event.type == "match":
-                    samples[event.sample_id] = None
+                    samples[event.sample_id] = 0
                     yield from self._match(event, spec, row, place)
                 else:
-                    run = Run(", ".join(spec.completion_fns), place, {"spec": spec.eval_name}, {})
-                    samples.setdefault(event.sample_id, run)
-        yield from self._unmatched(samples, file)
+                    samples.setdefault(event.sample_id, place.line)
+        yield from self._unmatched(samples, spec, file)
 
     def _match(self, event: EvalEvent, spec: EvalSpec, row: dict[str, Any], place: Place) -> Iterator[Run]:
         correct = event.data.get("correct")
@@ -96,19 +95,22 @@ class OpenAIEvals(Importer):
         outcome = Outcome.SUCCESS if correct else Outcome.FAILURE
         yield Run(agent, place, row, fields | {"outcome": str(outcome)})
 
-    def _unmatched(self, samples: dict[str, Run | None], file: str) -> Iterator[Run]:
+    def _unmatched(self, samples: dict[str, int], spec: EvalSpec | None, file: str) -> Iterator[Run]:
         """Yield the samples of a file that have no match event, unless none has."""
-        open_ = {name: run for name, run in samples.items() if run is not None}
-        if open_ and len(open_) == len(samples):
+        if spec is None:
+            return
+        if samples and all(samples.values()):
             hint = "read the events that score it as a table: certkit import records LOG --map MAP.toml"
             message = "no sample has a match event: the evaluation scores otherwise"
             raise InputError("import.source", message, where=file, hint=hint)
-        for name, run in open_.items():
-            draft = self.job.part(run.agent, run.row, run.place)
-            draft.notes.add("odd", "samples without a match event, taken as harness errors")
-            domain = run.row["spec"]
-            fields = task_fields(self.job, draft, f"{domain}/{name}", domain=domain)
-            yield run._replace(fields=fields | {"outcome": str(Outcome.HARNESS_ERROR)})
+        for name, line in samples.items():
+            if line:
+                agent, row, place = ", ".join(spec.completion_fns), {"sample_id": name}, Place(file, line)
+                draft = self.job.part(agent, row, place)
+                draft.notes.add("odd", "samples without a match event, taken as harness errors")
+                task = f"{spec.eval_name}/{name}"
+                fields = task_fields(self.job, draft, task, domain=spec.eval_name)
+                yield Run(agent, place, row, fields | {"outcome": str(Outcome.HARNESS_ERROR)})
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill what the spec says of the agent."""

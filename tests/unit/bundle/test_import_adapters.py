@@ -180,7 +180,7 @@ def test_a_report_of_swe_bench_inside_a_result_of_hal_is_no_report_of_its_own() 
         ("openai-evals", evals(event("a", correct=True), {"type": "match"}), "log.json:4"),
         ("openai-evals", [event("a", correct=True)], "log.json:1"),
         ("openai-evals", evals(event("a", "metrics", score=1)), "no sample has a match event"),
-        ("openai-evals", evals(completion_fns=[]), "/completion_fns"),
+        ("openai-evals", evals(event("a", correct=True), completion_fns=[]), "/completion_fns"),
         ("lm-eval", [doc(0, doc_id=None)], "/doc_id"),
         ("swe-bench", REPORT | {"resolved_ids": [1]}, "ids in resolved_ids"),
         ("swe-bench", REPORT | {"error_ids": ["a__a-1"]}, "/error_ids"),
