@@ -10,7 +10,7 @@ from certkit.bundle.facts import UNVERSIONED
 from certkit.ground import canonical
 from certkit.ground.errors import InputError
 from certkit.ground.progress import SILENT
-from certkit.imports import ImportFaultsError, ImportOptions, run, suggest
+from certkit.imports import ImportFaultsError, ImportOptions, run
 from tests.support.importing import counts, imported
 
 if TYPE_CHECKING:
@@ -208,26 +208,6 @@ def evaluated(trace: str, *results: dict[str, Any], **root: Any) -> list[dict[st
 NOMINAL: dict[str, Any] = {"domain": "shop", "condition": "nominal"}
 
 
-def test_a_fault_on_a_tool_span_or_the_resource_is_not_nominal(tmp_path: Path) -> None:
-    path = tmp_path / "spans.json"
-    root = evaluated("a", {"name": "correct", "score.label": "pass"})
-    child = {"traceId": "a", "spanId": "2", "parentSpanId": "1"}
-    ended = attributes(error__type="ToolError")
-    faulty = attributes(fault__type="timeout")
-    path.write_bytes(canonical.line(exported([*root, child | {"attributes": ended}])))
-    imported(None, path, tmp_path / "out", **NOMINAL)
-    log = exported(root)
-    log["resourceSpans"][0]["resource"]["attributes"] += faulty
-    event = child | {"events": [{"name": "step", "attributes": faulty}]}
-    values = [{"key": "faults", "value": {"arrayValue": {"values": [{"stringValue": "timeout"}]}}}]
-    denied = [{"name": "step", "attributes": attributes(fault__type="none")}]
-    spans = (child | {"attributes": faulty, "events": denied}, event, child | {"attributes": values})
-    for exports in (*(exported([*root, span]) for span in spans), log):
-        path.write_bytes(canonical.line(exports))
-        with pytest.raises(ImportFaultsError, match=r"no fault in a nominal run, found .*timeout"):
-            imported(None, path, tmp_path / "none", **NOMINAL)
-
-
 def test_a_trace_is_one_run(tmp_path: Path) -> None:
     path = tmp_path / "spans.json"
     root = evaluated("a", {"name": "correct", "score.label": "pass"})
@@ -246,8 +226,8 @@ def test_of_several_evaluations_the_user_says_which_decides(tmp_path: Path) -> N
     first = evaluated("a", {"name": "correct", "score.label": "Pass"}, status={"code": 2})
     second = evaluated("b", {"name": "polite", "score.label": "fail"})
     path.write_bytes(canonical.line(exported(first, second)))
-    test = "evaluations.correct.label == 'Pass'"
-    with pytest.raises(ImportFaultsError, match=f'--success "{test}" .the evaluations are correct, polite'):
+    asked = r"--success EXPRESSION \(the log has evaluations.correct, evaluations.polite\)"
+    with pytest.raises(ImportFaultsError, match=asked):
         imported(None, path, tmp_path / "none", **NOMINAL)
     path.write_bytes(canonical.line(exported(first)))
     account, [record] = imported(None, path, tmp_path / "out", **NOMINAL)
@@ -255,19 +235,21 @@ def test_of_several_evaluations_the_user_says_which_decides(tmp_path: Path) -> N
     assert counts(account, "odd") == {"traces that ended in an error and passed": 1}
 
 
-def test_what_was_seen_is_proposed_as_the_outcome_and_never_a_count_of_tool_errors(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("result", "asked"),
+    [
+        ({"name": "points", "score.value": 7}, r'--success "evaluations.points.value >= THRESHOLD"'),
+        ({"name": "points"}, r"--success EXPRESSION \(the log has evaluations.points\)"),
+        ({"name": "a b", "score.label": "fine"}, r"--success EXPRESSION \(the log has evaluations.`a b`\)"),
+    ],
+)
+def test_an_evaluation_without_pass_or_fail_needs_the_users_word(
+    tmp_path: Path, result: dict[str, Any], asked: str
+) -> None:
     path = tmp_path / "spans.json"
-
-    def proposed(*results: dict[str, Any]) -> list[str]:
-        groups = [evaluated(str(at), result) for at, result in enumerate(results)]
-        path.write_bytes(canonical.line(exported(*groups, evaluated("none"))))
-        lines = suggest(path, ImportOptions()).splitlines()
-        return [line.removeprefix("#   --success ") for line in lines if "--success" in line]
-
-    label, value = {"name": "correct", "score.label": "pass"}, {"name": "points", "score.value": 7}
-    assert proposed(label) == ["\"evaluations.correct.label == 'pass'\""]
-    assert proposed(value) == ['"evaluations.points.value >= THRESHOLD"']
-    assert not any("tool_errors" in line for line in proposed())
+    path.write_bytes(canonical.line(exported(evaluated("a", result))))
+    with pytest.raises(ImportFaultsError, match=asked):
+        imported(None, path, tmp_path / "none", **NOMINAL)
 
 
 def test_a_pass_with_a_score_of_0_is_told_and_one_id_in_two_cases_is_one_trace(tmp_path: Path) -> None:
@@ -319,15 +301,3 @@ def test_traces_of_two_models_or_versions_of_an_agent_are_not_pooled(
     written("2", "2")
     account, _ = imported(None, path, tmp_path / "out", **given)
     assert account.agent.version == version
-
-
-@pytest.mark.parametrize(("name", "decides"), [("task_success", True), ("jailbreak_success", False)])
-def test_a_pass_of_an_evaluation_of_harm_decides_nothing(tmp_path: Path, name: str, *, decides: bool) -> None:
-    path = tmp_path / "spans.json"
-    path.write_bytes(canonical.line(exported(evaluated("a", {"name": name, "score.label": "pass"}))))
-    if decides:
-        _, [record] = imported(None, path, tmp_path / "a", agent="a", **NOMINAL)
-        assert record["outcome"] == "success"
-    else:
-        with pytest.raises(ImportFaultsError, match="expected a value for outcome"):
-            imported(None, path, tmp_path / "b", agent="a", **NOMINAL)
