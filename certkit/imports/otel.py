@@ -12,8 +12,8 @@
 
 Other labels, scores, and evaluations of several names need `--success`; domain and condition are not in the
 format. Spans may come in any order, so that of every trace a summary is kept until the end. A span that the
-log repeats counts once. Traces that show no agent, model, tool, test case or error are left out and counted. A
-trace with several root spans, several test cases or two results of one evaluation is refused.
+log repeats counts once. Traces that show no agent, model, tool, test case or error are left out and counted.
+A trace with several root spans, several test cases or two results of one evaluation is refused.
 
 The rows that paths of a mapping lead into hold ``version``, ``model``, ``name``, ``evaluations``,
 ``tool_calls``, ``tool_errors``, and ``attributes`` of the root span (``attributes.`shop.task```).
