@@ -63,7 +63,7 @@ _SAMPLE = re.compile(r"samples/.+_epoch_[0-9]+(/sample)?\.json\Z", re.DOTALL)
 _CREATED = re.compile(rb'"created"\s*:\s*"([^"\\]{1,40})"')  # the first is that of `eval`
 _MARKS: Final = {"C": 1, "I": 0, "P": 0, "N": 0}
 _WORDS: Final = {"yes": 1, "true": 1, "no": 0, "false": 0}
-_OUTCOMES: Final = {1: Outcome.SUCCESS, 0: Outcome.FAILURE}
+_OUTCOMES: Final[dict[float | None, Outcome]] = {1: Outcome.SUCCESS, 0: Outcome.FAILURE}
 _ROW: Final = ("id", "epoch", "target", "metadata", "error", "limit", "started_at", "total_time")
 _OF_AGENT: Final = [
     *("eval.solver", "eval.solver_args", "eval.model_args", "eval.model_roles", "eval.model_base_url"),
@@ -175,7 +175,9 @@ class InspectLog(Importer):
         with closing(Archive(path, name, MAX_LOG_ROW)) as archive:
             start = next((item for item in _STARTS if item in archive.names), None)
             if start is None:
-                hint = "save a workbook as CSV; of another archive give the file or folder in it"
+                hint = (
+                    "save the sheet as CSV, and import that; or unpack it, and give the file or folder in it"
+                )
                 raise InputError("import.source", "a zip without an Inspect log", where=name, hint=hint)
             place = Place(f"{name}/{start}", 1)
             header = self.job.typed(archive.read(start), Header, place, "a header as Inspect writes it")
@@ -304,26 +306,20 @@ class InspectLog(Importer):
         return fields | {"outcome": str(outcomes.pop())}
 
     def _ask(self, values: dict[str, Any], *, alone: bool) -> None:
-        """Hint what a rule of success may look at: the path of a number, or the paths and values of a sample.
-
-        Args:
-            values: the values of the scores of a sample
-            alone: whether the samples of the log have one scorer
-        """
+        """Hint what a rule of success may look at; `alone` if the samples of the log have one scorer."""
         scores = {name: {"value": value} for name, value in values.items()}
         leaves = [(spelled(path), value) for path, value in paths(scores, ("scores",), lists=True)]
-        leaves = [(path, value) for path, value in leaves if len(path) <= MAX_NAME]
         number = _number(leaves[0][1]) if alone and len(leaves) == 1 else None
-        if number is not None:
-            self.hints["outcome"] = success_test(leaves[0][0], ">= THRESHOLD")
-            if not 0 <= number <= 1 and len(self._outside) < _LISTED:
-                self._outside[str(leaves[0][1])] = None
-                lie = "lies" if len(self._outside) == 1 else "lie"
-                self.hints["several"] = f" ({' and '.join(self._outside)} {lie} outside 0 to 1)"
-        elif leaves and "several" not in self.hints:
-            held = ", ".join(f"{path} is {value!r:.{_CUT}}" for path, value in leaves[:_LISTED])
+        if number is None:
+            held = ", ".join(f"{path:.{MAX_NAME}} is {value!r:.{_CUT}}" for path, value in leaves[:_LISTED])
             more = ", …" * (len(leaves) > _LISTED)
-            self.hints["several"] = visible(f" (a sample says that {held}{more})")
+            self.hints.setdefault("several", visible(f" (a sample says that {held}{more})"))
+            return
+        self.hints["outcome"] = success_test(leaves[0][0], ">= THRESHOLD")
+        if not 0 <= number <= 1 and len(self._outside) < _LISTED:
+            self._outside[str(leaves[0][1])] = None
+            lie = "lies" if len(self._outside) == 1 else "lie"
+            self.hints["several"] = f" ({' and '.join(self._outside)} {lie} outside 0 to 1)"
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill what the header says of the agent."""
@@ -351,10 +347,10 @@ def _created(path: Path, name: str) -> datetime:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number, or the number that a text is; None where it is none or not finite."""
+    """Return the finite number that a value or its text is; None where it is none."""
     try:
-        number = float(value) if isinstance(value, str | int | float) else math.nan
-    except (ValueError, OverflowError):
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 
@@ -363,5 +359,4 @@ def _outcome(value: Any) -> Outcome | None:
     """Return the outcome that the value of a score states; None where Inspect reads neither 1 nor 0."""
     if isinstance(value, str):
         value = _MARKS.get(value, _WORDS.get(value.lower(), value))
-    number = _number(value)
-    return None if number is None else _OUTCOMES.get(number)
+    return _OUTCOMES.get(_number(value))

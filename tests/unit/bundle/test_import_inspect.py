@@ -219,7 +219,9 @@ def test_a_threshold_decides_what_a_number_means(tmp_path: Path) -> None:
 
 
 def test_several_scores_of_a_sample_decide_where_they_agree(tmp_path: Path) -> None:
-    both = [{"match": {"value": mark}, "judge": {"value": number}} for mark, number in (("C", 1), ("I", 0))]
+    both: list[dict[str, Any]] = [
+        {"match": {"value": mark}, "judge": {"value": number}} for mark, number in (("C", 1), ("I", 0))
+    ]
     path = log(tmp_path / "a.json", [sample(number, scores=each) for number, each in enumerate(both)])
     account, records = imported(None, path, tmp_path / "out", condition="nominal")
     assert [record["outcome"] for record in records] == ["success", "failure"]

@@ -596,18 +596,6 @@ def test_words_of_an_outcome_that_nobody_knows_are_asked_for(tmp_path: Path) -> 
     assert [record["outcome"] for record in records] == ["success", "failure"]
 
 
-def test_a_suggested_success_is_the_importers_or_is_named_like_an_outcome(tmp_path: Path) -> None:
-    path = tmp_path / "log.json"
-    sample = '{"id": %d, "epoch": 1, "scores": {"strict": {"value": %s}, "b": {"value": 1}}}'
-    head = '{"version": 2, "eval": {"task": "t", "model": "m"}, "status": "success", "samples": ['
-    path.write_text(f"{head}{sample % (1, '1')}, {sample % (2, '0')}]}}")
-    text = suggest(path, ImportOptions(condition="nominal"))
-    assert [line for line in text.splitlines() if "--success" in line] == [
-        '#   --success "scores.strict.value >= THRESHOLD" (the scorers are strict, b)'
-    ]
-    assert "The condition must be decided" not in text
-
-
 def test_a_column_is_no_domain_and_is_proposed_where_it_is_named_like_it(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("task_id;domains;outcome\nt;bank;success\n")
