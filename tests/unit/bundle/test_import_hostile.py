@@ -219,7 +219,7 @@ SPAN = b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "t", %s}]}]}]
 @pytest.mark.parametrize(
     ("format_", "document", "members"),
     [
-        ("inspect", SAMPLE, b'"score": "I", "sc\\u006fre": "C"'),
+        ("inspect", SAMPLE, b'"score": {"value": "I"}, "sc\\u006fre": {"value": "C"}'),
         ("tau", TAU, b'"reward_info": {"reward": 0.0, "reward": 1.0}'),
     ],
 )
