@@ -135,7 +135,7 @@ Strict = Annotated[
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every detail.")]
 ProfileName = Annotated[str, PROFILE(envvar="CERTKIT_PROFILE")]
 Evidence = Annotated[list[Path] | None, BUNDLE()]
-Replay = Annotated[bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")]
+Replay = Annotated[bool, typer.Option("--replay", help="Summarise the records of --bundle again.")]
 AsOf = Annotated[datetime | None, AT()]
 EntryTime = Annotated[datetime | None, AT(help="The time of the entry. Default: now.")]
 Icc = Annotated[
