@@ -836,7 +836,7 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> Revoked
         if claims is None or latest != claims.passport_id or latest == passport_id:
             raise MismatchError(
                 "registry.supersedes",
-                f"entry {later} is not the issuer's latest passport of {lineage} or a later one, or it is the one"
+                f"entry {later} is not its issuer's latest of {lineage} or later, or it is the one"
                 " to supersede",
                 hint="an earlier passport of a lineage does not take the place of another",
             )
