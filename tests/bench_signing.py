@@ -93,12 +93,12 @@ def rate(call: Callable[[], object], calls: int = CALLS) -> float:
 
 def whole() -> None:
     """Print what all steps of a verification cost, beside the signature alone."""
-    from tests.support import making  # noqa: PLC0415 - the other benchmarks measure memory beside it
+    from tests.support import passports  # noqa: PLC0415 - the other benchmarks measure memory beside it
 
     for name in ALGORITHMS:
         key = keys.generate(name)
-        found, trust = making.issued(key=key), making.trust(key)
-        data, at = found.to_json(), making.NOW + timedelta(days=1)
+        found, trust = passports.issued(key=key), passports.trust(key)
+        data, at = found.to_json(), passports.NOW + timedelta(days=1)
         call = partial(verify, data, trust=trust, at=at)
         speed = statistics.median(rate(call) for _ in range(9))
         print(f"{name}: {speed:,.0f} whole verifications/s of a passport of {len(data):,} bytes")

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from certkit.assessment import beta, bounds
 from certkit.assessment.assessment import CoreRow, Row, Status
 from certkit.assessment.metric import Value, written
-from certkit.assessment.profile import CORE_METRICS, Criterion
-from certkit.assessment.row import Evidence, passes
+from certkit.assessment.profile import CORE_METRICS, Criterion, exact, passes
 from certkit.summary.summary import PAIRS, MeanSeries, ShareSeries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from certkit.assessment.bounds import Tasks
+    from certkit.assessment.row import Evidence
 
 FAULT_WEIGHT = Fraction(4, 5)
 """Weight of the fault side of a row that counts normal and fault runs ([26] §4.1: one fifth is normal)."""
@@ -71,15 +71,15 @@ def _compared(evidence: Evidence, criterion: Criterion, row: Row, core: CoreValu
     if core is None:
         return [CoreRow(id=row.id, tier=row.tier, state="insufficient")]
     threshold, operator = criterion.threshold(row.tier) or Fraction(0), criterion.operator_at(row.tier)
-    error = sqrt(core.squared_error or 0)
+    tolerated = _tolerated(evidence, criterion, core)
     value: Value = core.value
     if row.metric == "posterior":
-        tau = float(evidence.profile.tau[row.tier])
+        tau, best = float(evidence.profile.tau[row.tier]), min(1.0, float(core.value) + sqrt(tolerated))
         value = _above(tau, core.n, float(core.value))
-        missed = not passes(_above(tau, core.n, min(1.0, float(core.value) + error)), operator, threshold)
+        missed = not passes(_above(tau, core.n, best), operator, threshold)
     else:
         short = core.value - threshold if operator in {"<", "<="} else threshold - core.value
-        missed = short > 0 and short * short > (core.squared_error or 0)
+        missed = short > 0 and short * short > tolerated
     lost = missed and row.status is Status.MET
     number = written(value, row.metric)
     if not lost and number == row.value:
@@ -89,11 +89,24 @@ def _compared(evidence: Evidence, criterion: Criterion, row: Row, core: CoreValu
             id=row.id,
             tier=row.tier,
             value=number,
-            error=round(error, 9),
+            error=round(sqrt(core.squared_error or 0), 9),
             n=core.n,
             state="lost" if lost else "differs",
         )
     ]
+
+
+def _tolerated(evidence: Evidence, criterion: Criterion, core: CoreValue) -> Fraction:
+    """Return the square of what a core value may miss a threshold by.
+
+    It is the standard error, and at most the loss that counts as drift: few tasks must not excuse a large
+    miss.
+    """
+    asked = "r_op" if criterion.metric == "posterior" else criterion.metric
+    margins = (row.margin for row in evidence.profile.criteria if row.metric == asked)
+    most = next((exact(margin) ** 2 for margin in margins if margin is not None), None)
+    squared = core.squared_error or Fraction(0)
+    return squared if most is None else min(squared, most)
 
 
 def _above(tau: float, n: int, rate: float) -> float:

@@ -37,8 +37,8 @@ from msgspec import Meta, Struct, structs
 from certkit.assessment import beta, bounds
 from certkit.assessment.bounds import HALF, MOST_VIOLATIONS, Both, Weighted
 from certkit.assessment.catalogue import CATALOGUE, Runs, Unit
-from certkit.assessment.profile import Criterion, Operator, Profile, Reading, exact
-from certkit.assessment.row import WITHOUT_LIMIT, hardest_rows, least_of, margin_of, passes, scale
+from certkit.assessment.profile import Criterion, Operator, Profile, Reading, exact, margin_of, passes
+from certkit.assessment.row import WITHOUT_LIMIT, hardest_rows, least_of, scale
 from certkit.assessment.words import threshold_text, value_text
 from certkit.ground.document import Count, Digest, Document, Part, Positive, Share, Text
 from certkit.ground.errors import NegativeError, UsageError

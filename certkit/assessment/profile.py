@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.assessment.catalogue import Runs
+    from certkit.assessment.metric import Value
 
 Operator = Literal[">", ">=", "<", "<=", "is"]
 Reading = Literal["table", "bounded"]
@@ -58,6 +59,10 @@ CORE_METRICS: Final = frozenset(
     }
 )
 """Metrics that have a value on core evidence; attested and provisional rows stand as they are."""
+LEAST_COVERAGE: Final = 0.5
+"""Share of eligible runs below which a row would rest on the smaller part of the evidence."""
+_UP: Final = frozenset({">", ">="})
+_STRICT: Final = frozenset({">", "<"})
 
 
 @lru_cache(1024)
@@ -134,6 +139,13 @@ class Criterion(Part, frozen=True, kw_only=True, omit_defaults=True):
     def operator_at(self, tier: int) -> Operator:
         """Return the operator at `tier`, which the row must specify."""
         return self.operator if isinstance(self.operator, str) else self.operator[str(tier)]
+
+    def specified(self) -> Iterator[tuple[int, Fraction, Operator]]:
+        """Yield the tiers that compare a number, ascending, each with its threshold and operator."""
+        for tier in sorted(map(int, self.tiers)):
+            threshold = self.threshold(tier)
+            if threshold is not None and self.operator_at(tier) != "is":
+                yield tier, threshold, self.operator_at(tier)
 
 
 class Profile(Part, frozen=True, kw_only=True, omit_defaults=True, dict=True):
@@ -216,6 +228,12 @@ class Profile(Part, frozen=True, kw_only=True, omit_defaults=True, dict=True):
                 at = f"@{tier}" if len(row.tiers) > 1 else ""
                 yield f"{row.id}{at} {sign or operator} {float(row.tiers[tier]):.10g}"
 
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why the table cannot mean what it says; files and passports with such a table are refused."""
+        checks = (_direction, _falling, _range)
+        return tuple(fault for row in self.criteria for check in checks for fault in check(row))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the table as JSON values, without defaults."""
         value: dict[str, Any] = msgspec.to_builtins(self)
@@ -292,3 +310,51 @@ def read_profile(value: Any, *, where: str | None = None) -> Profile:
         return msgspec.convert(value, Profile)
     except (msgspec.ValidationError, RecursionError) as error:
         raise InputError("profile.invalid", str(error), where=where) from None
+
+
+def margin_of(value: Value, operator: Operator, threshold: Fraction) -> Value:
+    """Return by how much a value passes; a float is compared with the double nearest the threshold."""
+    difference = value - (threshold if isinstance(value, Fraction) else float(threshold))
+    return -difference if operator in {"<", "<="} else difference
+
+
+def passes(value: Value, operator: Operator, threshold: Fraction) -> bool:
+    """Tell whether a value is on the good side of a threshold, or on one that is not strict."""
+    margin = margin_of(value, operator, threshold)
+    return margin > 0 if operator in {">", "<"} else margin >= 0
+
+
+def _direction(row: Criterion) -> Iterator[str]:
+    higher = CATALOGUE[row.metric].higher
+    for tier, _, operator in row.specified():
+        if (operator in _UP) != higher:
+            wanted = "above or at least" if higher else "below or at most"
+            yield f"{row.id}: tier {tier}: operator {operator} rewards the wrong side, not {wanted}"
+
+
+def _falling(row: Criterion) -> Iterator[str]:
+    previous: tuple[int, Fraction, Operator] | None = None
+    for tier, threshold, operator in row.specified():
+        if previous is not None:
+            below, before, strict = previous
+            change = threshold - before if CATALOGUE[row.metric].higher else before - threshold
+            loosened = change == 0 and strict in _STRICT and operator not in _STRICT
+            if change < 0 or loosened:
+                asked = f"{operator} {float(threshold):g}"
+                lower = f"tier {below}: {strict} {float(before):g}"
+                yield f"{row.id}: tier {tier} asks {asked}, less than {lower}"
+        previous = (tier, threshold, operator)
+
+
+def _range(row: Criterion) -> Iterator[str]:
+    """Yield thresholds that every value of the metric meets, and those that none does."""
+    spec = CATALOGUE[row.metric]
+    for tier, threshold, operator in row.specified():
+        worst, best = (spec.low, spec.high) if operator in _UP else (spec.high, spec.low)
+        asked = f"{row.metric} is {operator} {float(threshold):g}"
+        if worst is not None and passes(worst, operator, threshold):
+            yield f"{row.id}: tier {tier}: every value of {asked}"
+        if best is not None and not passes(best, operator, threshold):
+            yield f"{row.id}: tier {tier}: no value of {asked}"
+    if row.min_coverage < LEAST_COVERAGE:
+        yield f"{row.id}: min_coverage {row.min_coverage:g} lets most of the evidence be missing"

@@ -29,7 +29,6 @@ from certkit.assessment.profile import (
     read_profile,
     with_thresholds,
 )
-from certkit.assessment.row import passes
 from certkit.ground import files, toml
 from certkit.ground.base import Authored, validate
 from certkit.ground.errors import InputError, UsageError
@@ -43,10 +42,6 @@ if TYPE_CHECKING:
 DEFAULT_PROFILE: Final = "hb-eval-2026"
 MAX_TEXT: Final = 256 * 1024
 """Longest profile, characters."""
-LEAST_COVERAGE: Final = 0.5
-"""Share of eligible runs below which a row would rest on the smaller part of the evidence."""
-_UP: Final = frozenset({">", ">="})
-_STRICT: Final = frozenset({">", "<"})
 
 _CHANGE: Final = re.compile(
     r"([a-z0-9][a-z0-9._-]{0,63})(?:@([1-9]))?=(-?(?:[0-9]{1,9}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}))"
@@ -254,12 +249,7 @@ def faults_of(profile: Profile, name: str, *, planned_runs: int | None = None) -
         name: what it was read from: another file may not take the id of a packaged table.
         planned_runs: rows that this many runs can never meet are faults too.
     """
-    found = [
-        fault
-        for row in profile.criteria
-        for check in (_direction, _falling, _range)
-        for fault in check(row, profile.tier_numbers)
-    ]
+    found = list(profile.faults)
     alike = next((item for item in packaged_profiles() if letters(item) == letters(profile.id)), None)
     if name != alike and alike and profile.digest != load_profile(alike).digest:
         found.append(
@@ -279,53 +269,10 @@ def _attainable(row: Criterion, profile: Profile, planned: int) -> Iterator[str]
         yield f"{row.id}: needs {WINDOW} ordered runs, {planned:,} are planned"
     if CATALOGUE[row.metric].tau_of is None:
         return
-    for tier, threshold, _ in _specified(row, profile.tier_numbers):
+    for tier, threshold, _ in row.specified():
         tau = profile.tau[tier]
         least = least_tasks(tau, threshold, both=True)
         if least > planned:
             chance = f"P(θ > {float(tau):g}) > {float(threshold):g}"
             found = f"needs {least:,} runs, all successful; {planned:,} are planned"
             yield f"{row.id}: tier {tier}: {chance} {found}"
-
-
-def _specified(row: Criterion, tiers: tuple[int, ...]) -> Iterator[tuple[int, Fraction, Operator]]:
-    for tier in tiers:
-        threshold = row.threshold(tier)
-        if threshold is not None and row.operator_at(tier) != "is":
-            yield tier, threshold, row.operator_at(tier)
-
-
-def _direction(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
-    higher = CATALOGUE[row.metric].higher
-    for tier, _, operator in _specified(row, tiers):
-        if (operator in _UP) != higher:
-            wanted = "above or at least" if higher else "below or at most"
-            yield f"{row.id}: tier {tier}: operator {operator} rewards the wrong side, not {wanted}"
-
-
-def _falling(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
-    previous: tuple[int, Fraction, Operator] | None = None
-    for tier, threshold, operator in _specified(row, tiers):
-        if previous is not None:
-            below, before, strict = previous
-            change = threshold - before if CATALOGUE[row.metric].higher else before - threshold
-            loosened = change == 0 and strict in _STRICT and operator not in _STRICT
-            if change < 0 or loosened:
-                asked = f"{operator} {float(threshold):g}"
-                lower = f"tier {below}: {strict} {float(before):g}"
-                yield f"{row.id}: tier {tier} asks {asked}, less than {lower}"
-        previous = (tier, threshold, operator)
-
-
-def _range(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
-    """Yield thresholds that every value of the metric meets, and those that none does."""
-    spec = CATALOGUE[row.metric]
-    for tier, threshold, operator in _specified(row, tiers):
-        worst, best = (spec.low, spec.high) if operator in _UP else (spec.high, spec.low)
-        asked = f"{row.metric} is {operator} {float(threshold):g}"
-        if worst is not None and passes(worst, operator, threshold):
-            yield f"{row.id}: tier {tier}: every value of {asked}"
-        if best is not None and not passes(best, operator, threshold):
-            yield f"{row.id}: tier {tier}: no value of {asked}"
-    if row.min_coverage < LEAST_COVERAGE:
-        yield f"{row.id}: min_coverage {row.min_coverage:g} lets most of the evidence be missing"

@@ -29,9 +29,9 @@ from certkit.assessment import beta, bounds, raters
 from certkit.assessment.assessment import Bounded, Row, Status
 from certkit.assessment.bounds import MOST_VIOLATIONS, Tasks, corrected, least_tasks
 from certkit.assessment.catalogue import ATTESTED, CATALOGUE, Unit
-from certkit.assessment.metric import LEVEL, Interval, Metric, Reason, Value, withheld, written
+from certkit.assessment.metric import LEVEL, Interval, Metric, Reason, withheld, written
 from certkit.assessment.metrics import Groups, measure
-from certkit.assessment.profile import Criterion, Operator, Profile, exact
+from certkit.assessment.profile import Criterion, Profile, exact, margin_of, passes
 from certkit.ground.document import State
 from certkit.summary.summary import MEANS, PAIRS, SHARES, PairSeries, Summary
 
@@ -211,18 +211,6 @@ def _unjudged(
             code = "few-items" if k is None else "few-tasks"
             return Status.INSUFFICIENT, Reason(code, {"k": count, "needed": criterion.min_n})
     return None, None
-
-
-def margin_of(value: Value, operator: Operator, threshold: Fraction) -> Value:
-    """Return by how much a value passes; a float is compared with the double nearest the threshold."""
-    difference = value - (threshold if isinstance(value, Fraction) else float(threshold))
-    return -difference if operator in {"<", "<="} else difference
-
-
-def passes(value: Value, operator: Operator, threshold: Fraction) -> bool:
-    """Tell whether a value is on the good side of a threshold, or on one that is not strict."""
-    margin = margin_of(value, operator, threshold)
-    return margin > 0 if operator in {">", "<"} else margin >= 0
 
 
 def hardest_rows(profile: Profile, tier: int) -> tuple[tuple[Criterion, int], ...]:

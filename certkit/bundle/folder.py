@@ -25,6 +25,7 @@ import re
 import stat
 import unicodedata
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
@@ -36,7 +37,7 @@ from certkit.bundle.facts import Facts
 from certkit.bundle.manifest import MANIFEST_NAME, SIMULATOR, Manifest, unsafe_path
 from certkit.bundle.manifest_facts import facts_of
 from certkit.ground import base, canonical, files
-from certkit.ground.errors import CertkitError, InputError
+from certkit.ground.errors import InputError
 from certkit.ground.progress import SILENT, Progress
 from certkit.ground.text import skeleton
 from certkit.record import trace
@@ -240,18 +241,8 @@ def read_manifest(root: Path) -> tuple[dict[str, Any], Manifest]:
     Raises:
         InputError: ``bundle.manifest-missing``, ``bundle.manifest-invalid`` or a ``json.*`` code.
     """
-    try:
-        data = files.read(root / MANIFEST_NAME, limit=MAX_MANIFEST)
-    except CertkitError as error:
-        if error.code != "file.missing":
-            raise
-        raise InputError(
-            "bundle.manifest-missing",
-            f"no {MANIFEST_NAME} in this folder",
-            where=str(root),
-            hint=f"import it, if it is a log: certkit import {shell(str(root))} -o bundle\n"
-            f"else: certkit bundle init {shell(str(root))} --agent NAME --version VERSION",
-        ) from None
+    check_bundle(root)
+    data = files.read(root / MANIFEST_NAME, limit=MAX_MANIFEST)
     document = canonical.loads(data, where=MANIFEST_NAME, max_bytes=MAX_MANIFEST)
     if not isinstance(document, dict):
         raise InputError("bundle.manifest-invalid", "expected an object", where=MANIFEST_NAME)
@@ -259,15 +250,41 @@ def read_manifest(root: Path) -> tuple[dict[str, Any], Manifest]:
     return document, manifest
 
 
+def check_bundle(root: Path) -> None:
+    """Refuse a path that is no folder with a manifest.
+
+    Raises:
+        InputError: ``file.missing`` where there is no such folder, ``bundle.manifest-missing``.
+    """
+    _check_folder(root)
+    if not (root / MANIFEST_NAME).exists():
+        raise InputError(
+            "bundle.manifest-missing",
+            f"no {MANIFEST_NAME} in this folder",
+            where=str(root),
+            hint=f"import it, if it is a log: certkit import {shell(str(root))} -o bundle\n"
+            f"else: certkit bundle init {shell(str(root))} --agent NAME --version VERSION",
+        )
+
+
+def _check_folder(root: Path) -> None:
+    if root.is_dir():
+        return
+    if root.is_file():
+        message, hint = "is a file, not a bundle", f"import it first: certkit import {shell(str(root))}"
+        raise InputError("bundle.manifest-missing", message, where=str(root), hint=f"{hint} -o bundle")
+    bundles = sorted(path.parent.name for path in root.parent.glob(f"*/{MANIFEST_NAME}"))
+    near = get_close_matches(root.name, bundles, n=1)
+    hint = f"did you mean {root.with_name(near[0])}?\n" if near else ""
+    what = "is not a folder" if root.exists() else "not found"
+    raise InputError(
+        "file.missing", what, where=str(root), hint=f"{hint}a bundle is a folder with a {MANIFEST_NAME}"
+    )
+
+
 def list_files(root: Path) -> dict[str, int]:
     """Return path → size of every file but the manifest, sorted by path; refuse what is not portable."""
-    if not root.is_dir():
-        if root.is_file():
-            message, hint = "is a file, not a bundle", f"import it first: certkit import {shell(str(root))}"
-            raise InputError("bundle.manifest-missing", message, where=str(root), hint=f"{hint} -o bundle")
-        what = "is not a folder" if root.exists() else "not found"
-        hint = "a bundle is a folder with a bundle.json"
-        raise InputError("file.missing", what, where=str(root), hint=hint)
+    _check_folder(root)
     sizes: dict[str, int] = {}
     names: dict[str, str] = {}
     for path, status in _walk(root, ""):

@@ -283,6 +283,8 @@ def _command(arguments: list[str]) -> int:
         told = getattr(failure, "format_message", failure.__str__)()
         example = about.partition(_EXAMPLE)[2]
         hint = f"{path} --help" + (f"\nfor example: {example}" if example else "")
+        if names := [word for word in arguments if word.startswith("-/")]:  # a lineage without a provider
+            hint = f"a name that begins with - comes last, after --: {path} … -- {names[0]}\n{hint}"
         emit.error(UsageError("usage.option", told, hint=hint), json=json)
         return Exit.USAGE
     except (typer.Abort, KeyboardInterrupt):

@@ -167,7 +167,7 @@ Changes = Annotated[
     ),
 ]
 Evidence = Annotated[list[Path] | None, BUNDLE()]
-Replay = Annotated[bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")]
+Replay = Annotated[bool, typer.Option("--replay", help="Summarise the records of --bundle again.")]
 AsOf = Annotated[datetime | None, AT()]
 EntryTime = Annotated[datetime | None, AT(help="The time of the entry. Default: now.")]
 Icc = Annotated[

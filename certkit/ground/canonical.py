@@ -1,4 +1,4 @@
-r"""The only reader and writer of JSON: strict reading, canonical and readable writing.
+r"""JSON documents: strict reading, canonical and readable writing.
 
 All JSON input is hostile. `loads` refuses duplicate keys, NaN and infinities, integers that a
 double cannot hold, numbers too small for a double, lone surrogates, byte order marks, documents over a
@@ -11,7 +11,12 @@ bytes that digests are computed from; `pretty` gives JSON for people.
     Traceback (most recent call last):
     certkit.ground.errors.InputError: duplicate key 'a'
 
-It does not know schemas, and it does not read files.
+Every document that people or other programs hand over is read here. Lines that come by the million are not:
+`record.reader` checks each record, and `msgspec` decodes what was checked, or what the program wrote itself
+(`record.layout`, `record.trace`, `bundle.labels`, `summary.lines`, `summary.ratings`, `summary.summarise`).
+`registry.entry` decodes an entry so too, and refuses one that is not byte for byte its canonical form.
+
+This module does not know schemas, and it does not read files.
 """
 
 from __future__ import annotations

@@ -132,7 +132,6 @@ CODES: Final[dict[str, str]] = {
     # planning
     "plan.impossible": "no number of tasks shows the tier at what is expected",
     "plan.unmeasured": "the bundle does not show how runs of one task correlate",
-    # published claims
     # what importers say
     "import.source": "the source does not have the form that the importer reads",
     "import.unpacks": "the source unpacks to more than 250 times its size",
@@ -170,9 +169,9 @@ CODES: Final[dict[str, str]] = {
     "passport.witnesses": "too few trusted witnesses cosigned the log's checkpoint",
     "passport.revoked": "the passport is revoked",
     "passport.superseded": "a later passport supersedes this one",
-    "passport.contested": "serious challenges stand against the claim, and the policy does not accept that",
-    "passport.manifest-differs": "the claim repeats something else than the manifest of its evidence",
-    "passport.replay-differs": "the claim differs from what the evidence gives",
+    "passport.contested": "serious findings stand against the tier, and the policy does not accept that",
+    "passport.manifest-differs": "the passport states something else than the manifest of its evidence",
+    "passport.replay-differs": "the signed summary or answers are not what the evidence or the context gives",
     "passport.unavailable": "something that the check needs is not there",
     "passport.not-asked": "nobody asked for the check",
     "passport.rests-on-failed": "the check rests on a step that did not pass",
@@ -216,10 +215,10 @@ CODES: Final[dict[str, str]] = {
     "registry.cosignature": "a cosignature is not about the log as it stands, or of an impossible time",
     "registry.heads": "the file that remembers signed heads holds something else",
     "registry.export": "the folder holds something else than an earlier state of this log",
-    "registry.supersedes": "the passport does not supersede the latest one of its agent",
+    "registry.supersedes": "the passport does not supersede its issuer's latest one of its agent",
     "registry.not-issuer": "the key that would end a passport is not its issuer's",
     "registry.status": "a status file does not hold together",
-    "registry.evidence-false": "it rests on evidence of its lineage that an issuer revoked as false",
+    "registry.evidence-false": "it rests on evidence of its lineage that its issuer revoked as false",
     "registry.attempt": "the passport declares fewer attempts than the log holds of its agent",
     "registry.inconsistent": "the log contradicts its own checkpoint, and nothing is signed on top of that",
     # the registry: what an audit finds
@@ -238,7 +237,7 @@ CODES: Final[dict[str, str]] = {
     "registry.blob-missing": "the bytes of a logged passport are not in the registry",
     "registry.blob-changed": "a stored passport is not the bytes that were logged",
     "registry.passport": "a logged passport does not verify",
-    "registry.claims": "an entry claims something else than the passport that it is about",
+    "registry.claims": "an entry says something else than the passport that it is about",
     # reports
     "report.passport-differs": "the passport is about another assessment than the evidence gives",
     "report.pdf-unavailable": "the machine lacks what it takes to make a PDF",
@@ -305,7 +304,7 @@ class UnavailableError(CertkitError):
 
 
 class MismatchError(CertkitError):
-    """The registry, or a replay, does not match what is claimed of it."""
+    """The registry, or a replay, does not match what is said of it."""
 
     exit_code = Exit.MISMATCH
 

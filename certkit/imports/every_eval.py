@@ -53,7 +53,6 @@ class EveryEval(Importer):
     """Samples of every_eval_ever."""
 
     suffixes = (".jsonl",)
-    remarks = ((),)
 
     def runs(self) -> Iterator[Run]:
         """Yield the samples."""

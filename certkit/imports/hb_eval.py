@@ -120,7 +120,6 @@ class HbEval(Importer):
     """Records and sessions of HB-Eval."""
 
     suffixes = (".json", ".jsonl", ".gz")
-    remarks = ((),)
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)

@@ -184,7 +184,10 @@ def subject(case: Case) -> str:
         _same(OTHER_AGENT, facts.agent.digest, case.facts.agent.digest)
         _same(OTHER_EVIDENCE, facts.digest, case.facts.digest, pooled=len(facts.bundles))
         compared.append("agent and bundle are those of the bundle given")
-    return "; ".join(compared) or f"agent {facts.agent.digest}, bundle {facts.digest}"
+    if not compared:
+        stated = f"it is about agent {facts.agent.digest} and bundle {facts.digest}"
+        raise UnavailableError(NOT_ASKED, f"compared with nothing; {stated}")
+    return "; ".join(compared)
 
 
 def _same(code: str, stated: str, actual: str, *, pooled: int = 0) -> None:

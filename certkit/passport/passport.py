@@ -405,6 +405,7 @@ def _disagreements(statement: Statement) -> Iterator[str]:
         yield f"summary.tasks does not have the rows of {min(tasks.tasks, MOST_TASKS):,} tasks"
     yield from _times(predicate)
     yield from _answers(predicate)
+    yield from (f"profile.criteria: {fault}" for fault in predicate.profile.faults)
     names = {letters(name): name for name in _published()}
     profile = predicate.profile.original
     alike = names.get(letters(profile.id))

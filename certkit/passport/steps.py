@@ -195,6 +195,17 @@ def open_signed(data: bytes, trust: Trust) -> SignedPassport:
     )
 
 
+def signer_of(data: bytes, trust: Trust) -> Candidate:
+    """Return the trusted key that signed a passport file; of the payload nothing is read.
+
+    Raises:
+        CertkitError: as steps 1 to 3 refuse the file.
+    """
+    file = sealed.parse_file(data)
+    envelope = sealed.parse_envelope(file.dsse_envelope, payload_type=sealed.PAYLOAD_TYPE)
+    return _signature(file, envelope, trust)
+
+
 def open_unsigned(data: bytes, where: str | None = None) -> tuple[Passport, Predicate]:
     """Return a passport whose judgement follows from its summary, whoever signed it.
 

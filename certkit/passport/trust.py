@@ -112,9 +112,9 @@ class Trust(Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     min_tier: Annotated[int, Meta(ge=0, le=9)] | None = None
     reading: Literal["table", "bounded"] | None = None
     domains: tuple[_Text, ...] = ()
-    accept_specimens: Annotated[bool, Meta(description="take simulated evidence; default false")] = False
-    accept_contested: Annotated[bool, Meta(description="take open serious challenges; default false")] = False
-    accept_answered: Annotated[bool, Meta(description="take answered serious ones; default true")] = True
+    accept_specimens: Annotated[bool, Meta(description="accept simulated evidence; default false")] = False
+    accept_contested: Annotated[bool, Meta(description="accept open serious findings; default false")] = False
+    accept_answered: Annotated[bool, Meta(description="accept answered serious ones; default true")] = True
     count_provisional: Annotated[bool, Meta(description="count provisional rows; default false")] = False
     max_status_age: Annotated[timedelta, Meta(description="of a status; default P7D")] = STATUS_AGE
     trusted_root: dict[str, Any] | None = None
@@ -237,7 +237,7 @@ def cautions(policy: Trust) -> Iterator[str]:
     if policy.reading != "bounded":
         yield "the table reading may decide: a tier then rests on point estimates, however few the tasks"
     if "replay" not in policy.require:
-        yield "no replay is required: a challenge that only the records show may be left out"
+        yield "no replay is required: a finding that only the records show may be left out"
     if policy.max_status_age > _LONGEST_VALIDITY:
         yield "a status of any age counts: it may be older than a revocation"
     if policy.trusted_root is not None:

@@ -323,7 +323,7 @@ def verify(
         "status": status is not None,
     }
     # A timestamp is required of the validity, which is among the steps that are always needed.
-    always = (*STEPS[: STEPS.index("registry")], "policy")
+    always = (*STEPS[: STEPS.index("subject")], "validity", "policy")
     needed = {*trust.require, *always, *(name for name, given in asked.items() if given)}
     rejected = any(step.status == "failed" for step in steps)
     skipped_steps = (step for step in steps if step.status == "skipped" and step.id in needed)
@@ -389,8 +389,10 @@ def _step(name: StepId, check: Callable[[Case], str], case: Case) -> Step:
 def _unchecked(steps: tuple[Step, ...], case: Case | None) -> Iterator[Unchecked]:
     """Yield what nobody verified, the weightiest first."""
     by_id = {step.id: step for step in steps}
-    if resting := [step.id for step in steps if step.code == RESTS]:
-        yield Unchecked(what=", ".join(resting), why="rests on a step that did not pass")
+    if resting := [step for step in steps if step.code == RESTS]:
+        open_step = steps[resting[0].number - 2]  # the one before the first of them
+        what = f"every step that rests on step {open_step.number} ({open_step.id})"
+        yield Unchecked(what=what, why=", ".join(step.id for step in resting))
     for name, (what, option) in _OPTIONS.items():
         step = by_id[name]
         if step.status == "skipped" and step.code != RESTS:
@@ -412,10 +414,12 @@ def _unchecked(steps: tuple[Step, ...], case: Case | None) -> Iterator[Unchecked
         yield Unchecked(what="log entries inside the file", why="beside a key nobody reads them")
     if "passed" in {by_id["registry"].status, by_id["status"].status}:
         why = "others may see another or an older one; a remembered head or a witness makes it unlikely"
-        yield Unchecked(what="the log", why=why)
-    yield Unchecked(what="the evaluator", why=_evaluated(case.predicate))
-    yield Unchecked(what="other runs", why="the evaluator says whether any were made and left out")
-    yield Unchecked(what="the records", why="the evaluator says that they tell what happened")
+        yield Unchecked(what="other copies of the log", why=why)
+    yield Unchecked(what="who evaluated", why=_evaluated(case.predicate))
+    yield Unchecked(what="runs left out", why="the evaluator says whether any were made and left out")
+    yield Unchecked(
+        what="whether the records are true", why="the evaluator says that they tell what happened"
+    )
 
 
 def _evaluated(predicate: Predicate) -> str:

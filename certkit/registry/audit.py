@@ -447,8 +447,13 @@ class _Work:
             self.note("registry.attempt", where, message)
         if facts.lineage != body.subject or Claims.of(facts, claims.attempt) != claims:
             self.note("registry.claims", where, "the entry claims something else than the passport")
-        if not self._endings.refuted(facts.lineage).isdisjoint({facts.evidence, *facts.bundles}):
-            self.note("registry.evidence-false", where, "it rests on evidence that was revoked as false")
+        issuer = self._policy.issuer(logged)
+        if message := self._lineages.replaces(logged, claims, issuer):
+            self.note("registry.chain", where, message)
+        if not self._endings.refuted(facts.lineage, issuer).isdisjoint({facts.evidence, *facts.bundles}):
+            self.note(
+                "registry.evidence-false", where, "it rests on evidence that its issuer revoked as false"
+            )
 
     def _ends(self, where: str, logged: Logged) -> None:
         """Follow an entry, and note one that ends a passport of another issuer."""

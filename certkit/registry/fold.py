@@ -250,8 +250,11 @@ class Passports:
         ended = ending_of(logged.index, logged.entry)
         if ended is None:
             return True
-        issuers = self._issuers.get(ended[0]) or self._submitters.get(ended[0], set())
-        return self._policy.is_issuers(logged, issuers)
+        return self._policy.is_issuers(logged, self._issuers_of(ended[0]))
+
+    def _issuers_of(self, passport_id: str) -> set[str]:
+        """Return who issued a passport, or else who submitted it."""
+        return self._issuers.get(passport_id) or self._submitters.get(passport_id, set())
 
     def endings(self, passport_id: str) -> Iterator[tuple[Logged, Ending]]:
         """Yield the entries that end a passport, in their order."""
@@ -259,10 +262,11 @@ class Passports:
             if self.ends(logged):
                 yield logged, ending
 
-    def refuted(self, lineage: str) -> set[str]:
-        """Return the evidence of a lineage that issuers revoked as false, by their passports on it."""
+    def refuted(self, lineage: str, issuer: str | None) -> set[str]:
+        """Return the evidence of a lineage that an issuer revoked as false, by its passports on it."""
         false = self._false.get(lineage_key(lineage), ())
-        named = (self._issued.get(str(logged.entry.passport_id)) for logged in false if self.ends(logged))
+        ids = (str(logged.entry.passport_id) for logged in false if self.ends(logged))
+        named = (self._issued.get(ident) for ident in ids if issuer in self._issuers_of(ident))
         return {issued.claims.evidence for issued in named if issued and issued.lineage == lineage}
 
     def ignored(self, passport_id: str) -> Iterator[int]:
@@ -345,12 +349,13 @@ class EntryDates:
 
 
 class Lineages:
-    """The lineages of a log, entry by entry."""
+    """The lineages of a log, entry by entry. Each issuer has a chain of its own in a lineage."""
 
     def __init__(self) -> None:
         self._submitted: set[tuple[str, str]] = set()
         self._last: dict[str, Previous] = {}
-        self._latest: dict[str, str] = {}
+        self._places: dict[tuple[str, str], int] = {}
+        self._latest: dict[tuple[str, str | None], int] = {}
         self._evidence: dict[tuple[str, str], dict[str, int]] = {}
         self._spelling: dict[str, str] = {}
 
@@ -374,13 +379,31 @@ class Lineages:
         name = lineage_key(body.subject)
         if (spelling := self._spelling.setdefault(name, body.subject)) != body.subject:
             yield f"the lineage differs from {spelling!r} in spelling alone"
-        if claims.supersedes not in {None, self._latest.get(name)}:
-            yield "it supersedes another passport than the latest of its lineage"
-        self._latest[name] = claims.passport_id
+        self._places.setdefault((name, claims.passport_id), logged.index)
         attempts = self._evidence.setdefault((name, claims.profile), {})
         attempt = attempts.setdefault(claims.evidence, len(attempts) + 1)
         if claims.attempt != attempt:
             yield f"it says attempt {claims.attempt}, this is attempt {attempt}"
+
+    def replaces(self, logged: Logged, claims: Claims, issuer: str | None) -> str | None:
+        """Take who issued the passport of an entry; return in words what its `supersedes` contradicts.
+
+        A passport may supersede one of its lineage, unless the issuer logged another in between. Only the
+        first entry of a passport is asked.
+
+        Args:
+            logged: The entry, which was followed.
+            claims: What it claims.
+            issuer: Who issued the passport, by its signature.
+        """
+        name = lineage_key(logged.entry.body.subject)
+        if self._places[name, claims.passport_id] != logged.index:
+            return None
+        latest = self._latest.get((name, issuer), 0)
+        self._latest[name, issuer] = logged.index
+        if claims.supersedes is None or self._places.get((name, claims.supersedes), -1) >= latest:
+            return None
+        return "it supersedes another passport than its issuer's latest of the lineage"
 
 
 class LogKeys:

@@ -37,7 +37,7 @@ from certkit.passport import checks, keys
 from certkit.passport.checks import shown
 from certkit.passport.keys import PrivateKey
 from certkit.passport.passport import CLOCK_SKEW
-from certkit.passport.steps import RefusedPassportError, open_signed
+from certkit.passport.steps import RefusedPassportError, open_signed, signer_of
 from certkit.passport.trust import Trust
 from certkit.registry import log as store
 from certkit.registry.entry import (
@@ -80,7 +80,7 @@ from certkit.tlog.tree import leaf_hash
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -138,14 +138,15 @@ class LineageIndex:
         logging = self._connection.execute(query, (digest_bytes(passport_id),))
         return next((index for index, by in logging if known is None or by in known), None)
 
-    def latest(self, lineage: str) -> str | None:
-        """Return the id of the latest passport of a lineage, None where it has none."""
+    def newest_first(self, lineage: str) -> Iterator[tuple[int, str]]:
+        """Yield the passports of a lineage, each with the first entry that logs it, the newest first."""
         query = (
-            "SELECT passport_id FROM lineage WHERE name = ? AND passport_id IS NOT NULL"
-            " ORDER BY idx DESC LIMIT 1"
+            "SELECT idx, passport_id FROM lineage WHERE name = ? AND passport_id IS NOT NULL AND NOT EXISTS"
+            " (SELECT 1 FROM lineage AS earlier WHERE earlier.passport_id = lineage.passport_id"
+            " AND earlier.name = lineage.name AND earlier.idx < lineage.idx) ORDER BY idx DESC"
         )
-        passport_id = self._value(query, lineage_key(lineage))
-        return f"sha256:{passport_id.hex()}" if isinstance(passport_id, bytes) else None
+        logging = self._connection.execute(query, (lineage_key(lineage),))
+        return ((index, f"sha256:{passport_id.hex()}") for index, passport_id in logging)
 
     def spelling(self, lineage: str) -> str:
         """Return how the first passport of a lineage spells its name; the name itself where there is none."""
@@ -163,13 +164,15 @@ class LineageIndex:
             attempt = self._value(query, name, profile)
         return int(str(attempt))
 
-    def refuted(self, lineage: str) -> set[bytes]:
-        """Return the evidence of a lineage that was revoked as false."""
+    def refuted(self, lineage: str, by: frozenset[str] | None) -> set[bytes]:
+        """Return the evidence of a lineage that some submitters revoked as false, None for all of them."""
         query = (
-            "SELECT evidence FROM ending JOIN lineage USING (passport_id, name)"
+            "SELECT evidence, ending.submitter FROM ending JOIN lineage USING (passport_id, name)"
             " WHERE name = ? AND reason = 'evidence-false'"
         )
-        return {evidence for (evidence,) in self._connection.execute(query, (lineage_key(lineage),))}
+        known = None if by is None else set(map(digest_bytes, by))
+        revoked = self._connection.execute(query, (lineage_key(lineage),))
+        return {evidence for evidence, submitter in revoked if known is None or submitter in known}
 
     def last(self, subject: str) -> Previous | None:
         """Return the last entry of a lineage, None where it has none."""
@@ -249,20 +252,53 @@ class Admitted(Appended, frozen=True, kw_only=True):
 class Turn:
     """One turn at writing, from `Registry.turn`; `index` covers the entries of this turn too."""
 
-    def __init__(self, log: EntryLog, index: LineageIndex, signer: Signer) -> None:
-        self._log, self.index, self.signer = log, index, signer
+    def __init__(
+        self, log: EntryLog, index: LineageIndex, signer: Signer, load: Callable[[str], bytes | None]
+    ) -> None:
+        self._log, self.index, self.signer, self._load = log, index, signer, load
 
-    def claims(self, facts: PassportFacts) -> Claims:
+    def latest(
+        self, lineage: str, issuer: str | None, trust: Trust | None, *, until: str | None = None
+    ) -> str | None:
+        """Return the latest passport of a lineage that an issuer signed, None where it has none.
+
+        Args:
+            lineage: The lineage.
+            issuer: The policy's name for who signs; passports of others do not count.
+            trust: The policy; without one, the passports of all issuers count.
+            until: A passport that is returned where it comes first, whoever signed it.
+        """
+        for index, passport_id in self.index.newest_first(lineage):
+            if passport_id == until or trust is None or self._signer(index, trust) == issuer:
+                return passport_id
+        return None
+
+    def _signer(self, index: int, trust: Trust) -> str | None:
+        """Return the policy's name for who signed a logged passport, None where nobody can say."""
+        stored = self.index.entry(index).body.passport
+        data = None if stored is None else self._load(stored.sha256)
+        try:
+            return None if data is None else signer_of(data, trust).issuer
+        except CertkitError:
+            return None
+
+    def claims(self, facts: PassportFacts, trust: Trust | None) -> Claims:
         """Return what the entry of a passport claims; the attempt is counted.
 
-        Raises `MismatchError` ``registry.evidence-false``, ``registry.lineage``, ``registry.supersedes`` or
-        ``registry.attempt``.
+        Args:
+            facts: What the passport says.
+            trust: The policy that knows its issuer; without one, all passports are one issuer's.
+
+        Raises:
+            MismatchError: ``registry.evidence-false``, ``registry.lineage``, ``registry.supersedes`` or
+                ``registry.attempt``.
         """
         evidence = set(map(digest_bytes, (facts.evidence, *facts.bundles)))
-        if not self.index.refuted(facts.lineage).isdisjoint(evidence):
+        by = None if trust is None else keys_of_issuer(trust, facts.issuer)
+        if not self.index.refuted(facts.lineage, by).isdisjoint(evidence):
             raise MismatchError(
                 "registry.evidence-false",
-                "rests on evidence that was revoked as false in this registry",
+                "rests on evidence that its issuer revoked as false in this registry",
                 hint="have the agent judged on new evidence",
             )
         if (spelling := self.index.spelling(facts.lineage)) != facts.lineage:
@@ -271,13 +307,15 @@ class Turn:
                 f"the log holds {spelling!r}, and {facts.lineage!r} differs from it in spelling alone",
                 hint="issue it under the name that is logged, or name another agent in other words",
             )
-        latest = self.index.latest(facts.lineage)
-        if facts.supersedes not in {None, latest}:
-            raise MismatchError(
-                "registry.supersedes",
-                f"expected to supersede {latest or 'nothing'}, found {facts.supersedes}",
-                hint=f"only the latest passport of {facts.lineage} in this registry can be superseded",
-            )
+        if facts.supersedes is not None and self.index.first(facts.passport_id, None) is None:
+            latest = self.latest(facts.lineage, facts.issuer, trust, until=facts.supersedes)
+            if latest != facts.supersedes:
+                raise MismatchError(
+                    "registry.supersedes",
+                    f"expected to supersede {latest or 'nothing'}, found {facts.supersedes}",
+                    hint=f"only the issuer's latest passport of {facts.lineage} in this registry can be"
+                    " superseded",
+                )
         attempt = self.index.attempt(facts)
         if (facts.attempt or 1) < attempt:
             declared = "no attempt" if facts.attempt is None else f"attempt {facts.attempt}"
@@ -439,7 +477,8 @@ class Registry:
             submitter: Key that signs the entry.
             log_key: Key that signs the checkpoint.
             at: Time of the entry.
-            trust: Where given, the passport counts as logged only if a key of this policy submitted it.
+            trust: Where given, the passport counts as logged only if a key of this policy submitted it, and
+                only what its own issuer logged bears on it.
 
         Raises:
             CertkitError: Whatever `check` raises.
@@ -452,7 +491,7 @@ class Registry:
             index = turn.index.first(facts.passport_id, trust)
             if index is not None:
                 return Appended(index=index, new=False)
-            claims = turn.claims(facts)
+            claims = turn.claims(facts, trust)
             file = Stored(sha256=hashlib.sha256(passport).hexdigest(), size=len(passport))
             entry = turn.draft(facts.lineage, claims, submitter=submitter, at=at, passport=file)
             index = turn.add(entry)
@@ -481,7 +520,7 @@ class Registry:
                     )
                 before = self._log.trust(signer)
                 head.advance(self._log.note(), self._log.root_at)
-                yield Turn(self._log, self._index, signer)
+                yield Turn(self._log, self._index, signer, self.passport)
                 note = self._log.note()
             # Only what is on the disk is remembered, and only what is remembered is handed out.
             head.advance(note, lambda _: before.root)
@@ -672,6 +711,11 @@ def checker(trust: Trust) -> Check:
     return check
 
 
+def keys_of_issuer(trust: Trust, issuer: str | None) -> frozenset[str]:
+    """Return the ids of the keys that a policy lists under the name of an issuer."""
+    return frozenset(key.id for key in trust.candidates() if key.issuer == issuer)
+
+
 def refuse_stranger(submitter: PrivateKey, trust: Trust, at: datetime) -> None:
     """Raise `UntrustedError` ``registry.submitter`` unless the policy knows the key, and trusts it then."""
     name = keys.key_id(submitter.public_key())
@@ -777,7 +821,7 @@ def _same_evidence(registry: Registry, index: LineageIndex, target: _Target, han
 
 
 def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> Revoked:
-    """Log that a passport is superseded by the latest one of its lineage.
+    """Log that a passport is superseded by its issuer's latest one of the lineage, or by a later one.
 
     Where its issuer ended it before, the entry that says so is returned. Raises as `revoke`, and
     `MismatchError` ``registry.supersedes``.
@@ -786,12 +830,15 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> Revoked
         target = _target(registry, turn.index, turn.index.find(ident), hand)
         later = turn.index.find(by)
         passport_id, lineage = target.facts.passport_id, target.facts.lineage
-        claims, latest = turn.index.entry(later).passport, turn.index.latest(lineage)
+        claims = turn.index.entry(later).passport
+        until = None if claims is None else claims.passport_id
+        latest = turn.latest(lineage, target.facts.issuer, hand.trust, until=until)
         if claims is None or latest != claims.passport_id or latest == passport_id:
             raise MismatchError(
                 "registry.supersedes",
-                f"entry {later} is not the latest passport of {lineage}, or the one to supersede",
-                hint="only the latest passport of a lineage takes the place of another",
+                f"entry {later} is not its issuer's latest of {lineage} or later, or it is the one"
+                " to supersede",
+                hint="an earlier passport of a lineage does not take the place of another",
             )
         for index, _ in turn.index.endings(passport_id, target.keys):
             return Revoked(passport_id=passport_id, entry=Appended(index=index, new=False), also={})
@@ -814,7 +861,7 @@ def _target(registry: Registry, index: LineageIndex, place: int, hand: Hand) -> 
     if facts.passport_id != entry.passport.passport_id:
         raise MismatchError("registry.inconsistent", f"the file of entry {place} is another passport")
     name = keys.key_id(hand.submitter.public_key())
-    issuers = frozenset(key.id for key in hand.trust.candidates() if key.issuer == facts.issuer)
+    issuers = keys_of_issuer(hand.trust, facts.issuer)
     if name not in issuers:
         raise UntrustedError(
             "registry.not-issuer",

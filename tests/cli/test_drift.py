@@ -14,7 +14,7 @@ from certkit.passport import envelope, keys
 from certkit.passport.passport import read_passport
 from certkit.simulation.simulate import simulate
 from tests.support import bundles
-from tests.support.making import KEY, of_bundle, trust
+from tests.support.passports import KEY, of_bundle, trust
 from tests.support.running import certkit
 
 if TYPE_CHECKING:

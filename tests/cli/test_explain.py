@@ -25,7 +25,7 @@ from certkit.simulation.simulate import simulate
 from tests.generate import ROOT, exits
 from tests.support import bundles
 from tests.support.bundles import run
-from tests.support.making import of_bundle
+from tests.support.passports import of_bundle
 from tests.support.running import certkit
 
 

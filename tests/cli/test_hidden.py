@@ -10,7 +10,7 @@ import pytest
 from certkit.bundle.writer import seal
 from certkit.passport import keys
 from tests.support import bundles
-from tests.support.making import KEY, runs
+from tests.support.passports import KEY, runs
 from tests.support.running import certkit
 
 if TYPE_CHECKING:

@@ -7,23 +7,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.passport import keys
-from tests.support import bundles
-from tests.support import passports as making
+from tests.support import bundles, passports
 from tests.support.running import HEAVY, certkit, loaded
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-AT = ("--at", making.LATER.isoformat())
+AT = ("--at", passports.LATER.isoformat())
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CERTKIT_HEADS", str(tmp_path / "heads.db"))
-    (tmp_path / "passport.json").write_bytes(making.issued().to_json())
-    (tmp_path / "trust.json").write_bytes(making.trust().to_json())
-    (tmp_path / "public.pem").write_text(keys.public_pem(making.KEY.public_key()))
+    (tmp_path / "passport.json").write_bytes(passports.specimen_passport().to_json())
+    (tmp_path / "trust.json").write_bytes(passports.lenient().to_json())
+    (tmp_path / "public.pem").write_text(keys.public_pem(passports.KEY.public_key()))
     return tmp_path
 
 
@@ -38,7 +37,7 @@ def test_the_answer_is_the_verdict_the_claim_the_open_questions_and_what_was_not
         " questions: warning: components-not-listed, evaluator-not-independent, judge-uncalibrated Not"
         " checked: evidence (--bundle DIR), replay (--bundle DIR --replay), registry proof (a file"
         " PASSPORT.tlog-proof), revocation (--registry DIR), subject (--agent DIGEST or --bundle DIR),"
-        " signing time"
+        " signing time, who evaluated, runs left out, whether the records are true"
     )
     assert "Policy:" not in found.out
 
@@ -54,7 +53,16 @@ def test_a_lone_key_refuses_a_specimen_and_v_prints_its_policy_before_the_steps(
 
 
 def test_a_bundle_is_replayed(folder: Path) -> None:
-    asked = ("verify", "passport.json", "-t", "trust.json", "--bundle", str(making.bundle()), "--replay", *AT)
+    asked = (
+        "verify",
+        "passport.json",
+        "-t",
+        "trust.json",
+        "--bundle",
+        str(passports.bundle()),
+        "--replay",
+        *AT,
+    )
     found = certkit(*asked)
     assert found.code == 0
     assert "✓ 11 replay     the signed summary is what the records give" in found.out
@@ -74,7 +82,7 @@ def test_show_repeats_nothing_of_a_passport_whose_judgement_differs(folder: Path
     def better(predicate: dict[str, dict[str, dict[str, int]]]) -> None:
         predicate["assessment"]["verdict"]["tier"] = 3
 
-    (folder / "passport.json").write_bytes(making.edited(better))
+    (folder / "passport.json").write_bytes(passports.edited(better))
     found = certkit("show", "passport.json", *AT)
     assert found.out == ""
     assert found.code == 1
@@ -89,19 +97,19 @@ def test_a_view_is_written_of_what_is_verified() -> None:
 
 
 def test_issue_writes_a_folder_that_verifies(folder: Path) -> None:
-    keys.write_private(folder / "key.pem", making.KEY, passphrase=None)
+    keys.write_private(folder / "key.pem", passports.KEY, passphrase=None)
     signing = ("-k", "key.pem", "--issuer", "Example Lab", "-o", "out", "--no-pdf")
-    found = certkit("issue", str(making.bundle()), *signing)
+    found = certkit("issue", str(passports.bundle()), *signing)
     assert found.code == 0
     assert found.out.startswith("Tier 1 of hb-eval-2026 by averages; no tier with confidence limits")
-    evidence = ("--bundle", str(making.bundle()), "--replay")
+    evidence = ("--bundle", str(passports.bundle()), "--replay")
     assert certkit("verify", "out/passport.json", "-t", "trust.json", *evidence).code == 0
 
 
 @pytest.mark.usefixtures("folder")
 def test_issue_refuses_a_bundle_that_is_not_sealed(tmp_path: Path) -> None:
     root = bundles.of(tmp_path / "open", [bundles.run(1)])
-    keys.write_private(tmp_path / "key.pem", making.KEY, passphrase=None)
+    keys.write_private(tmp_path / "key.pem", passports.KEY, passphrase=None)
     found = certkit("issue", str(root), "-k", "key.pem", "--issuer", "Example Lab", "-o", "out")
     assert found.code == 2
     assert "not sealed" in " ".join(found.err.split())
@@ -120,6 +128,6 @@ def test_verify_with_a_key_loads_neither_numpy_nor_pydantic() -> None:
 
 def test_an_empty_date_of_documents_counts_as_absent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "")
-    keys.write_private(folder / "key.pem", making.KEY, passphrase=None)
+    keys.write_private(folder / "key.pem", passports.KEY, passphrase=None)
     signing = ("-k", "key.pem", "--issuer", "Example Lab", "-o", "out", "--no-pdf")
-    assert certkit("issue", making.bundle(), *signing).code == 0
+    assert certkit("issue", passports.bundle(), *signing).code == 0

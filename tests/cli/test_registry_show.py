@@ -351,3 +351,12 @@ def test_a_passport_that_shows_no_loss_is_compared_with_the_one_before(place: Pa
     assert ending("revoke", "registry", "1", "--replaced-by", "2").code == 0
     _, second, third = (passport_id[7:19] for passport_id in passport_ids(place / "registry"))
     assert narrow(told()).splitlines()[-1].endswith(f" supersede {second} by {third}")
+
+
+def test_a_lineage_without_a_provider_is_named_behind_two_dashes(place: Path) -> None:  # noqa: F811
+    assert place.exists()
+    done = certkit("registry", "show", "registry", f"-/{NAME}", "--at", DAY)
+    assert done.code == 2
+    hint = f"hint: a name that begins with - comes last, after --: certkit registry show … -- -/{NAME}\n"
+    assert hint in done.err
+    assert certkit("registry", "show", "registry", "--at", DAY, "--", f"-/{NAME}").out == told().out

@@ -16,7 +16,7 @@ from certkit.cli.views import table
 from certkit.ground import canonical
 from certkit.passport import keys, words
 from certkit.passport.passport import read_passport
-from tests.support.making import NOW, evaluation, issued, of_bundle, sealed_bundle, trust
+from tests.support.passports import NOW, evaluation, issued, of_bundle, sealed_bundle, trust
 from tests.support.running import certkit, program
 
 if TYPE_CHECKING:

@@ -25,6 +25,36 @@ def test_revocation_that_nobody_asked_about_stands_below_the_verdict(place: Path
     assert (place / "trust.json").exists()
 
 
+def test_a_step_that_compared_nothing_did_not_pass(place: Path) -> None:
+    said = certkit("verify", "second.json", "--trust", "trust.json", "--at", DAY, "-v").out
+    assert place.exists()
+    assert "\n–  6 subject    compared with nothing; it is about agent" in said
+
+
+def test_what_no_option_checks_is_said_without_v_too(place: Path) -> None:
+    said = certkit("verify", "second.json", "--trust", "trust.json", "--at", DAY).out
+    listed = " ".join(said.partition("Not checked:")[2].partition("\n\n")[0].split())
+    assert place.exists()
+    assert listed.endswith(
+        "signing time, other copies of the log, who evaluated, runs left out, whether the records are true"
+    )
+
+
+def test_a_bundle_that_is_not_there_is_refused_before_anything_is_verified(place: Path) -> None:
+    (place / "bundle-of-may").mkdir()
+    (place / "bundle-of-may" / "bundle.json").write_text("{}")
+    (place / "empty").mkdir()
+    for named, code, hint in (
+        ("bundle-of-mai", "file.missing", "did you mean bundle-of-may?"),
+        ("empty", "bundle.manifest-missing", "certkit bundle init empty"),
+    ):
+        done = certkit(
+            "verify", "second.json", "--trust", "trust.json", "--at", DAY, "--bundle", named, "--json"
+        )
+        assert (done.code, done.document["error"]["code"]) == (3, code)
+        assert done.document["error"]["hint"].startswith(hint)
+
+
 def test_an_older_copy_of_a_registry_is_refused_once_a_newer_one_was_seen(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from certkit.cli import context
 from certkit.ground import canonical
 from certkit.passport import exports, keys
-from tests.support.making import NOW, issued, of_bundle, sealed_bundle, trust
+from tests.support.passports import NOW, issued, of_bundle, sealed_bundle, trust
 from tests.support.running import Done, certkit
 
 if TYPE_CHECKING:

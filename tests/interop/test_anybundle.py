@@ -16,7 +16,7 @@ from certkit.ground.errors import CertkitError, UsageError
 from certkit.passport import trusted_root
 from tests.interop import anybundle
 from tests.support import passport_parts as maker
-from tests.support.making import KEY
+from tests.support.passports import KEY
 from tests.support.virtual_sigstore import Sigstore, b64, compact, pae, spki
 
 if TYPE_CHECKING:

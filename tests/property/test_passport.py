@@ -21,7 +21,7 @@ from certkit.passport.verify import verify
 from certkit.summary.summary import read_summary
 from tests.support import passports
 from tests.support.leaves import at, edits
-from tests.support.making import KEY, NOW, issued, trust
+from tests.support.passports import KEY, NOW, issued, trust
 from tests.support.signers import ALGORITHMS, signed_payload
 
 if TYPE_CHECKING:
@@ -140,5 +140,5 @@ def test_random_summaries_whose_parts_disagree_are_refused(drawn: st.DataObject)
 
 
 def parts() -> tuple[Any, ...]:
-    judged = passports.evaluation()
+    judged = passports.specimen()
     return judged.facts, judged.profile, judged.question

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from tests.support import passport_parts as maker
-from tests.support import passports as making
+from tests.support import passports
 from tests.support.keyless import AT, SIGNER
 from tests.support.virtual_sigstore import compact
 
@@ -22,7 +22,7 @@ START = AT - timedelta(seconds=30)
 
 def statement(key: Any = maker.LAB, **changes: Any) -> Json:
     """Return the statement that `key` issues from `START`; `changes` replace parts of its predicate."""
-    made: Json = making.document()
+    made: Json = passports.document()
     made["predicate"]["issuer"]["key_id"] = maker.key_id(key)
     made["predicate"]["validity"] |= {
         "not_before": f"{START:%Y-%m-%dT%H:%M:%SZ}",

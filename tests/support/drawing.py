@@ -29,6 +29,7 @@ from certkit.report import page as drawing
 from certkit.report.argument.case import IssuedPassport
 from certkit.report.context import read_context
 from tests.support import bundles
+from tests.support.build import AGENT, DIGEST, PROTOCOL
 from tests.support.extremes import failed, full
 
 if TYPE_CHECKING:
@@ -42,28 +43,11 @@ EVIL = (
     "<script>alert(1)</script><img src=x onerror=alert(1)>\"'> {{ 7 * 7 }} {% raw %} &lt;b&gt; ]]> -->"
     " </style></title>"
 )
-ZEROS: Final = "sha256:" + "0" * 64
 
 needs_pdf = pytest.mark.skipif(
     report.pdf_missing() is not None, reason=f"no PDF can be made here: {report.pdf_missing()}"
 )
 
-AGENT: Final[dict[str, Any]] = {
-    "name": "courier",
-    "version": "1.0",
-    "components": [{"role": "model", "name": "m", "digest": "sha256:" + "1" * 64}],
-}
-PROTOCOL: Final[dict[str, Any]] = {
-    "origin": "measured",
-    "methodology": "trajectory",
-    "temperature": 0.0,
-    "judge": {"name": "j", "independent": True},
-    "memory_observable": True,
-    "cascade_definition": "simultaneous",
-    "attempt": 1,
-    "evaluator": {"name": "lab", "relation": "independent"},
-}
-PERIOD: Final = {"from": "2026-01-01", "to": "2026-01-31"}
 STRONG: Final = {
     ("bank", "nominal"): 400,
     ("bank", "tool_failure"): 2_400,
@@ -124,16 +108,20 @@ def facts(
     sealed: bool = True,
     agent: Mapping[str, Any] | None = None,
     imported: Mapping[str, Any] | None = None,
-    period: Mapping[str, Any] | None = PERIOD,
+    period: Mapping[str, Any] | None = PROTOCOL["period"],
     attested: Iterable[Mapping[str, Any]] = (),
     **protocol: Any,
 ) -> Facts:
-    """Facts of a well-documented bundle; keyword arguments replace protocol facts, None leaves one out."""
+    """Facts of a well-documented bundle; keyword arguments replace protocol facts, None leaves one out.
+
+    Tasks are not said to be independent, so that no row has a confidence limit unless a test says so.
+    """
+    stated = {**PROTOCOL, "tasks_independent": None, "period": None, **protocol}
     return read_facts(
         {
-            "agent": {"digest": ZEROS, **(AGENT if agent is None else agent)},
-            "protocol": {key: value for key, value in (PROTOCOL | protocol).items() if value is not None},
-            "digest": ZEROS,
+            "agent": {"digest": DIGEST, **(AGENT if agent is None else agent)},
+            "protocol": {key: value for key, value in stated.items() if value is not None},
+            "digest": DIGEST,
             "sealed": sealed,
             "attested": list(attested),
             **{name: value for name, value in (("period", period), ("imported", imported)) if value},

@@ -17,7 +17,7 @@ from certkit.passport.issue import VALIDITY
 from certkit.registry.writer import Hand, Registry, admit
 from certkit.summary.summarise import summarise
 from tests.support import bundles
-from tests.support.making import KEY, NOW, evaluation, issued, trust
+from tests.support.passports import KEY, NOW, evaluation, issued, trust
 from tests.support.registries import LOG_KEY
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.passport import keys
-from tests.support.making import KEY, issued
+from tests.support.passports import KEY, issued
 from tests.support.running import certkit, edit
 
 if TYPE_CHECKING:

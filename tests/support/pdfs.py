@@ -10,7 +10,7 @@ import pytest
 
 from certkit.ground.errors import InputError
 from certkit.passport import pdf
-from tests.support.making import issued
+from tests.support.passports import issued
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

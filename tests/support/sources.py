@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from certkit.passport.verify import verify
-from tests.support.making import KEY, NOW, evaluation, issued, trust
+from tests.support.passports import KEY, NOW, evaluation, issued, trust
 
 if TYPE_CHECKING:
     from certkit.passport.verify import Verification

@@ -9,7 +9,7 @@ from certkit.ground import canonical
 from certkit.passport import envelope as sealed
 from certkit.passport import keys
 from tests.support import keyless
-from tests.support.making import issued
+from tests.support.passports import issued
 from tests.support.virtual_sigstore import b64, compact
 
 if TYPE_CHECKING:

@@ -137,7 +137,7 @@ def _demands(policy: Trust) -> Iterator[tuple[str, str]]:
     yield "reading", policy.reading or "the one that the profile decides by"
     yield "domains", ", ".join(policy.domains) or "any"
     accepted = [name for name in _ACCEPTED if getattr(policy, f"accept_{name}")]
-    yield "accepts", ", ".join(accepted) or "neither specimens nor challenged tiers"
+    yield "accepts", ", ".join(accepted) or "neither specimens nor contested tiers"
 
 
 def _issuers(policy: Trust) -> Iterator[tuple[str, str]]:

@@ -90,6 +90,7 @@ def evidence_of(bundles: list[Path] | None, answers: Path | None, *, replay: boo
 
     Raises:
         UsageError: ``usage.option`` where a replay is wanted without evidence, or what it uses alone.
+        InputError: ``file.missing`` or ``bundle.manifest-missing`` where a bundle is not there.
     """
     if answers is not None and not replay:
         raise UsageError("usage.option", "--context is for --replay", hint="add --replay --bundle DIR")
@@ -97,8 +98,11 @@ def evidence_of(bundles: list[Path] | None, answers: Path | None, *, replay: boo
         if replay:
             raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
         return {}
-    from certkit.passport.evidence import BundleEvidence  # noqa: PLC0415 - only where there is evidence
+    from certkit.bundle.folder import check_bundle  # noqa: PLC0415 - only where there is evidence
+    from certkit.passport.evidence import BundleEvidence  # noqa: PLC0415 - the same
 
+    for path in bundles:
+        check_bundle(path)  # a mistyped path is no fact about the passport
     return {
         "evidence": BundleEvidence(bundles, progress=progress()),
         "replay": replay,

@@ -10,7 +10,7 @@ import pytest
 from certkit.ground import canonical
 from certkit.passport import keys
 from tests.support.documents import certkit
-from tests.support.making import KEY, issued, trust
+from tests.support.passports import KEY, issued, trust
 from tests.support.running import edit
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from certkit.passport import steps
 from certkit.passport.passport import signed_summary
-from tests.support import passports as making
+from tests.support import passports
 from tests.support.leaves import at, edits, objects
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ def thinned(found: list[Any], most: int) -> list[Any]:
 
 
 def refused(statement: Any, **more: Any) -> Verification:
-    result = making.verified(making.signed(statement), **more)
+    result = passports.verified(passports.signed(statement), **more)
     assert result.verdict == "rejected", result
     return result
 
 
 def refuse_every_edit(part: str, most: int, exit_codes: set[int], **more: Any) -> None:
-    original = making.document()
-    assert making.verified(making.signed(original), **more).verdict == "verified"
+    original = passports.document()
+    assert passports.verified(passports.signed(original), **more).verdict == "verified"
     for path, change in thinned(list(edits(original["predicate"][part], (part,))), most):
         predicate = original["predicate"] | {part: deepcopy(original["predicate"][part])}
         change(at(predicate, path[:-1]), path[-1])
@@ -48,7 +48,7 @@ def refuse_every_edit(part: str, most: int, exit_codes: set[int], **more: Any) -
 def test_every_edited_leaf_of_the_assessment_is_refused_without_the_bundle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    judged = making.evaluation()
+    judged = passports.specimen()
     signed = signed_summary(judged.summary, judged.profile)
     given = signed, judged.facts, judged.profile, judged.question
 
@@ -61,15 +61,15 @@ def test_every_edited_leaf_of_the_assessment_is_refused_without_the_bundle(
 
 
 def test_every_edited_leaf_of_the_facts_is_refused_with_the_bundle() -> None:
-    refuse_every_edit("facts", MOST, {1, 7}, evidence=making.held(), replay=True)
+    refuse_every_edit("facts", MOST, {1, 7}, evidence=passports.held(), replay=True)
 
 
 def test_edited_leaves_of_the_summary_are_refused_with_the_bundle() -> None:
-    refuse_every_edit("summary", 600, {1, 7}, evidence=making.held(), replay=True)
+    refuse_every_edit("summary", 600, {1, 7}, evidence=passports.held(), replay=True)
 
 
 def test_every_unknown_member_is_refused() -> None:
-    original = making.document()
+    original = passports.document()
     found = list(objects(original, ()))
     for path in thinned(found, 300):
         statement = deepcopy(original)
@@ -80,6 +80,6 @@ def test_every_unknown_member_is_refused() -> None:
 
 
 def test_only_the_version_of_the_program_is_not_compared() -> None:
-    original = making.document()
+    original = passports.document()
     original["predicate"]["assessment"]["tool"]["version"] = "0"
-    assert making.verified(making.signed(original)).verdict == "verified"
+    assert passports.verified(passports.signed(original)).verdict == "verified"

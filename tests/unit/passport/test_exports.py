@@ -14,7 +14,7 @@ from certkit.bundle.facts import ImportFacts
 from certkit.ground.errors import NegativeError, UsageError
 from certkit.passport import exports, keys, words
 from certkit.passport.exports import View, refuse_unverified
-from tests.support import passports as making
+from tests.support import passports
 from tests.support.passports import measured, viewed
 
 HOSTILE = "a|b`c``d\n# x <script> [l](http://e.example) @all \u202e\x1b[2J"
@@ -40,7 +40,7 @@ def test_every_view_carries_the_digest_of_the_passport(kind: exports.Format) -> 
 @pytest.mark.parametrize("kind", [name for name in exports.FORMATS if name != "svr"])
 def test_a_view_of_a_bundle_carries_the_digest_of_the_bundle(kind: exports.Format) -> None:
     made = exports.export(kind, View(evaluation=measured()))
-    assert made.subject == making.evaluation().facts.digest
+    assert made.subject == passports.specimen().facts.digest
     assert made.subject.removeprefix("sha256:") in made.content
 
 
@@ -56,7 +56,7 @@ def test_every_view_names_every_open_question_by_code_and_severity(kind: exports
 
 @pytest.mark.parametrize("kind", exports.FORMATS)
 def test_every_view_of_simulated_evidence_says_so(kind: exports.Format) -> None:
-    assert "specimen" in written(kind, viewed(making.evaluation())).lower()
+    assert "specimen" in written(kind, viewed(passports.specimen())).lower()
     assert "specimen" not in written(kind, viewed()).lower()
 
 
@@ -69,20 +69,20 @@ def test_a_verification_result_needs_a_verification() -> None:
 
 def test_a_passport_that_is_not_verified_is_refused_with_the_exit_code_of_the_verification() -> None:
     for verification, code in (
-        (making.verified(trust=making.trust(keys.generate("p256"))), 8),
-        (making.verified(at=making.NOW.replace(year=2027)), 6),
-        (making.verified(trust=making.trust(require=("replay",))), 4),
+        (passports.verified(trust=passports.lenient(keys.generate("p256"))), 8),
+        (passports.verified(at=passports.NOW.replace(year=2027)), 6),
+        (passports.verified(trust=passports.lenient(require=("replay",))), 4),
     ):
         with pytest.raises(NegativeError) as caught:
             refuse_unverified(verification)
         assert (caught.value.code, caught.value.exit_code) == ("export.unverified", code)
-    refuse_unverified(making.verified())
+    refuse_unverified(passports.verified())
 
 
 def test_a_specimen_has_no_property_of_a_real_passport() -> None:
     real, specimen = (
         set(json.loads(written("svr", view))["predicate"]["properties"])
-        for view in (viewed(), viewed(making.evaluation()))
+        for view in (viewed(), viewed(passports.specimen()))
     )
     assert {"CERTKIT_PASSPORT_VERIFIED", "CERTKIT_TIER_1", "CERTKIT_PASSED_JUDGEMENT"} <= real
     assert not real & specimen
@@ -90,7 +90,7 @@ def test_a_specimen_has_no_property_of_a_real_passport() -> None:
 
 
 def test_only_a_tier_that_is_met_on_measured_evidence_passes() -> None:
-    judged = {"PASSED": [measured()], "WARNED": [making.evaluation(), contested()]}
+    judged = {"PASSED": [measured()], "WARNED": [passports.specimen(), contested()]}
     for outcome, evaluations in judged.items():
         for evaluation in evaluations:
             predicate = json.loads(written("test-result", View(evaluation=evaluation)))["predicate"]
@@ -137,7 +137,7 @@ def test_a_badge_says_three_words_and_that_it_is_no_evidence() -> None:
     said = {
         "Tier 1 met": viewed(),
         "Tier 1 contested": viewed(contested()),
-        "Tier 1 specimen": viewed(making.evaluation()),
+        "Tier 1 specimen": viewed(passports.specimen()),
     }
     for text, view in said.items():
         root = ET.fromstring(written("badge", view))  # noqa: S314 - our own text

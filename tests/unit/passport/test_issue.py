@@ -22,9 +22,8 @@ from certkit.passport.passport import read_passport, read_statement, signed_summ
 from certkit.summary.summarise import summarise
 from certkit.summary.summary import MOST_TASKS
 from tests.published import missing
-from tests.support import bundles
-from tests.support import passports as making
-from tests.support.passports import KEY, NOW, document, issued
+from tests.support import bundles, passports
+from tests.support.passports import KEY, NOW, document, specimen_passport
 from tests.support.signers import signed_payload
 
 if TYPE_CHECKING:
@@ -34,12 +33,12 @@ if TYPE_CHECKING:
 
 
 def with_facts(**changes: Any) -> Evaluation:
-    judged = making.evaluation()
+    judged = passports.specimen()
     return evaluate(judged.summary, structs.replace(judged.facts, **changes), judged.profile)
 
 
 def test_the_file_is_a_sigstore_bundle_around_an_in_toto_statement() -> None:
-    found = issued()
+    found = specimen_passport()
     file = canonical.loads(found.to_json())
     assert file["mediaType"] == "application/vnd.dev.sigstore.bundle.v0.3+json"
     assert file["verificationMaterial"]["tlogEntries"] == []
@@ -50,7 +49,7 @@ def test_the_file_is_a_sigstore_bundle_around_an_in_toto_statement() -> None:
 
 
 def test_the_statement_is_about_the_agent_and_the_bundle() -> None:
-    statement, facts = document(), making.evaluation().facts
+    statement, facts = document(), passports.specimen().facts
     assert statement["_type"] == "https://in-toto.io/Statement/v1"
     assert statement["predicateType"] == "urn:certkit:agent-passport:v1"
     digests = [f"sha256:{subject['digest']['sha256']}" for subject in statement["subject"]]
@@ -63,13 +62,13 @@ def test_the_members_stand_in_the_order_of_the_design() -> None:
         *("rules", "issuer", "facts", "summary", "profile", "question", "assessment", "validity")
     ]
     assert predicate["rules"] == RULES
-    more = issued(supersedes="sha256:" + "1" * 64, context="sha256:" + "2" * 64)
+    more = specimen_passport(supersedes="sha256:" + "1" * 64, context="sha256:" + "2" * 64)
     assert list(canonical.loads(more.payload)["predicate"])[-2:] == ["supersedes", "context"]
 
 
 def test_it_holds_what_was_judged() -> None:
-    judged = making.evaluation()
-    evaluation = issued().unverified_statement().predicate.evaluation
+    judged = passports.specimen()
+    evaluation = specimen_passport().unverified_statement().predicate.evaluation
     assert evaluation.facts == judged.facts
     assert evaluation.profile == judged.profile
     assert evaluation.question == judged.question
@@ -78,12 +77,14 @@ def test_it_holds_what_was_judged() -> None:
 
 
 def test_a_payload_reads_back_to_its_own_bytes() -> None:
-    payload = issued().payload
+    payload = specimen_passport().payload
     assert write_statement(read_statement(payload)) == payload
 
 
 def test_the_same_evaluation_gives_the_same_payload() -> None:
-    assert issued().to_json() == issued().to_json()  # Ed25519 signatures are deterministic
+    assert (
+        specimen_passport().to_json() == specimen_passport().to_json()
+    )  # Ed25519 signatures are deterministic
 
 
 def test_of_many_tasks_a_thousand_are_signed_those_with_the_smallest_tags(tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ def test_of_many_tasks_a_thousand_are_signed_those_with_the_smallest_tags(tmp_pa
     root = bundles.write(tmp_path / "b", {"a.jsonl": bundles.lines(records)}, manifest)
     every, most = (summarise(open_bundle(root), most_tasks=most) for most in (None, MOST_TASKS))
     assert len(every.tasks.rows) == MOST_TASKS + 5
-    profile = making.evaluation().profile
+    profile = passports.specimen().profile
     assert signed_summary(every, profile) == signed_summary(most, profile)
     assert [row.tag for row in most.tasks.rows] == sorted(row.tag for row in every.tasks.rows)[:MOST_TASKS]
 
@@ -109,7 +110,7 @@ def test_the_triggers_of_a_new_test_name_the_thresholds_of_the_tier() -> None:
 
 def test_an_unsealed_bundle_is_not_issued() -> None:
     with pytest.raises(UsageError) as caught:
-        issued(with_facts(sealed=False))
+        specimen_passport(with_facts(sealed=False))
     assert caught.value.code == "bundle.unsealed"
 
 
@@ -127,7 +128,7 @@ def test_an_unsealed_bundle_is_not_issued() -> None:
 )
 def test_what_cannot_be_signed_is_the_callers_mistake(wrong: dict[str, Any], code: str) -> None:
     with pytest.raises(UsageError) as caught:
-        issued(**wrong)
+        specimen_passport(**wrong)
     assert caught.value.code == code
 
 
@@ -136,13 +137,15 @@ def test_no_run_is_later_than_the_time_of_issuing() -> None:
     wrong: list[dict[str, Any]] = [{"not_before": early, "not_after": early}, {"now": early}]
     for times in wrong:
         with pytest.raises(InputError) as caught:
-            issued(**times)
+            specimen_passport(**times)
         assert caught.value.code == "passport.period-in-future"
 
 
 def test_times_are_written_in_utc_and_cut_to_seconds() -> None:
     start = datetime(2026, 3, 1, 13, 0, 0, 999_999, tzinfo=timezone(timedelta(hours=1)))
-    validity = canonical.loads(issued(not_before=start, not_after=start + timedelta(days=1)).payload)
+    validity = canonical.loads(
+        specimen_passport(not_before=start, not_after=start + timedelta(days=1)).payload
+    )
     validity = validity["predicate"]["validity"]
     assert (validity["not_before"], validity["not_after"]) == ("2026-03-01T12:00:00Z", "2026-03-02T12:00:00Z")
 
@@ -155,12 +158,12 @@ def test_a_signer_that_seals_another_payload_is_a_bug() -> None:
             return envelope.seal(payload + b" ", KEY)
 
     with pytest.raises(AssertionError):
-        issued(key=cast("Any", Other()))
+        specimen_passport(key=cast("Any", Other()))
 
 
 def test_a_folder_is_written_and_nothing_where_a_step_fails(tmp_path: Path) -> None:
-    judged, passport, out = making.evaluation(), issued(), tmp_path / "out"
-    asked = making.evaluation(question=Question(required_tier=2))
+    judged, passport, out = passports.specimen(), specimen_passport(), tmp_path / "out"
+    asked = passports.specimen(question=Question(required_tier=2))
     with pytest.raises(MismatchError) as caught:  # the safety case is drawn after the passport is written
         write_issued(out, Judged(asked, ()), passport, key=KEY, today=NOW.date(), pdf=False)
     assert caught.value.code == "report.passport-differs"

@@ -13,7 +13,7 @@ from certkit.ground import canonical
 from certkit.ground.errors import UnavailableError
 from certkit.passport.keyless import Keyless
 from tests.support.documents import certkit
-from tests.support.making import sealed_bundle
+from tests.support.passports import sealed_bundle
 from tests.support.running import edit
 from tests.support.sigstore_service import Service, token
 from tests.support.virtual_sigstore import Sigstore, compact

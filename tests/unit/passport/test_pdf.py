@@ -12,7 +12,7 @@ from certkit.passport import pdf
 from certkit.passport.passport import read_passport
 from certkit.passport.verify import verify
 from tests.support.drawing import needs_pdf, tool
-from tests.support.making import KEY, NOW, evaluation, issued, trust
+from tests.support.passports import KEY, NOW, evaluation, issued, trust
 from tests.support.pdfs import PAGES, PASSPORT, attaching, bomb, code, document, draws, stream
 from tests.support.running import certkit
 

@@ -16,7 +16,7 @@ from certkit.passport import trust as passport_trust
 from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
 from certkit.passport.trust import parse as parse_trust
 from tests.support import schemas
-from tests.support.making import KEY, NOW, trust
+from tests.support.passports import KEY, NOW, trust
 from tests.support.running import certkit
 from tests.support.virtual_sigstore import Sigstore
 

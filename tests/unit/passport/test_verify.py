@@ -28,9 +28,18 @@ from certkit.passport.trust import Trust, Witnesses
 from certkit.passport.words import headline, tiers_text
 from certkit.simulation.simulate import simulate
 from certkit.tlog import checkpoint, note, tree
-from tests.support import passports as making
-from tests.support import signers
-from tests.support.passports import KEY, LATER, NOW, document, edited, issued, signed, trust, verified
+from tests.support import passports, signers
+from tests.support.passports import (
+    KEY,
+    LATER,
+    NOW,
+    document,
+    edited,
+    lenient,
+    signed,
+    specimen_passport,
+    verified,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,12 +57,12 @@ def step(found: Verification, name: Any) -> Step:
 
 
 def with_bundle(data: bytes, root: Path, *, replay: bool = True, policy: Trust | None = None) -> Verification:
-    return verified(data, trust=policy or trust(), evidence=BundleEvidence([root]), replay=replay)
+    return verified(data, trust=policy or lenient(), evidence=BundleEvidence([root]), replay=replay)
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    return shutil.copytree(making.bundle(), tmp_path / "bundle")
+    return shutil.copytree(passports.bundle(), tmp_path / "bundle")
 
 
 def change_a_record(root: Path) -> None:
@@ -68,7 +77,7 @@ def change_a_record(root: Path) -> None:
 
 
 def test_a_passport_with_its_bundle_is_verified_to_the_end(root: Path) -> None:
-    found = with_bundle(issued().to_json(), root, policy=trust(require=("evidence", "replay")))
+    found = with_bundle(specimen_passport().to_json(), root, policy=lenient(require=("evidence", "replay")))
     assert (found.verdict, found.exit_code) == ("verified", 0)
     assert [item.id for item in found.steps if item.status == "skipped"] == ["registry", "status"]
 
@@ -76,7 +85,7 @@ def test_a_passport_with_its_bundle_is_verified_to_the_end(root: Path) -> None:
 def test_swapped_evidence_is_refused_at_the_subject(root: Path) -> None:
     change_a_record(root)
     seal(root)
-    found = with_bundle(issued().to_json(), root, replay=False)
+    found = with_bundle(specimen_passport().to_json(), root, replay=False)
     assert (found.verdict, found.exit_code) == ("rejected", 1)
     assert step(found, "subject").code == "passport.other-evidence"
     assert step(found, "evidence").code == "passport.other-evidence"
@@ -84,7 +93,7 @@ def test_swapped_evidence_is_refused_at_the_subject(root: Path) -> None:
 
 def test_a_changed_file_is_named_at_the_evidence_step(root: Path) -> None:
     change_a_record(root)
-    found = with_bundle(issued().to_json(), root)
+    found = with_bundle(specimen_passport().to_json(), root)
     assert (found.verdict, found.exit_code) == ("rejected", 7)
     assert step(found, "evidence").code == "bundle.file-changed"
     assert "records/runs.jsonl" in step(found, "evidence").detail
@@ -94,7 +103,7 @@ def test_a_changed_file_is_named_at_the_evidence_step(root: Path) -> None:
 def test_a_replay_names_the_first_figure_that_the_records_do_not_give(root: Path) -> None:
     change_a_record(root)
     seal(root)
-    found = with_bundle(issued().to_json(), root)
+    found = with_bundle(specimen_passport().to_json(), root)
     assert step(found, "replay").code == "passport.replay-differs"
     assert step(found, "replay").detail.startswith("summary.cells[")
     assert ": the passport says " in step(found, "replay").detail
@@ -102,26 +111,26 @@ def test_a_replay_names_the_first_figure_that_the_records_do_not_give(root: Path
 
 
 def test_the_evidence_step_names_the_fact_that_the_manifest_does_not_state() -> None:
-    judged = making.evaluation()
+    judged = passports.specimen()
     facts = structs.replace(judged.facts, protocol=structs.replace(judged.facts.protocol, declared_runs=7))
-    found = verified(evidence=making.Held(facts, judged.summary))
+    found = verified(evidence=passports.Held(facts, judged.summary))
     assert (found.exit_code, step(found, "evidence").code) == (7, "passport.manifest-differs")
     told = "facts.protocol.declared_runs: the passport says 100, the bundle gives 7"
     assert step(found, "evidence").detail == told
 
 
 def test_a_bundle_that_is_not_there_makes_the_passport_unverifiable(tmp_path: Path) -> None:
-    found = with_bundle(issued().to_json(), tmp_path / "none")
+    found = with_bundle(specimen_passport().to_json(), tmp_path / "none")
     assert (found.verdict, found.exit_code) == ("unverifiable", 4)
     assert step(found, "evidence").code == "passport.unavailable"
 
 
 def test_two_bundles_are_pooled_and_replayed(tmp_path: Path) -> None:
     simulate(tmp_path / "b", seed=4, runs=100, domains=2, tier_target=1)
-    roots = [making.bundle(), tmp_path / "b"]
+    roots = [passports.bundle(), tmp_path / "b"]
     evidence = BundleEvidence(roots)
     judged = evaluate(evidence.summary(), evidence.facts(), load_profile("hb-eval-2026"))
-    data = issued(
+    data = specimen_passport(
         judged, not_before=LATER + timedelta(days=90), not_after=LATER + timedelta(days=91)
     ).to_json()
     at = LATER + timedelta(days=90)
@@ -213,7 +222,7 @@ def test_a_statement_of_another_kind_is_refused() -> None:
 
 def test_the_issuer_names_the_key_that_signed() -> None:
     other = keys.generate("p256")
-    policy = trust().with_issuer("Other", trust_policy.TrustedKey(pem=keys.public_pem(other.public_key())))
+    policy = lenient().with_issuer("Other", trust_policy.TrustedKey(pem=keys.public_pem(other.public_key())))
     found = verified(signed(document(), key=other), trust=policy)
     assert "names key" in step(found, "types").detail
 
@@ -233,11 +242,15 @@ def test_the_published_id_of_a_profile_goes_with_a_published_table() -> None:
 
 def test_a_changed_table_is_that_of_a_published_one_but_for_what_it_names() -> None:
     table = load_profile("pass-rate", ["c_nom=0.5", "domain_min_nominal=0.4"])
-    judged = making.evaluation(table)
-    found = verified(issued(judged).to_json())
+    strong = passports.evaluation()
+    judged = evaluate(strong.summary, strong.facts, table, Question())
+    found = verified(passports.issued(judged).to_json())
     assert (found.verdict, found.claim and found.claim.profile.known) == ("verified", None)
     assert "of pass-rate with c_nom ≥ 0.5 and domain_min_nominal ≥ 0.4 with" in tiers_text(judged)
-    assert verified(issued(judged).to_json(), trust=trust(profiles=(table.digest,))).claim is not None
+    assert (
+        verified(passports.issued(judged).to_json(), trust=passports.trust(profiles=(table.digest,))).claim
+        is not None
+    )
 
     def refused_as(change: Callable[[Any], object]) -> str:
         return step(verified(edited(change, judged)), "types").detail
@@ -335,7 +348,7 @@ def said(standing: Any, time: datetime | None = NOW) -> LoggedStatus:
 def test_revoked_superseded_and_unknown_are_three_answers(
     said: LoggedStatus | CertkitError, verdict: str, code: str | None, exit_code: int
 ) -> None:
-    source, data = Source(said), issued()
+    source, data = Source(said), specimen_passport()
     found = verified(data.to_json(), status=source)
     assert (found.verdict, step(found, "status").code, found.exit_code) == (verdict, code, exit_code)
     assert source.asked == [data.passport_id]
@@ -373,9 +386,9 @@ def test_of_a_named_registry_and_the_status_beside_the_worse_counts(
 
 
 def test_what_lies_beside_is_needed_only_where_the_policy_requires_a_status() -> None:
-    data = issued().to_json()
+    data = specimen_passport().to_json()
     for require, verdict in (((), "verified"), (("status",), "unverifiable")):
-        found = verified(data, trust=trust(require=require), beside=Source(said("unknown")))
+        found = verified(data, trust=lenient(require=require), beside=Source(said("unknown")))
         assert (found.verdict, step(found, "status").status) == (verdict, "skipped")
 
 
@@ -385,17 +398,17 @@ def test_what_lies_beside_is_needed_only_where_the_policy_requires_a_status() ->
 def test_every_domain_that_is_asked_for_must_have_been_evaluated(
     domains: tuple[str, ...], asked: str | None
 ) -> None:
-    found = verified(trust=trust(domains=domains), domain=asked)
+    found = verified(trust=lenient(domains=domains), domain=asked)
     assert step(found, "policy").detail == "not evaluated in moon; evaluated in banking, healthcare"
 
 
 def test_a_revoked_passport_that_is_also_refused_by_policy_is_revoked_first() -> None:
-    found = verified(trust=trust(accept_specimens=False), status=Source(said("revoked")))
+    found = verified(trust=lenient(accept_specimens=False), status=Source(said("revoked")))
     assert found.exit_code == 6
 
 
 def test_nothing_is_read_of_a_payload_whose_signature_fails() -> None:
-    found = verified(issued(key=keys.generate("ed25519")).to_json())
+    found = verified(specimen_passport(key=keys.generate("ed25519")).to_json())
     assert found.claim is None
     assert found.statement is None
     assert {item.status for item in found.steps[3:]} == {"skipped"}
@@ -403,12 +416,12 @@ def test_nothing_is_read_of_a_payload_whose_signature_fails() -> None:
 
 def test_a_time_without_offset_is_the_callers_mistake() -> None:
     with pytest.raises(CertkitError) as caught:
-        verified(trust=trust(), at=datetime(2026, 3, 2))  # noqa: DTZ001 - the point
+        verified(trust=lenient(), at=datetime(2026, 3, 2))  # noqa: DTZ001 - the point
     assert caught.value.code == "usage.option"
 
 
 def test_the_name_shown_is_the_verifiers_own() -> None:
-    policy = structs.replace(trust(), issuers=(structs.replace(trust().issuers[0], name="Known as"),))
+    policy = structs.replace(lenient(), issuers=(structs.replace(lenient().issuers[0], name="Known as"),))
     found = verified(trust=policy)
     assert found.claim is not None
     assert (found.claim.issuer.name, found.claim.issuer.stated_name) == ("Known as", "Example Lab")
@@ -436,20 +449,20 @@ OTHER_LOG = note.Signer("example.com/log", Ed25519PrivateKey.generate())
 
 
 def registered(text: bytes, **policy: Any) -> Step:
-    trusted = trust(logs=(str(LOG.vkey),), **policy)
+    trusted = lenient(logs=(str(LOG.vkey),), **policy)
     return step(verified(trust=trusted, proof=text), "registry")
 
 
 def test_a_proof_of_a_trusted_log_is_verified() -> None:
-    good = logged(issued().passport_id, LOG)
+    good = logged(specimen_passport().passport_id, LOG)
     assert registered(good).status == "passed"
     assert registered(good).detail == "entry 0 of 1 in example.com/log"
-    required = trust(logs=(str(LOG.vkey),), require=("registry",))
+    required = lenient(logs=(str(LOG.vkey),), require=("registry",))
     assert verified(trust=required, proof=good).verdict == "verified"
 
 
 def test_an_entry_that_was_made_when_the_key_had_ended_is_refused() -> None:
-    late = logged(issued().passport_id, LOG, issued_at=(NOW + timedelta(hours=2)).isoformat())
+    late = logged(specimen_passport().passport_id, LOG, issued_at=(NOW + timedelta(hours=2)).isoformat())
     window = trust_policy.TrustedKey(
         pem=keys.public_pem(KEY.public_key()), not_after=NOW + timedelta(hours=1)
     )
@@ -459,7 +472,7 @@ def test_an_entry_that_was_made_when_the_key_had_ended_is_refused() -> None:
 
 
 def test_an_entry_that_is_no_object_or_that_nobody_trusted_signed_is_refused() -> None:
-    identity = issued().passport_id
+    identity = specimen_passport().passport_id
     kind = "application/vnd.certkit.registry-entry.v1+json"
     for payload in (b"[]", b'"x"', b"null"):
         data = canonical.canonical(envelope.sign(kind, payload, KEY))
@@ -474,7 +487,7 @@ def test_an_entry_that_is_no_object_or_that_nobody_trusted_signed_is_refused() -
 
 
 def test_a_proof_of_something_else_is_refused() -> None:
-    identity = issued().passport_id
+    identity = specimen_passport().passport_id
     for text, code in (
         (logged(canonical.digest(b"other"), LOG), "passport.registry"),
         (logged(identity, LOG, type="revoke"), "passport.registry"),
@@ -489,12 +502,12 @@ def test_a_proof_of_something_else_is_refused() -> None:
 def test_a_proof_without_enough_witnesses_is_refused() -> None:
     witness = signers.Signer("example.com/witness", Ed25519PrivateKey.generate())
     policy = Witnesses(k=1, keys=(str(witness.witness_vkey),))
-    found = registered(logged(issued().passport_id, LOG), witnesses=policy)
+    found = registered(logged(specimen_passport().passport_id, LOG), witnesses=policy)
     assert (found.status, found.code) == ("failed", "passport.witnesses")
 
 
 def test_a_proof_without_a_trusted_log_is_not_counted() -> None:
-    found = verified(proof=logged(issued().passport_id, LOG))
+    found = verified(proof=logged(specimen_passport().passport_id, LOG))
     assert (found.verdict, step(found, "registry").status) == ("verified", "skipped")
 
 
@@ -544,7 +557,7 @@ def test_a_status_that_contradicts_itself_is_refused_and_one_that_cannot_be_read
 ) -> None:
     for name in ("status", "beside"):
         asked: dict[str, Any] = {name: Source(error)}
-        found = verified(trust=trust(require=("status",)), **asked)
+        found = verified(trust=lenient(require=("status",)), **asked)
         assert (step(found, "status").status, step(found, "status").code) == (status, error.code)
         assert error.message in step(found, "status").detail
         assert found.verdict == ("rejected" if status == "failed" else "unverifiable")
@@ -563,7 +576,7 @@ def windowed(**window: datetime) -> Trust:
 )
 def test_the_end_of_a_keys_window_is_inside_for_what_is_logged(late: timedelta, status: str) -> None:
     end = NOW + timedelta(hours=1)
-    text = logged(issued().passport_id, LOG, issued_at=(end + late).isoformat())
+    text = logged(specimen_passport().passport_id, LOG, issued_at=(end + late).isoformat())
     found = verified(trust=windowed(not_after=end), proof=text)
     assert step(found, "registry").status == status
     assert step(found, "registry").code == (None if status == "passed" else "passport.key-window")
@@ -572,7 +585,7 @@ def test_the_end_of_a_keys_window_is_inside_for_what_is_logged(late: timedelta, 
 
 
 def test_what_was_logged_before_the_keys_window_is_for_the_validity_to_judge() -> None:
-    early = logged(issued().passport_id, LOG, issued_at=(NOW - timedelta(days=1)).isoformat())
+    early = logged(specimen_passport().passport_id, LOG, issued_at=(NOW - timedelta(days=1)).isoformat())
     found = verified(trust=windowed(not_before=NOW), proof=early)
     assert (step(found, "registry").status, step(found, "validity").status) == ("passed", "passed")
 
@@ -608,20 +621,20 @@ def test_a_keys_window_holds_both_its_ends(window: dict[str, datetime], code: st
 def test_a_validity_holds_both_its_ends_and_the_clocks_may_differ_at_its_beginning(
     at: datetime, code: str | None
 ) -> None:
-    found = verified(trust=trust(), at=at)
+    found = verified(trust=lenient(), at=at)
     assert step(found, "validity").code == code
 
 
 def test_only_the_keys_under_its_issuers_name_may_end_a_passport() -> None:
     delegate, stranger = keys.generate("p256").public_key(), keys.generate("ed25519").public_key()
-    policy = trust()
+    policy = lenient()
     for name, key in (("Example Lab", delegate), ("Other Lab", stranger)):
         policy = policy.with_issuer(name, trust_policy.TrustedKey(pem=keys.public_pem(key)))
     told: list[set[str]] = []
 
     class Asked:
         def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> LoggedStatus:
-            assert passport_id == issued().passport_id
+            assert passport_id == specimen_passport().passport_id
             told.append(set(revokers))
             return said("current")
 
@@ -635,7 +648,7 @@ def test_only_the_keys_under_its_issuers_name_may_end_a_passport() -> None:
 
 def contested() -> Any:
     """Return an evaluation that a serious finding contests."""
-    judged = making.evaluation()
+    judged = passports.specimen()
     facts = structs.replace(judged.facts, imported=ImportFacts(format="x", notes={"guessed": 1}))
     return evaluate(judged.summary, facts, judged.profile)
 
@@ -648,7 +661,7 @@ def answered() -> Any:
 
 def strict() -> Profile:
     """Return a table of which a provisional row is not met."""
-    table = making.evaluation().profile
+    table = passports.specimen().profile
     rows = tuple(
         structs.replace(row, tiers={"1": 0.99, "2": 0.99, "3": 0.99}) if row.provisional else row
         for row in table.criteria
@@ -675,7 +688,7 @@ def strict() -> Profile:
 def test_the_policy_and_the_caller_refuse_what_they_do_not_take(
     policy: dict[str, Any], asked: dict[str, Any], code: str | None
 ) -> None:
-    found = verified(trust=trust(**policy), **asked)
+    found = verified(trust=lenient(**policy), **asked)
     assert step(found, "policy").code == code
     assert found.exit_code == (8 if code else 0)
 
@@ -695,7 +708,7 @@ def test_a_contested_tier_is_taken_only_where_the_policy_says_so(
     judged: Any, policy: dict[str, Any], verdict: str
 ) -> None:
     more: dict[str, Any] = {"context": "sha256:" + "0" * 64} if judged is answered else {}
-    found = verified(issued(judged(), **more).to_json(), trust=trust(**policy))
+    found = verified(specimen_passport(judged(), **more).to_json(), trust=lenient(**policy))
     assert found.verdict == verdict
     if verdict == "unverifiable":
         assert (found.exit_code, step(found, "policy").code) == (4, "passport.contested")
@@ -703,16 +716,16 @@ def test_a_contested_tier_is_taken_only_where_the_policy_says_so(
 
 
 def test_provisional_rows_count_where_the_policy_says_so() -> None:
-    judged = making.evaluation(strict())
+    judged = passports.specimen(strict())
     assert (judged.assessment.verdict.tier, judged.assessment.verdict.tier_strict) == (1, 0)
-    data, known = issued(judged).to_json(), (judged.profile.digest,)
-    assert verified(data, trust=trust(min_tier=1, profiles=known)).verdict == "verified"
-    found = verified(data, trust=trust(min_tier=1, profiles=known, count_provisional=True))
+    data, known = specimen_passport(judged).to_json(), (judged.profile.digest,)
+    assert verified(data, trust=lenient(min_tier=1, profiles=known)).verdict == "verified"
+    found = verified(data, trust=lenient(min_tier=1, profiles=known, count_provisional=True))
     assert "the evidence meets no tier, provisional rows counted" in step(found, "policy").detail
 
 
 def test_a_tier_of_a_profile_that_nobody_knows_is_unverifiable() -> None:
-    data = issued(making.evaluation(strict())).to_json()
+    data = specimen_passport(passports.specimen(strict())).to_json()
     found = verified(data)
     assert (found.verdict, found.claim and found.claim.profile.known) == ("verified", None)
     assert "which certkit did not publish and your policy does not list" in headline(found)
@@ -729,7 +742,7 @@ def test_the_claim_has_its_published_keys() -> None:
     assert claim["origin"] == "simulated"
     assert claim["profile"] == {
         "id": "hb-eval-2026",
-        "digest": making.evaluation().profile.digest,
+        "digest": passports.specimen().profile.digest,
         "reading": "table",
         "known": "certkit",
     }
@@ -752,15 +765,15 @@ def test_what_was_not_checked_is_said_in_order_of_weight_with_the_option_that_ch
     compared = verified(agent="sha256:" + "0" * 64)
     assert "subject" not in {item.what for item in compared.unchecked}
     assert verified(in_pdf=True).unchecked[0].what == "the pages of the PDF"
-    opened = verified(evidence=making.held(), replay=True)
+    opened = verified(evidence=passports.held(), replay=True)
     assert {"evidence", "replay", "subject"}.isdisjoint(item.what for item in opened.unchecked)
 
 
 def test_answers_are_the_issuers_word_unless_the_context_is_given() -> None:
     context = "sha256:" + "0" * 64
-    data = issued(answered(), context=context).to_json()
+    data = specimen_passport(answered(), context=context).to_json()
     assert "answers to import-guessed" in {item.what for item in verified(data).unchecked}
-    more: dict[str, Any] = {"evidence": making.held(answered()), "replay": True}
+    more: dict[str, Any] = {"evidence": passports.held(answered()), "replay": True}
     given = AnswersGiven(digest=canonical.digest(b"x"), answers=answered().question.answers)
     assert verified(data, answers=lambda _: given, **more).exit_code == 7
     given = structs.replace(given, digest=context)
@@ -770,7 +783,7 @@ def test_answers_are_the_issuers_word_unless_the_context_is_given() -> None:
 
 
 def test_the_reason_comes_first_in_a_refused_passport() -> None:
-    data = canonical.loads(issued().to_json())
+    data = canonical.loads(specimen_passport().to_json())
     payload = canonical.line(document() | {"more": 1})
     data["dsseEnvelope"]["payload"] = envelope.encode(payload)
     told = (
@@ -778,18 +791,18 @@ def test_the_reason_comes_first_in_a_refused_passport() -> None:
     )
     assert headline(verified(canonical.line(data))).startswith(told)
     assert headline(verified()) == 'VERIFIED, signed by "Example Lab"'
-    assert headline(verified(issued(contested()).to_json())) == (
+    assert headline(verified(specimen_passport(contested()).to_json())) == (
         'UNVERIFIABLE, signed by "Example Lab": the tier is contested by import-guessed; your policy does not'
         " accept that"
     )
 
 
 def test_the_claim_is_one_sentence() -> None:
-    assert tiers_text(making.evaluation()) == (
+    assert tiers_text(passports.specimen()) == (
         "Tier 1 of hb-eval-2026 by averages; no tier with confidence limits (specimen, simulated evidence)"
     )
     assert tiers_text(contested()).endswith(". Tier 1 is contested by import-guessed")
-    assert tiers_text(making.evaluation(strict())).endswith(
+    assert tiers_text(passports.specimen(strict())).endswith(
         ". The row csi, provisional in the paper, is not met; counted, there would be no tier."
     )
 
@@ -798,8 +811,8 @@ HEAVY = ("scipy", "numpy", "pydantic", "jsonschema", "rich", "sigstore", "pyarro
 
 
 def test_verifying_loads_nothing_heavy(tmp_path: Path) -> None:
-    (tmp_path / "passport.json").write_bytes(issued().to_json())
-    (tmp_path / "trust.json").write_bytes(trust().to_json())
+    (tmp_path / "passport.json").write_bytes(specimen_passport().to_json())
+    (tmp_path / "trust.json").write_bytes(lenient().to_json())
     program = f"""
 import sys
 from datetime import datetime

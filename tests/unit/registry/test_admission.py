@@ -14,7 +14,7 @@ from certkit.passport import keys
 from certkit.passport.verify import verify
 from certkit.registry.audit import inspect
 from certkit.registry.writer import Registry, admit, checker
-from tests.support.making import KEY, NOW, issued, trust
+from tests.support.passports import KEY, NOW, issued, trust
 from tests.support.registries import LOG_KEY, STRANGER, heads, held
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ def test_it_is_not_admitted_again_and_found_where_somebody_did(tmp_path: Path) -
     folder, vkey = begun(tmp_path)
     revoked(folder)
     renewed = issue(1, days=1)
-    with pytest.raises(MismatchError, match="rests on evidence that was revoked as false") as caught:
+    with pytest.raises(MismatchError, match="rests on evidence that its issuer revoked as false") as caught:
         log(folder, renewed, days=1)
     assert (caught.value.code, "new evidence" in str(caught.value.hint)) == ("registry.evidence-false", True)
     assert log(folder, issue(2)).index == 2, "other evidence is another matter"
@@ -97,7 +97,7 @@ def test_nor_does_evidence_that_pools_it(tmp_path: Path) -> None:
 
     with Registry.open(folder, heads=heads(folder)) as registry:
         append = partial(registry.append, issue(2).to_json(), submitter=KEY, log_key=LOG_KEY, at=NOW)
-        with pytest.raises(MismatchError, match="rests on evidence that was revoked as false"):
+        with pytest.raises(MismatchError, match="rests on evidence that its issuer revoked as false"):
             append(check=pooled, trust=rules)
         append(check=verified, trust=rules)
     report = audit(folder, log=vkey, submitters=submitters(rules), check=pooled)

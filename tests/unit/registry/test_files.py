@@ -17,7 +17,7 @@ from certkit.registry.fold import is_of
 from certkit.registry.reader import reading, show
 from certkit.registry.writer import checker
 from tests.support.lineages import KEY, NOW, clustered, issue, log, new, policy
-from tests.support.making import evaluation, issued
+from tests.support.passports import evaluation, issued
 from tests.support.registries import STRANGER, notice
 from tests.support.standings import drafted, issued_in, slip, stored
 

@@ -144,7 +144,7 @@ def test_an_entry_that_was_never_committed_is_forgotten(tmp_path: Path, others: 
         with registry.turn(LOG_KEY) as turn:
             claims = Revocation(passport_id=digest("passport 0"), reason="evidence-false")
             assert turn.log("lab/agent", claims, submitter=SUBMITTER, at=NOW).index == 1
-            assert turn.index.refuted("lab/agent")
+            assert turn.index.refuted("lab/agent", None)
             raise ValueError("never")
 
     with opened(folder) as registry:

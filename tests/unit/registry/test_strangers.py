@@ -6,12 +6,13 @@ import base64
 import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 from msgspec import structs
 
 from certkit.ground import canonical
-from certkit.ground.errors import InputError
+from certkit.ground.errors import InputError, MismatchError
 from certkit.passport import keys
 from certkit.passport import verify as verification
 from certkit.passport.trust import TrustedIssuer, TrustedKey
@@ -19,8 +20,8 @@ from certkit.registry.audit import inspect
 from certkit.registry.entry import PAYLOAD_TYPE, read, timestamp
 from certkit.registry.reader import reading
 from certkit.registry.status import write
-from certkit.registry.writer import Registry
-from tests.support.lineages import KEY, NOW, heads, issue, log, new, policy
+from certkit.registry.writer import Registry, revoke, supersede
+from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, STRANGER, log_entry, notice
 from tests.support.standings import DAY, copied, drafted, ended, offline, slip, standing, stored
 
@@ -194,3 +195,55 @@ def test_what_an_entry_claims_beyond_its_passport_ends_nothing(tmp_path: Path) -
     subject = entry.body.subject
     slip(folder, drafted("passport", subject, claims, RIVAL, passport=entry.body.passport))
     assert standing(folder, first, trust).status == "passed"
+
+
+def test_what_another_issuer_logs_in_between_keeps_nobody_from_superseding_their_own(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    trust, first = both(vkey), issue(1)
+    log(folder, first, trust=trust)
+    log(folder, issue(2, key=RIVAL), trust=trust, submitter=RIVAL)
+    second = issue(3, supersedes=first.passport_id)
+    assert log(folder, second, trust=trust, submitter=RIVAL).index == 2, "whoever submits it"
+    assert inspect(folder, trust=trust, at=NOW).findings == ()
+    with pytest.raises(MismatchError) as caught:
+        log(folder, issue(4, supersedes=first.passport_id), trust=trust)
+    assert caught.value.code == "registry.supersedes"
+    assert second.passport_id in caught.value.message, "the issuer's own latest is still asked for"
+
+
+def test_an_audit_finds_a_passport_that_passes_over_its_issuers_latest(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    trust, first = both(vkey), issue(1)
+    for passport in (first, issue(2), issue(3, supersedes=first.passport_id)):
+        # A writer that does not look.
+        with mock.patch("certkit.registry.writer.Turn.latest", return_value=first.passport_id):
+            log(folder, passport, trust=trust)
+    found = [(item.code, item.where) for item in inspect(folder, trust=trust, at=NOW).findings]
+    assert found == [("registry.chain", "entry 2")]
+
+
+def test_evidence_that_another_issuer_revoked_as_false_bars_only_that_issuer(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    trust = both(vkey)
+    log(folder, issue(1, key=RIVAL), trust=trust, submitter=RIVAL)
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        revoke(registry, "0", reason="evidence-false", detail=None, hand=hand(submitter=RIVAL, rules=trust))
+    assert log(folder, issue(1), trust=trust).index == 2
+    assert inspect(folder, trust=trust, at=NOW).findings == ()
+    with pytest.raises(MismatchError) as caught:
+        log(folder, issue(1, key=RIVAL, days=1), trust=trust, submitter=RIVAL, days=1)
+    assert caught.value.code == "registry.evidence-false"
+
+
+def test_a_passport_that_is_superseded_by_an_entry_gives_way_to_its_issuers_latest(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = both(new(folder))
+    for passport, key in ((issue(1), KEY), (issue(2), KEY), (issue(3), KEY), (issue(4, key=RIVAL), RIVAL)):
+        log(folder, passport, trust=trust, submitter=key)
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        with pytest.raises(MismatchError):
+            supersede(registry, "0", by="1", hand=hand(rules=trust))
+        assert supersede(registry, "0", by="2", hand=hand(rules=trust)).entry.index == 4
