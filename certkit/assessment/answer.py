@@ -429,4 +429,6 @@ def next_command(
     lacking = [row.metric for row in rows if evaluation.metrics[row.metric].state is State.UNMEASURED]
     if lacking:
         return f"certkit explain {lacking[0]}", under.rstrip()
-    return f"certkit runs {place}", "--failed"
+    every = evaluation.groups.every
+    more = (f"certkit plan --tier {assessment.verdict.goal}", under.rstrip())
+    return more if every["success"] == every["runs"] else (f"certkit runs {place}", "--failed")

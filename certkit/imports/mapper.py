@@ -108,9 +108,8 @@ class Mapper:
         answer = mapping.trace.answer
         self._answer = self._getter(answer, "trace.answer") if answer is not None else lambda _: None
         self._taken = mapping.columns.keys() | mapping.constants.keys() | self._when.keys()
-        self._claimed = {
-            ".".join(path) for path, place in self._places.items() if place.startswith("columns.")
-        }
+        self._claimed = {name for text in mapping.named for name in (text, text.split(".")[0])}
+        self._decided = self._taken | self._claimed  # columns of these names fill nothing of themselves
         self._looked_at = {".".join(path) for path in self._places}
         importer.job.rows, importer.job.claimed = mapping.read.rows, self._claimed
         self._versioned: Iterable[tuple[str, ...]] = importer.versioned
@@ -119,6 +118,7 @@ class Mapper:
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
         self._incomplete = 0  # faults of runs that lack one
+        self._left_out = 0  # rows for which `where` does not hold
         self._ids: set[int] = set()  # hashes of what `SINGLE` columns named
         self._line = self._again = 0  # the last that named a run, and how many runs it named before
         self._nameless = self._chosen = False  # some run has no agent; some row was not left out
@@ -128,10 +128,6 @@ class Mapper:
 
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
-        self._note_columns(run)
-        if self._where is not None and (left_out := self._left_out(self._where, run, draft)) is not None:
-            return None, left_out
-        self._chosen = True
         again = self.mapping.read.duplicates
         if again == "drop-identical" and draft.seen(run.row):
             draft.notes.add("refused", _EQUAL)
@@ -178,16 +174,18 @@ class Mapper:
                 if ".".join(path) in run.row or look_up(run.row, path) is not MISSING
             }
 
-    def _left_out(self, where: Expression, run: Run, draft: Draft) -> list[Fault] | None:
-        """Return None where a row is one that `where` chooses, else the faults of looking."""
+    def chooses(self, run: Run, job: Job) -> bool:
+        """Tell whether a row is one that `where` chooses; a row that cannot be compared is a fault."""
+        self._note_columns(run)
         try:
-            if where.holds(run.row):
-                return None
+            chosen = self._where is None or bool(self._where.holds(run.row))
         except ExpressionError as error:
             expected = "values that can be compared"
-            return [run.place.fault(expected, str(error), pointer="/read/where", hint=error.hint)]
-        draft.notes.add("refused", "rows that `where` of the mapping leaves out")
-        return []
+            job.refuse(run.place.fault(expected, str(error), pointer="/read/where", hint=error.hint))
+            return False
+        self._chosen |= chosen
+        self._left_out += not chosen
+        return chosen
 
     def _note_versions(self, run: Run, draft: Draft) -> None:
         if self._tabular:
@@ -276,21 +274,28 @@ class Mapper:
             wanting.pop(field, None)
             try:
                 fields[field] = self._value(field, column, raw)
-                if field == "outcome" and field in self.mapping.values:
-                    self._texts.read(raw, fields[field], run.place, draft)
-                if fields[field] is None and field == "outcome":
-                    self._unjudged(fields, draft)
-                elif fields[field] is None and field in REQUIRED:
-                    wanting[field] = self._blank(run, field, column)
             except NaiveTimeError:
                 draft.notes.add("unmeasured", field, NO_TIME_ZONE)
+                continue
             except (CellError, ExpressionError) as error:
                 if field != "split" or field in self._taken:
                     faults.append(_fault(error, run, column, raw))
                     continue
                 detail = f"its values, such as {str(raw)[:40]!r}, are no split of a record"
                 draft.notes.add("refused", "column 'split'", detail)
+                continue
+            if field == "outcome":
+                self._judged(raw, run, draft, fields)
+            elif fields[field] is None and field in REQUIRED:
+                wanting[field] = self._blank(run, field, column)
         return faults
+
+    def _judged(self, raw: Any, run: Run, draft: Draft, fields: dict[str, Any]) -> None:
+        """Look at an outcome that a column states; a blank one is a harness error."""
+        if "outcome" in self.mapping.values:
+            self._texts.read(raw, fields["outcome"], run.place, draft)
+        if fields["outcome"] is None:
+            self._unjudged(fields, draft)
 
     def _value(self, field: str, column: str, raw: Any) -> Any:
         """Return the value of a field that a column states; raise `CellError` where it states none."""
@@ -304,29 +309,39 @@ class Mapper:
     def _known(self, run: Run, faults: list[Fault]) -> Iterator[tuple[str, str, Evaluate]]:
         """Yield field, column and getter of the columns of a row that the mapping need not name."""
         row = run.row
+        chosen = {field: column for field in SYNONYMS if (column := self._column_for(field, run, faults))}
         for column in row:
-            if (
-                column in FIELDS or USER_FIELD.match(column)
-            ) and column not in self._taken | self._claimed | SYNONYMS.keys():
+            own = (column in FIELDS or USER_FIELD.match(column)) and column not in self._decided
+            if own and chosen.get(column, column) == column:
                 yield column, column, itemgetter(column)
-        for field, synonyms in SYNONYMS.items():
-            if field in self._taken:
-                continue
-            columns = [name for name in (field, *synonyms) if name in row and name not in self._claimed]
-            columns = columns or [name for name in (SINGLE.get(field, field),) if name in row]
-            filled = [name for name in columns if not self._values.is_blank(row[name])] or columns[:1]
-            if not filled:
-                continue
-            self._filled_by.setdefault(field, {})[filled[0]] = None
-            yield field, filled[0], itemgetter(filled[0])
-            rivals = filled if field == "outcome" or filled[0] != field else []
-            read = {name: self._meaning(field, name, row[name]) for name in rivals}
-            if len({str(meaning) for meaning in read.values() if meaning is not None}) > 1:
-                expected = f"columns that agree on the {field}"
-                differing = ", ".join(f"{name} = {row[name]!r}"[:60] for name in rivals)
-                hint = f"say which counts: `{field} = {_toml(rivals[0])}` under `[columns]` in a mapping"
-                hint += f"; or both: `{field} = {_toml(rivals)}`" * (field != "outcome")
-                faults.append(run.place.fault(expected, differing, pointer=f"/{rivals[-1]}", hint=hint))
+        for field, column in chosen.items():
+            if column != field:
+                yield field, column, itemgetter(column)
+
+    def _column_for(self, field: str, run: Run, faults: list[Fault]) -> str | None:
+        """Return the column of a row that fills a field by its name or a synonym of it.
+
+        It is the first that is not blank. Others that state something else are a fault.
+        """
+        row = run.row
+        if field in self._taken:
+            return None
+        columns = [name for name in (field, *SYNONYMS[field]) if name in row and name not in self._claimed]
+        if not columns and SINGLE.get(field) in row:
+            columns = [SINGLE[field]]
+        filled = [name for name in columns if not self._values.is_blank(row[name])] or columns[:1]
+        if not filled:
+            return None
+        self._filled_by.setdefault(field, {})[filled[0]] = None
+        rivals = filled if field == "outcome" or filled[0] != field else []
+        meanings = {self._meaning(field, name, row[name]) for name in rivals} - {None}
+        if len(meanings) > 1:
+            differing = ", ".join(f"{name} = {row[name]!r}"[:60] for name in rivals)
+            hint = f"say which counts: `{field} = {_toml(rivals[0])}` under `[columns]` in a mapping"
+            hint += f"; or both: `{field} = {_toml(rivals)}`" * (field != "outcome")
+            expected, pointer = f"columns that agree on the {field}", f"/{visible(rivals[-1])}"
+            faults.append(run.place.fault(expected, differing, pointer=pointer, hint=hint))
+        return filled[0]
 
     def _meaning(self, field: str, column: str, raw: Any) -> Any:
         """Return what a column states of a field, None where no other column can contradict it."""
@@ -521,6 +536,8 @@ class Mapper:
         if draft.agent and self._options.agent not in {None, draft.agent}:
             what = f"runs of {draft.agent!r}, as the log names it"
             notes.add("odd", what, "--agent names it otherwise", count=draft.records)
+        if self._left_out:
+            notes.add("refused", "rows that `where` of the mapping leaves out", count=self._left_out)
         self._texts.note(draft)
         self._attacks.note(draft)
         if left := sorted(draft.left):

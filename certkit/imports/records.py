@@ -157,7 +157,7 @@ class Records(Importer):
 
     def _json_rows(self, source: Source) -> Iterator[tuple[dict[str, Any], Place]]:
         """Yield the items of an array, or the objects of lines; refuse a file that is one with lists."""
-        lines = ((line, data) for line, data in source.rows() if data.strip())
+        lines = source.rows()
         array = source.array
         first = [*islice(lines, 2)]  # unread: rows may be large
         alone = len(first) == 1 and not array

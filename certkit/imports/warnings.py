@@ -51,38 +51,40 @@ class SuccessTexts:
         tests = [test for value, test in cases if test is not None and value == Outcome.SUCCESS]
         self._texts = [(path, text) for test in tests for path, text in test.texts]
         words = mapping.values.get("outcome", {}) if not tests else {}
-        means = [key if isinstance(value, list) else value for key, value in words.items()]
-        called = [
-            text for key, value in words.items() for text in (value if isinstance(value, list) else [key])
+        pairs = [
+            (text, key if isinstance(value, list) else value)
+            for key, value in words.items()
+            for text in (value if isinstance(value, list) else [key])
         ]
-        compares = any(isinstance(text, str) and not _is_plain(text) for text in called)
-        self._compares = (compares and Outcome.SUCCESS in means) or any(text for _, text in self._texts)
+        compared = [text for text, meaning in pairs if meaning == Outcome.SUCCESS and _is_word(text)]
+        self._compares = bool(compared) or any(text for _, text in self._texts)
         self._met = self._succeeded = False
 
     def read(self, raw: Any, outcome: Any, place: Place, draft: Draft) -> None:
         """Look at an outcome that a table of values read."""
         if outcome == Outcome.SUCCESS:
             self._met = self._succeeded = True
-            self._note(raw, place, draft)
+            text = raw if isinstance(raw, str) else canonical.line(raw).decode().strip()
+            self._note([text] if _says_failure(text) else [], place, draft)
 
     def decided(self, run: Run, outcome: Any, draft: Draft) -> None:
         """Look at an outcome that expressions decided."""
         if not self._texts:
             return
-        self._succeeded |= outcome == Outcome.SUCCESS
-        for path, text in self._texts:
-            value = look_up(run.row, path)
-            if text is not None and not self._met:
-                held = value if isinstance(value, list) else [value]
-                self._met = any(self._fold(str(item)) == self._fold(text) for item in held)
-            if outcome == Outcome.SUCCESS and isinstance(value, str):
-                self._note(value, run.place, draft)
+        values = {path: look_up(run.row, path) for path, _ in self._texts}
+        for path, text in self._texts if not self._met else ():
+            items = values[path] if isinstance(values[path], list) else [values[path]]
+            self._met |= text is not None and self._fold(text) in {self._fold(str(item)) for item in items}
+        if outcome == Outcome.SUCCESS:
+            self._succeeded = True
+            said = [value for value in values.values() if isinstance(value, str) and _says_failure(value)]
+            self._note(said, run.place, draft)
 
-    def _note(self, value: Any, place: Place, draft: Draft) -> None:
-        text = canonical.line(value).decode() if not isinstance(value, str) else value
-        if len(text) <= _LONGEST and _FAILS.search(text):
+    def _note(self, texts: list[str], place: Place, draft: Draft) -> None:
+        """Count a run that is read as a success where a text says that it failed."""
+        if texts:
             what = "runs read as successes although a text says failure"
-            draft.notes.add("inverted", what, f"first {visible(text.strip())!r} in {place.file}:{place.line}")
+            draft.notes.add("inverted", what, f"first {visible(texts[0])!r} in {place.file}:{place.line}")
 
     def note(self, draft: Draft) -> None:
         """Note where no row holds a text that the rule calls a success."""
@@ -92,8 +94,13 @@ class SuccessTexts:
             draft.notes.add("inverted", what, detail, count=draft.records)
 
 
-def _is_plain(text: str) -> bool:
-    return re.fullmatch(r"true|false|[0-9.+-]+", text) is not None
+def _says_failure(text: str) -> bool:
+    return len(text) <= _LONGEST and _FAILS.search(text) is not None
+
+
+def _is_word(text: Any) -> bool:
+    """Tell whether a text of a mapping is one, and no number or truth value."""
+    return isinstance(text, str) and re.fullmatch(r"true|false|[0-9.+-]*", text) is None
 
 
 class _Attacked(Struct):

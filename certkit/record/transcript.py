@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Turn(NamedTuple):
+class SpokenTurn(NamedTuple):
     """One turn of a conversation: the role of the speaker, and what is said, tool calls included."""
 
     role: str
     text: str
 
 
-def turns(log: bytes) -> tuple[Turn, ...]:
+def turns(log: bytes) -> tuple[SpokenTurn, ...]:
     """Return the turns of a run: its messages, else its events, else the whole log as one turn.
 
     Args:
@@ -42,17 +42,17 @@ def turns(log: bytes) -> tuple[Turn, ...]:
         if isinstance(messages := members.get(name), list) and messages:
             return tuple(_turn(message) for message in messages)
     if isinstance(events := members.get("events"), list) and events:
-        return tuple(Turn(_word(event, "event"), _json(event)) for event in events)
-    return (Turn("log", _json(value)),)
+        return tuple(SpokenTurn(_word(event, "event"), _json(event)) for event in events)
+    return (SpokenTurn("log", _json(value)),)
 
 
-def _turn(message: Any) -> Turn:
+def _turn(message: Any) -> SpokenTurn:
     if not isinstance(message, dict):
-        return Turn("?", _json(message))
+        return SpokenTurn("?", _json(message))
     parts = [_content(message.get("content")), *_calls(message.get("tool_calls"))]
     if message.get("error"):
         parts.append(f"error: {_content(message['error'])}")
-    return Turn(_word(message, "role"), "\n".join(filter(None, parts)))
+    return SpokenTurn(_word(message, "role"), "\n".join(filter(None, parts)))
 
 
 def _word(value: Any, key: str) -> str:

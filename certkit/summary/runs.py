@@ -167,7 +167,7 @@ def find_run(bundle: Bundle, run_id: str) -> ListedRun:
         RecordFaultsError: a record is refused.
         UsageError: no run has the name; the hint names the nearest.
     """
-    names = []
+    names = list[str]()
     for run in _checked(bundle, RunFilter()):
         name = run.record.run_id
         if run_id in {name, visible(name)}:

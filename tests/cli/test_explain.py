@@ -189,6 +189,12 @@ def test_the_action_fails_as_the_verdict_does_and_says_why(tmp_path: Path) -> No
     assert (code, written) == (1, files)
     assert "Biggest gap: Nominal success (c_nom)" in summary
     assert "Tier 1 fails on nominal success." in summary
+    told |= {"PROFILE": "hb-eval-2026", "THRESHOLDS": "", "IMPORT": "--agent\nmy agent\n"}
+    (tmp_path / "log.jsonl").write_bytes(bundles.lines([run(i, outcome="failure") for i in range(3)]))
+    code, summary, written = run_script("log.jsonl", "")
+    assert (code, written) == (4, files)
+    assert '    "my agent": 0.0 % of normal runs succeed (0 of 3)' in summary
+    assert "\n- 0: failure, nominal\n" in summary
     code, summary, written = run_script("nowhere", "")  # nothing of the bundle before is left to be shown
     assert (code, written) == (3, set())
     assert summary == "    error: nowhere: not found\n    hint: a bundle is a folder with a bundle.json\n"

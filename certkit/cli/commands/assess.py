@@ -6,7 +6,7 @@ import shlex
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,10 +19,9 @@ from certkit.cli import options as opt
 from certkit.cli.emit import emit, progress, refuse
 from certkit.cli.judging import judge, judge_log, log_of
 from certkit.cli.views import WORDS
-from certkit.cli.views.assessment import REFUSED, Place, show_evaluation
+from certkit.cli.views.assessment import REFUSED, JudgedSource, show_evaluation
 from certkit.ground import canonical, files
 from certkit.ground.errors import Exit, InputError, NegativeError, UsageError
-from certkit.imports.job import ASSESS, ImportOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,12 +30,14 @@ if TYPE_CHECKING:
     from certkit.assessment.evaluation import Evaluation
     from certkit.comparison.drift import Drift
 
+_FOR_LOGS: Final = ("agent", "mapping", "domain", "condition", "success", "tasks_independent")
+
 
 def assess(
     bundles: Annotated[
         list[Path],
         typer.Argument(
-            metavar="BUNDLE|LOG",
+            metavar="BUNDLE...|LOG",
             help="A bundle's folder, or the log of another program; several bundles of one agent are pooled.",
         ),
     ],
@@ -93,11 +94,13 @@ def assess(
     options["-p"] = options.get("-p", "") + "".join(f"--set {shlex.quote(text)} " for text in changes or ())
     log = log_of(bundles)
     if log is None:
-        refuse("is for a log, and this is a bundle", *ASSESS)
+        refuse("is for a log, and this is a bundle", *_FOR_LOGS)
         judged = judge(bundles, table, question, given)
         folders = shlex.join(map(str, bundles))
-        place = Place(folders, judge=f"certkit assess {folders}")
+        place = JudgedSource(folders, judge=f"certkit assess {folders}")
     else:
+        from certkit.imports.job import ImportOptions  # noqa: PLC0415 - a bundle takes no importer
+
         importing = ImportOptions(
             agent=agent,
             mapping=mapping,
@@ -108,7 +111,7 @@ def assess(
             assess="".join([*options.values(), "--strict" * strict]).rstrip(),
         )
         judged = judge_log(log, importing, table, question, given)
-        place = Place(
+        place = JudgedSource(
             "bundle",
             judge=importing.command(log, verb="assess"),
             keep=f"{importing.command(log)} -o bundle",

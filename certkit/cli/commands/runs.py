@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
+import textwrap
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import typer
 from msgspec import structs
+from rich.text import Text
 
 from certkit.bundle.folder import open_bundle
 from certkit.cli import options as opt
 from certkit.cli.emit import answer, command_lines, cut, emit, entry, fold, raw, refuse, wanted, width
 from certkit.ground.errors import InputError, UsageError
-from certkit.ground.text import HIDDEN, visible
+from certkit.ground.text import visible
 from certkit.ground.wording import many
 from certkit.record.expressions import shell
 from certkit.record.record import FIELDS, Outcome
 from certkit.record.trace import SUFFIX
-from certkit.record.transcript import Turn, turns
+from certkit.record.transcript import SpokenTurn, turns
 from certkit.summary.runs import RunFilter, each_run, find_run, list_tasks
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ _TURNS: Final = 60
 """Turns of a transcript on a screen, half of them from its end."""
 _LINES: Final = 12
 """Lines of a turn on a screen."""
+_INDENT: Final = " " * 4
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """How a text begins that a spreadsheet would compute."""
 _MARKS: Final = {
@@ -149,7 +152,7 @@ def _csv_cell(value: Any) -> Any:
 
 
 def _print_run(bundle: Bundle, item: ListedRun, *, verbose: bool) -> None:
-    said: tuple[Turn, ...] = ()
+    said: tuple[SpokenTurn, ...] = ()
     if item.trace is not None and item.trace.endswith(SUFFIX):
         log = bundle.log_of_run(item.trace, item.record.run_id)
         try:
@@ -161,7 +164,7 @@ def _print_run(bundle: Bundle, item: ListedRun, *, verbose: bool) -> None:
     emit(document, _run(item, said, verbose=verbose))
 
 
-def _run(item: ListedRun, said: tuple[Turn, ...], *, verbose: bool) -> Iterator[Line]:
+def _run(item: ListedRun, said: tuple[SpokenTurn, ...], *, verbose: bool) -> Iterator[Line]:
     fields = {name: value for name, value in msgspec.to_builtins(item.record).items() if value is not None}
     column = max(map(len, fields)) + 2
     for name, value in fields.items():
@@ -182,24 +185,23 @@ def _run(item: ListedRun, said: tuple[Turn, ...], *, verbose: bool) -> Iterator[
         yield from _turn(number, turn, verbose=verbose)
 
 
-def _turn(number: int, turn: Turn, *, verbose: bool) -> Iterator[Line]:
-    yield f"{number} {cut(turn.role, 40)}"
+def _turn(number: int, turn: SpokenTurn, *, verbose: bool) -> Iterator[Line]:
+    yield Text(visible(f"{number} {cut(turn.role, 40)}"), style="bold")
     most = len(turn.text) if verbose else _LINES * width()
     lines = [line for part in turn.text[:most].split("\n") for line in _folded(part)]
     kept = lines if verbose else lines[:_LINES]
     yield from kept
     if len(kept) < len(lines) or most < len(turn.text):
-        yield f"    … cut; the turn has {len(turn.text):,} characters, -v prints all"
+        yield f"{_INDENT}… cut; the turn has {len(turn.text):,} characters, -v prints all"
 
 
 def _folded(text: str) -> list[str]:
     """Return a line of a transcript, made visible and broken where it is too long, with its indentation."""
-    text = HIDDEN.sub(lambda match: " " if match.group() == "\t" else match.group(), text)
-    shown, most = visible(text.rstrip("\r")), width() - 4
-    if len(shown) <= most:
-        return [f"    {shown}".rstrip()]
-    return [line for line in fold(shown, first="    ", rest="    ") for line in _broken(line)]
-
-
-def _broken(line: str) -> Iterator[str]:
-    yield from (line[at : at + width()] for at in range(0, len(line), width()))
+    lines = textwrap.wrap(
+        visible(text.rstrip("\r").replace("\t", " ")),
+        width(),
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT,
+        break_on_hyphens=False,
+    )
+    return lines or [""]

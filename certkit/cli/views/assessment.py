@@ -37,7 +37,6 @@ from certkit.assessment.catalogue import CATALOGUE
 from certkit.assessment.words import finding_text, names, rounded, threshold_text
 from certkit.bundle.facts import UNVERSIONED
 from certkit.cli.emit import command_lines, fold, width
-from certkit.cli.views.account import all_notes, brief_notes
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.ground.document import State
 from certkit.ground.errors import Exit
@@ -68,7 +67,7 @@ _OPEN_HINT: Final = "; -v lists all"
 _LONE_WORD: Final = re.compile(r"[\w.:/@+-]+")
 
 
-class Place(NamedTuple):
+class JudgedSource(NamedTuple):
     """What was judged, as commands name it.
 
     Attributes:
@@ -86,7 +85,7 @@ def show_evaluation(
     evaluation: Evaluation,
     *,
     verbose: bool,
-    place: Place | None = None,
+    place: JudgedSource | None = None,
     options: Mapping[str, str] = MappingProxyType({}),
     parts: Sequence[Evaluation] = (),
     notes: Sequence[str] = (),
@@ -151,7 +150,7 @@ def _cannot_judge(evaluation: Evaluation) -> bool:
 
 
 def _answer(
-    evaluation: Evaluation, place: Place | None, options: Mapping[str, str], *, without_faults: bool
+    evaluation: Evaluation, place: JudgedSource | None, options: Mapping[str, str], *, without_faults: bool
 ) -> Iterator[Line]:
     """Print how often the agent succeeds, the tiers, open questions, the biggest gap and the next command."""
     yield from _wrapped(f"{_called(evaluation)}: {how_often(evaluation)}.", style="bold")
@@ -174,7 +173,7 @@ def _answer(
         yield from command_lines("Next: ", _next(evaluation, place, options))
 
 
-def _ways(evaluation: Evaluation, place: Place | None) -> Iterator[Line]:
+def _ways(evaluation: Evaluation, place: JudgedSource | None) -> Iterator[Line]:
     """Say that runs under faults are missing, what judges without them, and how to get them."""
     profile = evaluation.profile.id
     tiers = "HB-Eval tiers" if profile.startswith("hb-eval-") else f"The tiers of {quoted(profile)}"
@@ -209,7 +208,7 @@ def _gap(evaluation: Evaluation) -> Sequence[Line]:
     return []
 
 
-def _next(evaluation: Evaluation, place: Place, options: Mapping[str, str]) -> str:
+def _next(evaluation: Evaluation, place: JudgedSource, options: Mapping[str, str]) -> str:
     """Return the command that brings most."""
     page = shlex.quote(f"{Path(shlex.split(place.bundles)[0]).resolve().name}.html")
     log = place.judge if place.keep is not None else None
@@ -350,13 +349,15 @@ def _account(imported: Imported | None, *, verbose: bool) -> Iterator[Line]:
     """Print what the import found odd, guessed or left out; with `verbose` its whole account."""
     if imported is None:
         return
+    from certkit.cli.views.account import all_notes, brief_notes  # noqa: PLC0415 - bundles take no importer
+
     if notes := [*all_notes(imported, verbose=True)] if verbose else brief_notes(imported):
         yield ""
         yield from _line("The import", "bold")
         yield from notes
 
 
-def _keep(evaluation: Evaluation, place: Place | None, options: Mapping[str, str]) -> Iterator[Line]:
+def _keep(evaluation: Evaluation, place: JudgedSource | None, options: Mapping[str, str]) -> Iterator[Line]:
     """Print the command that keeps the bundle of a log, and the one to run then."""
     if place is not None and place.keep is not None:
         yield ""
