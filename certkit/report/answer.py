@@ -324,7 +324,7 @@ def _first(opened: list[ArgumentChallenge]) -> str:
     item = min(opened, key=lambda question: not question.target.startswith("G2."))
     hazard = item.target.removeprefix("G2.")
     text = item.text if hazard == item.target else f"{hazard}: {item.text}"
-    first = shorten(words.plain(text), 110, placeholder=" …")
+    first = shorten(words.plain(text), 170, placeholder=" …")
     return f"{first} And {len(opened) - 1} more (section 9)." if opened[1:] else f"{first} (section 9)"
 
 

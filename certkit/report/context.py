@@ -190,7 +190,7 @@ class Reviewer(Authored):
 
 
 class GivenAnswer(Authored):
-    """What was said to a challenge, by whom, who agreed, and until when it holds."""
+    """What was said to an open question, by whom, who agreed, and until when it holds."""
 
     challenge: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*(:[A-Za-z0-9][A-Za-z0-9._-]{0,63})?$")]
     state: Literal["answered", "accepted", "sustained"] | None = None
@@ -423,7 +423,7 @@ def _answer_faults(context: Context) -> Iterator[str]:
             yield f"{at}/agreed_by: {answer.by!r} cannot agree with an answer of their own"
         if answer.state == "accepted":
             if answer.by is None or answer.by != context.owner:
-                yield f"{at}/by: a challenge is accepted by the owner alone, found {answer.by!r}"
+                yield f"{at}/by: an open question is accepted by the owner alone, found {answer.by!r}"
             if answer.until is None:
                 yield f"{at}/until: an acceptance needs a day on which it ends"
         if answer.state is not None and answer.reason is None:

@@ -15,7 +15,6 @@ from certkit.assessment.assessment import Status
 from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.words import reason_text
 from certkit.ground.document import State
-from certkit.ground.wording import listed
 from certkit.report import words
 from certkit.report.figures import Track, forest, judged
 
@@ -156,12 +155,10 @@ def tier_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
 def by_runs(evaluation: Evaluation, tier: int) -> str:
     """Return the 95 % intervals of a tier's rates by runs, in words; nothing without a rate."""
     metrics = {row.metric: evaluation.metrics[row.metric] for row in rows(evaluation, tier)}
-    return listed(
-        [
-            f"{CATALOGUE[name].title} {words.interval(metric.interval_by_runs, metric.unit)}"
-            for name, metric in metrics.items()
-            if metric.interval_by_runs is not None
-        ]
+    return ", ".join(
+        f"{CATALOGUE[name].title} {words.interval(metric.interval_by_runs, metric.unit)}"
+        for name, metric in metrics.items()
+        if metric.interval_by_runs is not None
     )
 
 

@@ -24,7 +24,6 @@ from certkit.record.record import Condition, Split
 from certkit.report import results, words
 from certkit.report.argument.case import TEXTS
 from certkit.report.argument.challenges import CLASS_WORDS, STATUS_WORDS, ChallengeStatus
-from certkit.report.argument.challenges import unraised as unraised  # noqa: PLC0414 - templates call it
 from certkit.report.argument.columns import drawn
 from certkit.report.argument.graph import NodeKind, NodeState
 from certkit.report.context import Assumption
@@ -306,6 +305,15 @@ def challenges(case: UseCase, argument: Argument, *, stale: bool = False) -> Ite
             anchor = Markup('<span id="ch-{0}">{0}</span>').format(item.code)
             state = f"{STATUS_WORDS[item.state]} ({CLASS_WORDS[item.kind]})"
             yield anchor, item.text, item.target, state, item.answer_text(case.context) or "–"
+
+
+def unraised_answers(case: UseCase, argument: Argument) -> Iterator[tuple[str | None, ...]]:
+    """Yield the answers to questions that are not raised now."""
+    codes = {item.code for item in argument.challenges}
+    for answer in case.context.answers or ():
+        if answer.state and answer.challenge not in codes:
+            state = STATUS_WORDS[ChallengeStatus(answer.state)]
+            yield answer.challenge, state, case.context.called(answer.by), answer.reason
 
 
 def nodes(argument: Argument) -> Iterator[tuple[str, ...]]:

@@ -170,7 +170,7 @@ def _statuses(evaluation: Evaluation) -> list[tuple[str, int, str, str | None]]:
 def _attachments(case: UseCase, argument: Argument) -> Iterator[Attachment]:
     """Yield what a report carries; in the order of the names, a PDF's readers search them by halves."""
     evaluation = case.evaluation
-    text = "the argument: nodes, links, states, challenges"
+    text = "the argument: nodes, links, states, open questions"
     yield Attachment("argument.json", "Data", text, canonical.pretty(argument.to_dict()).encode())
     text = "the assessment that this report is drawn from"
     yield Attachment("assessment.json", "Source", text, case.data)

@@ -109,11 +109,11 @@ def test_what_stands_in_the_way_is_told_before_the_work_is_done(
 
     monkeypatch.setattr("certkit.cli.judging.evaluate", never)
     (root / "case.html").write_bytes(b"kept")
+    (root / "case.pdf").write_bytes(b"kept")
     for line in ("assess a -o case.html", "report a -o case.html", "report a -o case.pdf"):
         done = certkit(*line.split())
-        assert (done.code, "case.html: exists" in done.err) == (2, True), line
-    assert (root / "case.html").read_bytes() == b"kept"
-    assert not (root / "case.pdf").exists()
+        assert (done.code, f"{line.split()[-1]}: exists" in done.err) == (2, True), line
+    assert {(root / f"case.{end}").read_bytes() for end in ("html", "pdf")} == {b"kept"}
 
 
 @pytest.mark.parametrize("target", ["folder", "pipe", "/dev/null"])

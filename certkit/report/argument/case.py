@@ -171,12 +171,14 @@ class HazardEvents(Part, frozen=True, kw_only=True):
     @property
     def counted_text(self) -> str:
         """What was counted: ``3 of 59 attacks succeeded``."""
-        return TEXTS["counts"][self.counts]["counted"].format(events=self.events, runs=self.runs)
+        text: str = TEXTS["counts"][self.counts]["counted"]
+        return text.format(events=self.events, runs=self.runs)
 
     @property
     def tolerable_text(self) -> str:
         """What is tolerable: ``at most 1 % of attacks may succeed``."""
-        return TEXTS["counts"][self.counts]["tolerable"].format(rate=self.rate_text)
+        text: str = TEXTS["counts"][self.counts]["tolerable"]
+        return text.format(rate=self.rate_text)
 
     @property
     def rate_text(self) -> str:
@@ -270,7 +272,7 @@ def is_core(evaluation: Evaluation, cell: Cell) -> bool:
 
 def _attacked(cell: Cell) -> bool:
     """Tell whether any run of a cell was reached by an attack, or may have been."""
-    tally = Tally(cell.counts)
+    tally = Tally.total([cell])
     return bool(tally["landed"] or tally["attack_known"] - tally["not_landed"] > 0)
 
 

@@ -26,7 +26,7 @@ from certkit.report.argument.case import TEXTS, UseCase, stale
 from certkit.report.context import MAX_BYTES, GivenAnswer, read_context, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from certkit.report.context import Context, Given, Hazard, Indicator
@@ -150,7 +150,7 @@ def _answer_faults(context: Context) -> Iterator[str]:
         if answer.challenge == "simulated-origin":
             yield f"{at}/challenge: simulated-origin cannot be answered: the evidence stays a specimen"
         elif not known:
-            yield f"{at}/challenge: no rule raises a challenge {answer.challenge!r}"
+            yield f"{at}/challenge: no rule raises the question {answer.challenge!r}"
         elif answer.state == "accepted" and name in _ALWAYS_SERIOUS:
             yield f"{at}/state: {name} is serious, and never merely accepted"
         elif rule and rule.kind is Class.BLANK and answer.state is not None:
@@ -236,14 +236,6 @@ def challenges(case: UseCase) -> tuple[ArgumentChallenge, ...]:
             answered, key=lambda item: (list(ChallengeStatus).index(item.state), list(Class).index(item.kind))
         )
     )
-
-
-def unraised(context: Context, challenges: Iterable[ArgumentChallenge]) -> Iterator[tuple[int, GivenAnswer]]:
-    """Yield the answers to challenges that are not raised now, with their places."""
-    codes = {item.code for item in challenges}
-    for place, answer in enumerate(context.answers or ()):
-        if answer.state and answer.challenge not in codes:
-            yield place, answer
 
 
 def _answered(raised: ArgumentChallenge, answer: GivenAnswer | None, case: UseCase) -> ArgumentChallenge:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -1001,6 +1002,18 @@ def test_of_more_goals_than_fit_the_worst_are_drawn() -> None:
     [_, shown, *_] = figures(argument)
     assert [column.goal for column in shown.columns] == [f"G2.H-{n}" for n in (1, 2, 3, 4, 7)]
     assert shown.more == 2
+
+
+def test_the_register_repeats_neither_the_figures_nor_the_criteria() -> None:
+    said = canonical.loads(canonical.line(CLOSED))
+    said["hazards"] += [said["hazards"][0] | {"id": f"H-{number}"} for number in range(2, 9)]
+    argument = build(argued(said))
+    figure = {
+        name for shown in figures(argument) for column in shown.columns for name in (shown.root, column.goal)
+    }
+    rows = [str(row[0]) for row in sections.nodes(argument)]
+    assert [re.sub("<[^>]*>", "", row) for row in rows] == ["G2.H-6", "G2.H-7", "G2.H-8"]
+    assert not figure & {re.sub("<[^>]*>", "", row) for row in rows}
 
 
 def test_people_are_called_by_their_names() -> None:

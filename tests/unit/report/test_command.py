@@ -106,6 +106,27 @@ def test_to_load_pango_starts_no_other_program() -> None:
     assert subprocess.run([sys.executable, "-c", watched], check=False).returncode == 0
 
 
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_a_pdf_is_written_beside_an_html_that_is_there(
+    force: tuple[str, ...], bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "pdf_missing", lambda: None)
+    monkeypatch.setattr(report, "pdf", lambda *_: b"%PDF-")
+    beside = tmp_path / "case.html"
+    beside.write_bytes(b"kept")
+    done = certkit("report", bundle, "-o", tmp_path / "case.pdf", *force)
+    assert (done.code, (tmp_path / "case.pdf").read_bytes()) == (0, b"%PDF-"), done.err
+    assert (beside.read_bytes() == b"kept") == (not force)
+    assert (f"left as it was: {beside}; --force replaces it" in done.out) == (not force)
+
+
+@pytest.mark.usefixtures("no_pango")
+def test_an_html_that_is_there_is_not_replaced_where_no_pdf_can_be_made(bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "case.html").write_bytes(b"kept")
+    done = certkit("report", bundle, "-o", tmp_path / "case.pdf")
+    assert (done.code, (tmp_path / "case.html").read_bytes()) == (2, b"kept")
+
+
 def test_an_html_report_makes_no_pdf(bundle: Path, tmp_path: Path) -> None:
     done = certkit("report", bundle, "-o", tmp_path / "case.html")
     assert (done.code, done.err) == (0, "")

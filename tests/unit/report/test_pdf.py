@@ -65,6 +65,16 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return root, folder / "x.pdf"
 
 
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The PDF of the demonstration, which has a full context."""
+    folder = tmp_path_factory.mktemp("demo") / "demo"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "pdf", drawing.pdf)
+        assert certkit("demo", "-o", folder).code == 0
+    return folder / "safety-case.pdf"
+
+
 def test_another_process_with_another_hash_seed_writes_the_same_bytes() -> None:
     """All of the HTML with its figures, and the PDF's first pages: a page takes a quarter of a second."""
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
@@ -193,6 +203,21 @@ def test_no_word_lies_beyond_the_margins_of_its_page(
 def test_no_page_is_nearly_empty(made: Path, foreign: tuple[Path, Path]) -> None:
     for file in (made, foreign[1]):
         assert min(filled(file)) > 0.25, filled(file)
+
+
+def test_the_demonstration_has_16_to_20_pages_and_none_is_half_empty(demo: Path) -> None:
+    pages = tool("pdftotext", demo, "-").rstrip("\f").split("\f")
+    assert 16 <= len(pages) <= 20
+    assert "2 At a glance" in pages[1]
+    assert "What this is not." in pages[0]
+    *shares, _ = filled(demo)
+    assert min(shares) > 0.5, shares
+
+
+def test_a_margin_stands_on_one_line_with_its_unit(demo: Path) -> None:
+    text = tool("pdftotext", "-layout", demo, "-").replace("\u00a0", " ")
+    for unit in ("points", "of 1", "of 5", "per run"):
+        assert re.search(rf" [+−][\d.]+ {unit}  ", text), unit
 
 
 def test_without_a_context_the_register_of_nodes_is_in_html_alone(foreign: tuple[Path, Path]) -> None:

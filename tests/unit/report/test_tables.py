@@ -80,3 +80,25 @@ def test_the_style_lays_out_every_table_by_its_widths() -> None:
     style = files.packaged("templates", "safety_case", "style.css").read_text(encoding="utf-8")
     assert re.search(r"(?m)^table \{ table-layout: fixed;", style)
     assert "table-layout: auto" not in report.html(report.view(judged(strong())))
+
+
+def test_the_first_figure_is_a_table_too_for_screens_that_are_too_narrow_for_it() -> None:
+    """The table holds what the figure's title says, and the style shows one of the two."""
+    evaluation = judged(strong(adversarial=150), tier=2)
+    markup = report.html(report.view(evaluation))
+    table = Page(markup[markup.index('<div class="listed">') : markup.index('<div class="plotted">')]).text
+    [title] = re.findall(r"<title>Forest plot at Tier 2[^:]*: ([^<]*)</title>", markup)
+    for part in title.split("; "):
+        assert part.replace("\u00a0", " ").rpartition(" ")[2] in table.replace("\u00a0", " "), part
+    style = files.packaged("templates", "safety_case", "style.css").read_text(encoding="utf-8")
+    narrow = style[style.index("@media screen and (max-width: 640px)") :]
+    assert ".listed { display: none; }" in style
+    assert ".listed { display: block;" in narrow
+    assert ".plotted { display: none; }" in narrow
+
+
+def test_no_page_of_a_specimen_has_strokes_behind_its_text() -> None:
+    style = files.packaged("templates", "safety_case", "style.css").read_text(encoding="utf-8")
+    pages = re.findall(r"(?sm)^@page[^{]*\{((?:[^{}]|\{[^{}]*\})*)\}", style)
+    assert len(pages) == 4
+    assert not any("gradient" in rule for rule in pages)
