@@ -13,6 +13,7 @@ from certkit.assessment.assessment import Severity, Status
 from certkit.assessment.catalogue import CATALOGUE
 from certkit.assessment.evaluation import evaluate
 from certkit.assessment.metric import Interval
+from certkit.assessment.row import Evidence
 from certkit.report import answer, results, sections
 from tests.support.drawing import Page, judged, page, runs, strong, summary
 
@@ -263,17 +264,17 @@ def test_a_better_agent_is_asked_for_only_where_an_interval_excludes_the_thresho
     row = structs.replace(row, status=Status.NOT_MET, value=0.93)
     ends = {"short": (0.92, 0.94), "undecided": (0.92, 0.96), "too few runs": None}
     for verdict, interval in ends.items():
-        found = None if interval is None else Interval(low=interval[0], high=interval[1])
-        monkeypatch.setattr(results, "interval_by_tasks", lambda *_, found=found: found)
+        found = None if interval is None else Interval(low=interval[0], high=interval[1], method="x")
+        monkeypatch.setattr(Evidence, "interval", lambda *_, found=found: found)
         assert results.gap(row, evaluation)[0] == verdict
         if verdict == "undecided":
-            assert results.gap(row, evaluation)[1].endswith("95 % interval by tasks: 0.920–0.960")
+            assert results.gap(row, evaluation)[1].endswith("95 % interval over tasks: 0.920–0.960")
 
 
 def test_the_interval_by_tasks_is_that_of_the_task_posterior() -> None:
     """Ten tasks with one run each, of which eight succeed: Beta(1 + 8, 1 + 2), by scipy."""
     evaluation = judged(summary(runs("d", "stochastic", 10, 8)), "hb-eval-2026-bounded")
-    interval = results.interval_by_tasks(evaluation.metrics["r_op"], evaluation)
+    interval = evaluation.evidence.interval(evaluation.metrics["r_op"])
     assert interval is not None
     assert (interval.low, interval.high) == pytest.approx((0.4822441, 0.9397823), abs=1e-6)
 
