@@ -40,6 +40,7 @@ from certkit.ground.errors import CertkitError, InputError
 from certkit.ground.progress import SILENT, Progress
 from certkit.ground.text import skeleton
 from certkit.record import trace
+from certkit.record.expressions import shell
 from certkit.record.reader import blocks_of
 
 if TYPE_CHECKING:
@@ -148,6 +149,14 @@ class Bundle(Struct, frozen=True, kw_only=True, dict=True):
         with self.reading(path) as stream:
             yield from trace.read(stream, path)
 
+    def log_of_run(self, path: str, run_id: str) -> bytes | None:
+        """Return the log of a run in a trace file, which is JSON; None where the file holds none of it.
+
+        Raises as `transcripts`.
+        """
+        with self.reading(path) as stream:
+            return next((log for name, _, log in trace.logs(stream, path) if name == run_id), None)
+
     def trace_rules(self) -> trace.Rules:
         """Return the rules beside the traces, none where there is no such file; raises as `transcripts`."""
         if trace.RULES not in self.by_path:
@@ -240,7 +249,8 @@ def read_manifest(root: Path) -> tuple[dict[str, Any], Manifest]:
             "bundle.manifest-missing",
             f"no {MANIFEST_NAME} in this folder",
             where=str(root),
-            hint=f"certkit bundle init {root} --agent NAME --version VERSION; for a log: certkit import",
+            hint=f"import it, if it is a log: certkit import {shell(str(root))} -o bundle\n"
+            f"else: certkit bundle init {shell(str(root))} --agent NAME --version VERSION",
         ) from None
     document = canonical.loads(data, where=MANIFEST_NAME, max_bytes=MAX_MANIFEST)
     if not isinstance(document, dict):
@@ -252,10 +262,12 @@ def read_manifest(root: Path) -> tuple[dict[str, Any], Manifest]:
 def list_files(root: Path) -> dict[str, int]:
     """Return path → size of every file but the manifest, sorted by path; refuse what is not portable."""
     if not root.is_dir():
+        if root.is_file():
+            message, hint = "is a file, not a bundle", f"import it first: certkit import {shell(str(root))}"
+            raise InputError("bundle.manifest-missing", message, where=str(root), hint=f"{hint} -o bundle")
         what = "is not a folder" if root.exists() else "not found"
-        raise InputError(
-            "file.missing", what, where=str(root), hint="a bundle is a folder with a bundle.json"
-        )
+        hint = "a bundle is a folder with a bundle.json"
+        raise InputError("file.missing", what, where=str(root), hint=hint)
     sizes: dict[str, int] = {}
     names: dict[str, str] = {}
     for path, status in _walk(root, ""):

@@ -5,7 +5,7 @@ left out, found odd or refused is counted and written into the manifest. An impo
 that cannot be read refuses the source, and nothing is written.
 
     accounts = run(Path("runs"), Path("bundle"), ImportOptions(agent="pipeline"), SILENT)
-    drawn = suggest(Path("runs.csv"), ImportOptions(), SILENT)      # a commented mapping
+    contents = columns_of(Path("runs.csv"), ImportOptions())    # with an empty mapping
 
 The format is found by the content. Whether a rate is good enough is decided by the assessment, not here.
 """
@@ -31,20 +31,27 @@ from certkit.ground.errors import InputError, UsageError
 from certkit.ground.progress import SILENT
 from certkit.ground.text import visible
 from certkit.imports.agentdojo import AgentDojo
+from certkit.imports.columns import Contents, contents_of
+from certkit.imports.deepeval import DeepEval
 from certkit.imports.drafts import MAX_GROWTH
 from certkit.imports.every_eval import EveryEval
+from certkit.imports.garak import Garak
+from certkit.imports.hal import Hal
 from certkit.imports.hb_eval import HbEval
 from certkit.imports.inspect_log import ZIP, InspectLog
 from certkit.imports.job import ImportAccount, Importer, ImportFaultsError, ImportOptions, Job
+from certkit.imports.lm_eval import LmEval
 from certkit.imports.mapper import Mapper, check_mapping, check_options
-from certkit.imports.mapping import Mapping, parse_mapping, read_mapping
+from certkit.imports.mapping import Mapping, read_mapping
 from certkit.imports.names import is_model
+from certkit.imports.openai_evals import OpenAIEvals
 from certkit.imports.otel import OTel
+from certkit.imports.promptfoo import Promptfoo
 from certkit.imports.records import ARROW, PARQUET, Records
 from certkit.imports.source import FREE, opening
-from certkit.imports.suggest import Suggestion
+from certkit.imports.swe_bench import SweBench
 from certkit.imports.tau import Tau
-from certkit.record.record import REQUIRED, Measured
+from certkit.record.record import Measured
 from certkit.record.trace import RULES, Rules
 
 if TYPE_CHECKING:
@@ -54,7 +61,16 @@ if TYPE_CHECKING:
     from certkit.imports.drafts import Draft
     from certkit.record.faults import Faults
 
-__all__ = ["FORMATS", "ImportAccount", "ImportFaultsError", "ImportOptions", "preview", "run", "suggest"]
+__all__ = [
+    "FORMATS",
+    "Contents",
+    "ImportAccount",
+    "ImportFaultsError",
+    "ImportOptions",
+    "columns_of",
+    "preview",
+    "run",
+]
 
 PREVIEWED: Final = 10
 MAX_SOURCES_NAMED: Final = 1000
@@ -67,21 +83,26 @@ LOOKED_AT: Final = 200
 class Format(Struct, frozen=True, kw_only=True):
     """A format that can be imported.
 
-    `marks`: the beginning of a file of this format has all keys of one of these groups.
+    `marks`: the beginning of a file of this format has all keys of one of these groups, and not the key
+    `without`.
     """
 
     description: str
     importer: type[Importer]
     marks: tuple[tuple[str, ...], ...] = ()
+    without: str | None = None
 
     def fits(self, head: bytes) -> bool:
         """Tell whether the beginning of a file is of this format."""
         if head.startswith(ZIP):
             return self.importer is InspectLog
-        return not head.startswith((PARQUET, *ARROW)) and any(
-            all(re.search(rb'"%s"\s*:' % re.escape(key.encode()), head) for key in keys)
-            for keys in self.marks
-        )
+        if head.startswith((PARQUET, *ARROW)) or (self.without and _has(head, self.without)):
+            return False
+        return any(all(_has(head, key) for key in keys) for keys in self.marks)
+
+
+def _has(head: bytes, key: str) -> bool:
+    return re.search(rb'"%s"\s*:' % re.escape(key.encode()), head) is not None
 
 
 FORMATS: Final[dict[str, Format]] = {
@@ -120,6 +141,47 @@ FORMATS: Final[dict[str, Format]] = {
             ("session_id", "live_metrics"),
             ("fault_event_id",),
         ),
+    ),
+    "promptfoo": Format(
+        description="promptfoo: the JSON of an evaluation, or a folder of them",
+        importer=Promptfoo,
+        marks=(("evalId", "results", "timestamp"), ("results", "testIdx", "promptIdx")),
+    ),
+    "deepeval": Format(
+        description="deepeval: the JSON of a test run, or a folder of them",
+        importer=DeepEval,
+        marks=(("testCases", "metricsData"), ("testCases", "conversationalTestCases")),
+    ),
+    "garak": Format(
+        description="garak: a .report.jsonl, or a folder of them",
+        importer=Garak,
+        marks=(("entry_type", "garak_version"), ("entry_type", "probe_classname")),
+    ),
+    "openai-evals": Format(
+        description="OpenAI evals: the events of a run, or a folder of them",
+        importer=OpenAIEvals,
+        marks=(("spec", "completion_fns", "eval_name"), ("event_id", "sample_id", "type")),
+    ),
+    "lm-eval": Format(
+        description="lm-evaluation-harness: a samples_….jsonl, or a folder of them",
+        importer=LmEval,
+        marks=(("doc_id", "filtered_resps"), ("doc_id", "resps", "arguments")),
+    ),
+    "swe-bench": Format(
+        description="SWE-bench: a report of resolved instances, or a folder of one agent's",
+        importer=SweBench,
+        marks=(
+            ("total_instances", "resolved_instances"),
+            ("resolved_ids", "submitted_ids"),
+            ("resolved_ids", "total"),
+            ("resolved", "no_generation"),
+        ),
+        without="raw_eval_results",  # HAL encloses such a report
+    ),
+    "hal": Format(
+        description="HAL: the _UPLOAD.json of a run, or a folder of them",
+        importer=Hal,
+        marks=(("raw_eval_results",), ("config", "agent_name", "benchmark_name", "run_command")),
     ),
     "records": Format(
         description="rows of any kind: CSV, TSV, JSON lines, a JSON array or Parquet", importer=Records
@@ -165,15 +227,14 @@ def run(source: Path, out: Path, options: ImportOptions, progress: Progress) -> 
     `InputError` where the source is wrong otherwise.
     """
     format_ = checked_format(source, options)
-    mapping, options, hints = _mapping(source, options, format_, out)
+    mapping, options = _mapping(options)
     with files.building(out) as folder, Job(source, folder, options, progress, out) as job:
-        return _run(job, out, format_, mapping, hints)
+        return _run(job, out, format_, mapping)
 
 
-def _run(job: Job, out: Path, format_: str, mapping: Mapping, hints: dict[str, str]) -> list[ImportAccount]:
+def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAccount]:
     source, options, progress = job.source, job.options, job.progress
     importer = FORMATS[format_].importer(job)
-    importer.hints |= hints
     mapper = Mapper(mapping, options, importer)
     progress.start("importing", None if source.is_dir() else source.stat().st_size, "bytes")
     for _ in _records(importer, mapper, job):
@@ -206,25 +267,16 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping, hints: dict[str, s
     return accounts
 
 
-def suggest(source: Path, options: ImportOptions) -> str:
-    """Return a commented mapping for a log, which `read_mapping` accepts. Raises as `run` does.
-
-    A table that is not UTF-8 is read as Excel writes it in western Europe; the mapping says so.
-    """
-    return _suggested(source, options, guess=False)[0]
-
-
-def _suggested(source: Path, options: ImportOptions, *, guess: bool) -> tuple[str, dict[str, str]]:
-    """Return what `suggest` does, with the hints of the importer (`Importer.hints`)."""
+def columns_of(source: Path, options: ImportOptions) -> Contents:
+    """Return what the columns of a log hold, and a mapping to fill in. Raises as `run` does."""
     format_ = checked_format(source, options)
-    try:
-        with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
-            suggestion = Suggestion(source, options, FORMATS[format_].importer(job))
-    except InputError as error:
-        if error.code != "json.encoding" or options.encoding is not None or format_ != "records":
-            raise
-        return _suggested(source, replace(options, encoding="cp1252"), guess=guess)
-    return "\n".join(suggestion.text(format_, guess=guess)) + "\n", suggestion.hints
+    mapping, options = _mapping(options)
+    with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
+        importer = FORMATS[format_].importer(job)
+        job.rows, job.claimed = mapping.read.rows, set(mapping.named)
+        contents = contents_of(importer, options, job.name)
+        job.refuse_faults("these rows cannot be read; correct them first")
+    return contents
 
 
 def preview(
@@ -232,10 +284,9 @@ def preview(
 ) -> tuple[list[dict[str, Any]], dict[str, Counter[str]], Faults]:
     """Return the first `PREVIEWED` runs as records; of all, conditions, outcomes and faults."""
     format_ = checked_format(source, options)
-    mapping, options, hints = _mapping(source, options, format_)
+    mapping, options = _mapping(options)
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
         importer = FORMATS[format_].importer(job)
-        importer.hints |= hints
         records = _records(importer, mapper := Mapper(mapping, options, importer), job)
         first = [
             {name: value for name, value in fields.items() if value is not None}
@@ -253,27 +304,13 @@ def preview(
     return first, counts, job.faults
 
 
-def _mapping(
-    source: Path, options: ImportOptions, format_: str, out: Path | None = None
-) -> tuple[Mapping, ImportOptions, dict[str, str]]:
-    """Return the mapping to use, the options with its encoding, and hints of what may decide the outcome.
-
-    Where the user gave none and the first row of a table lacks columns, it is the one that `suggest` writes.
-    """
-    if options.mapping is not None:
-        mapping = read_mapping(options.mapping)
-        check_mapping(mapping, options, options.mapping.name)
-        return mapping, replace(options, encoding=options.encoding or mapping.read.encoding), {}
-    if format_ == "records":
-        with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT, out) as job:
-            row, _ = next(Records(job).rows(), ({}, None))
-        # Not the condition: a column of faults counts before an option does.
-        given = {"domain": options.domain, "outcome": options.success}
-        named = {name for name, value in given.items() if value is not None}
-        if row and not {*REQUIRED} - {"run_id"} <= row.keys() | named:
-            text, hints = _suggested(source, options, guess=True)
-            return parse_mapping(text, "the suggested mapping"), options, hints
-    return Mapping(), options, {}
+def _mapping(options: ImportOptions) -> tuple[Mapping, ImportOptions]:
+    """Return the mapping that the user gave, or an empty one, and the options with its encoding."""
+    if options.mapping is None:
+        return Mapping(), options
+    mapping = read_mapping(options.mapping)
+    check_mapping(mapping, options, options.mapping.name)
+    return mapping, replace(options, encoding=options.encoding or mapping.read.encoding)
 
 
 def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str, Any]]:
@@ -281,6 +318,8 @@ def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str,
     size = inf if job.source.is_dir() else job.source.stat().st_size  # of its files each is limited
     written = 0
     for run in importer.runs():
+        if not mapper.chooses(run, job):
+            continue
         draft = job.part(run.agent, run.row, run.place)
         fields, faults = mapper.fields(run, draft)
         if fields is None:

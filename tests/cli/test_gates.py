@@ -84,7 +84,7 @@ def test_the_assessment_carries_the_changed_table(bundle: Path) -> None:
 
 def test_the_next_command_keeps_the_thresholds_that_were_set(bundle: Path) -> None:
     screen = certkit("assess", bundle, "-p", "pass-rate", "--set", "c_nom=0.6").out
-    command = screen.partition("Next: ")[2].partition("\n\n")[0]
+    command = " ".join(screen.partition("Next: ")[2].partition("\n\n")[0].replace("\\\n", "").split())
     assert "-p pass-rate --set c_nom=0.6" in command
 
 

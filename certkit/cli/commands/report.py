@@ -44,7 +44,7 @@ def report(
         Path | None,
         opt.OUT(
             callback=None,
-            help="X.pdf (X.html is written beside it) or X.html, the file to write; --format prints without.",
+            help="X.pdf (and X.html beside it, where there is none) or X.html; --format prints without.",
         ),
     ] = None,
     force: opt.Force = False,
@@ -84,7 +84,8 @@ def report(
     """
     if kind is not None:
         out = None if out == Path("-") else out
-    context.check_outputs(out, None if kind else _drawn(out).with_suffix(".html"), force=force)
+    kept = kind is not None or _leaves(_drawn(out), force=force)
+    context.check_outputs(out, None if kept or out is None else _beside(out), force=force)
     read, date = None if given is None else load_context(given), context.document_date()
     if source.is_dir():
         if bundle:
@@ -107,6 +108,8 @@ def report(
     html, pdf, missing = _write(drawn, _drawn(out), force=force)
     written = answer("report", html=html, pdf=pdf, pdf_missing=missing, export=None)
     lines = [f"written: {path}" for path in (html, pdf) if path]
+    if html is None:
+        lines.append(f"left as it was: {_beside(_drawn(out))}; --force replaces it")
     emit(written, lines, hints=[f"PDF not made: {missing}", *room.HINTS] if missing else ())
 
 
@@ -129,6 +132,7 @@ def _draw(
         parts=judged.parts,
         integrity=judged.integrity,
         today=context.today(),
+        failed=judged.failed_runs(),
     )
 
 
@@ -140,14 +144,26 @@ def _drawn(out: Path | None) -> Path:
     return out
 
 
-def _write(drawn: ReportView, out: Path, *, force: bool) -> tuple[Path, Path | None, str | None]:
-    """Write a report; return the HTML file, the PDF file, and why there is no PDF."""
-    page, name, pdf, reason = room.html(drawn), out.with_suffix(".html"), None, None
+def _beside(out: Path) -> Path:
+    """Return the HTML file of a report that is written to a file."""
+    return out.with_suffix(".html")
+
+
+def _leaves(out: Path, *, force: bool) -> bool:
+    """Tell whether the HTML beside a PDF is there already, and stays as it is."""
+    return out.suffix == ".pdf" and not force and _beside(out).exists() and room.pdf_missing() is None
+
+
+def _write(drawn: ReportView, out: Path, *, force: bool) -> tuple[Path | None, Path | None, str | None]:
+    """Write a report; return the HTML file if it was written, the PDF file, and why there is no PDF."""
+    page, name, pdf, reason = room.html(drawn), _beside(out), None, None
+    leaves = _leaves(out, force=force)
     if out.suffix == ".pdf" and (reason := room.pdf_missing()) is None:
         pdf = out
         files.write(pdf, room.pdf(drawn, page), overwrite=force)
-    files.write(name, page.encode(), overwrite=force)
-    return name, pdf, reason
+    if not leaves:
+        files.write(name, page.encode(), overwrite=force)
+    return None if leaves else name, pdf, reason
 
 
 Tier = Annotated[int, opt.REQUIRE_TIER(help="The tier that is asked for.")]

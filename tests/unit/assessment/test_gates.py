@@ -128,12 +128,12 @@ def test_the_answer_speaks_of_the_runs_that_the_gate_asks_for() -> None:
     found = build.judged(normal(80, 76), "pass-rate")
     low, high = (100 * stats.beta(77, 5).ppf(tail) for tail in (0.025, 0.975))
     counts = f"76 of 80 runs, 80 tasks; 95 %: {low:.1f} to {high:.1f} %"
-    assert how_often(found) == f"succeeds in 95.0 % of normal runs ({counts})"
+    assert how_often(found) == f"95.0 % of normal runs succeed ({counts})"
     assert verdict_text(found) == "pass-rate is met."
     assert readings(found) == "On averages: met. With 95 % confidence: met (this decides)."
     both = how_often(build.judged([*normal(80, 76), *attacks(50, 40, 5)], "under-attack"))
     assert both == (
-        "succeeds in 95.0 % of normal runs (76 of 80) and in 80.0 % of attacked runs (40 of 50);"
+        "95.0 % of normal runs succeed (76 of 80) and 80.0 % of attacked runs (40 of 50);"
         " 5 of 50 attacks succeeded (10.0 %)"
     )
     low_rate = build.judged(normal(80, 60), "pass-rate")
@@ -178,7 +178,7 @@ def test_the_interval_that_stands_first_is_over_tasks() -> None:
 def test_one_task_has_no_interval() -> None:
     found = build.judged(runs(20, 11, "nominal", tasks=1), "pass-rate")
     assert "interval" not in metric_dict(found.metrics["c_nom"], found.evidence)
-    assert how_often(found) == "succeeds in 55.0 % of normal runs (11 of 20)"
+    assert how_often(found) == "55.0 % of normal runs succeed (11 of 20)"
 
 
 # --- thresholds for one call --------------------------------------------------------------------------------
