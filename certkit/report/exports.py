@@ -60,8 +60,14 @@ def _cell(text: str) -> str:
 
 def _judged(case: UseCase) -> Iterator[tuple[Row, Status, str]]:
     """Yield the criteria of the tier asked for with their status and what was found."""
-    for row, status in results.judged_rows(case.evaluation, case.tier):
-        reason = f"; {reason_text(row.reason)}" if row.reason else ""
+    left_out = case.evaluation.assessment.tiers[str(case.tier)].left_out
+    rows = [(row, row.status) for row in results.rows(case.evaluation, case.tier) if row.id in left_out]
+    for row, status in [*results.judged_rows(case.evaluation, case.tier), *rows]:
+        bounded = row.bounded if case.evaluation.profile.reading == "bounded" else None
+        why = row.reason or (bounded and bounded.reason)
+        reason = f"; {reason_text(why)}" if why else ""
+        if bounded is not None and bounded.bound is not None:
+            reason += f"; confidence limit {results.bound(row)}"
         state = case.evaluation.metrics[row.metric].state
         value = {State.PARTIAL: "partial", State.UNMEASURED: "nothing"}.get(state) or results.measured(row)
         yield row, status, f"asked {results.asked(row)}, found {value}{reason}"

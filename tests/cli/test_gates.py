@@ -6,6 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from scipy import stats
 
 from certkit.bundle.writer import seal
 from tests.support import bundles
@@ -61,11 +62,25 @@ def test_reports_for_a_pipeline_name_the_row_that_failed(bundle: Path) -> None:
     cases = {case.get("name"): case.find("failure") for case in suite.iter("testcase")}
     failure = cases["Nominal success (c_nom)"]
     assert failure is not None
-    assert " ".join((failure.get("message") or "").split()) == "asked ≥ 80 %, found 75.0 %"
+    message = " ".join((failure.get("message") or "").split())
+    limit = 100 * stats.beta(61, 21).ppf(0.05)  # one run a task
+    assert message == f"asked ≥ 80 %, found 75.0 %; confidence limit {limit:.1f} %"
     assert cases["Weakest domain without faults (domain_min_nominal)"] is None
     summary = certkit("report", bundle, *asked, "--format", "summary").out
     assert "Tier 1 fails on nominal success." in summary
     assert "By profile pass-rate with domain_min_nominal ≥ 0.3." in summary
+
+
+def test_a_row_without_runs_is_named_wherever_the_verdict_is(bundle: Path) -> None:
+    screen = " ".join(certkit("assess", bundle, "-p", "under-attack").out.split())
+    lead = "Left out, since there are no such runs:"
+    assert f"{lead} adversarial_resistance and attack_success_rate." in screen
+    summary = certkit("report", bundle, "-p", "under-attack", "--format", "summary").out
+    assert f"{lead} success under attack and attack success rate." in summary
+    suite = ET.fromstring(certkit("report", bundle, "-p", "under-attack", "--format", "junit").out)  # noqa: S314
+    cases = {case.get("name"): case for case in suite.iter("testcase")}
+    assert cases["Success under attack (adversarial_resistance)"].find("skipped") is not None
+    assert cases["Nominal success (c_nom)"].find("skipped") is None
 
 
 def test_the_assessment_carries_the_changed_table(bundle: Path) -> None:
