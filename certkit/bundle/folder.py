@@ -139,7 +139,7 @@ class Bundle(Struct, frozen=True, kw_only=True, dict=True):
         with self.reading(path) as stream:
             yield from blocks_of(stream)
 
-    def transcripts(self, path: str) -> Iterator[tuple[str, trace.Shown]]:
+    def transcripts(self, path: str) -> Iterator[tuple[str, trace.Shown | trace.TrialShown]]:
         """Yield the id of each run in a trace file, and what its transcript shows; raises as `reading`.
 
         Raises:
