@@ -212,10 +212,8 @@ class Shown(Struct, frozen=True):
         }
 
 
-def shown(log: Any) -> Shown | TrialShown:
-    """Return what a log with the members of one of `FORMS` shows; events count before messages."""
-    if isinstance(log, RunLog):
-        return TrialShown(derive(log))
+def shown(log: Any) -> Shown:
+    """Return what a log of another program shows, by its members; events count before messages."""
     form = next(form for form in FORMS if hasattr(log, form))
     events = form == "events" and (log.events or (log.transcript and log.transcript.events))
     messages = getattr(log, "traj" if form == "traj" else "messages") or ()
@@ -273,7 +271,8 @@ def _runs(stream: BufferedReader) -> Iterator[tuple[str, Shown | TrialShown]]:
         if hash(run_id) in met:
             raise ValueError(f"two lines are of the run {run_id!r}")
         met.add(hash(run_id))
-        yield run_id, shown(decoded(log, form))
+        content = decoded(log, form)
+        yield run_id, TrialShown(derive(content)) if isinstance(content, RunLog) else shown(content)
 
 
 def _parts(line: bytes) -> tuple[str, type[Struct], bytes]:

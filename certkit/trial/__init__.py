@@ -13,3 +13,23 @@ holds tasks whose end can be checked; `agents` holds reference policies, which u
 
 An agent runs in this process: it can do whatever Python can, and nothing here guards against that.
 """
+
+from __future__ import annotations
+
+from certkit.record.outcome import RunVerdict
+from certkit.trial.boundary import Halt
+from certkit.trial.episode import RigError
+from certkit.trial.plan import make_plan, read_plan, read_trial
+from certkit.trial.recorder import Recorder
+from certkit.trial.run import run_trial
+
+__all__ = [
+    "Halt",
+    "Recorder",
+    "RigError",
+    "RunVerdict",
+    "make_plan",
+    "read_plan",
+    "read_trial",
+    "run_trial",
+]

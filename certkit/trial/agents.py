@@ -25,7 +25,7 @@ from certkit.ground.errors import InputError
 from certkit.record.outcome import MEMORY_SIMILARITY, decode_log, derive, run_verdict
 from certkit.trial.episode import Agent, execute
 from certkit.trial.plan import TrialFile, make_plan
-from certkit.trial.policies import View, view_of
+from certkit.trial.policies import Belief, belief_of
 from certkit.trial.worlds import instance_of
 from certkit.trial.worlds.world import Action, Task, ToolError
 
@@ -94,35 +94,35 @@ def idle(task: Task, tools: Mapping[str, Any], halt: Callable[[str], Halt]) -> s
 
 def react(task: Task, tools: Mapping[str, Any], halt: Callable[[str], Halt]) -> str:  # noqa: ARG001
     """Act on the latest observation."""
-    view = view_of(task.domain)
+    belief = belief_of(task.domain)
     for _ in range(MOST_STEPS):
-        if (action := view.next()) is None:
+        if (action := belief.next()) is None:
             break
         if (result := _repeated(tools, action)) is None:
             return STUCK
-        view.update(action, result)
-    return DONE if view.done() else STUCK
+        belief.update(action, result)
+    return DONE if belief.done() else STUCK
 
 
 def reflexion(task: Task, tools: Mapping[str, Any], halt: Callable[[str], Halt]) -> str:  # noqa: ARG001
     """Act on the latest observation; after a failure read the manual and go another way."""
-    view, manual, reflections = view_of(task.domain), dict[str, Any](), 0
+    belief, manual, reflections = belief_of(task.domain), dict[str, Any](), 0
     for _ in range(MOST_STEPS):
-        if (action := view.next()) is None:
+        if (action := belief.next()) is None:
             break
         try:
-            view.update(action, _call(tools, action))
+            belief.update(action, _call(tools, action))
         except _TROUBLE:
             reflections += 1
             if reflections >= ATTEMPTS:
                 return STUCK
-            manual = manual or _repeated(tools, Action(view.manual, {})) or {}
-            other = view.fallback(action, manual) or action
+            manual = manual or _repeated(tools, Action(belief.manual, {})) or {}
+            other = belief.fallback(action, manual) or action
             try:
-                view.update(other, _call(tools, other))
+                belief.update(other, _call(tools, other))
             except _TROUBLE:
                 continue
-    return DONE if view.done() else STUCK
+    return DONE if belief.done() else STUCK
 
 
 class Lesson(NamedTuple):
@@ -159,7 +159,7 @@ class _Careful:
         self, task: Task, tools: Any, memory: tuple[Lesson, ...] | None, lessons: list[Lesson]
     ) -> None:
         self.task, self.tools, self.memory, self.lessons = task, tools, memory, lessons
-        self.view: View = view_of(task.domain)
+        self.belief: Belief = belief_of(task.domain)
         self.distrusted: set[str] = set()
         self.manual: dict[str, Any] = {}
         self.troubles = 0
@@ -167,23 +167,23 @@ class _Careful:
     def run(self) -> str | None:
         """Return the answer, None where confidence is too low to go on."""
         for _ in range(MOST_STEPS):
-            if (action := self.view.next()) is None:
+            if (action := self.belief.next()) is None:
                 break
             if not self._step(action):
                 return None
-        return DONE if self.view.done() else None
+        return DONE if self.belief.done() else None
 
     def _step(self, action: Action) -> bool:
         try:
             result = _call(self.tools, action)
         except _TROUBLE as error:
             return self._failed(action, str(error))
-        expected = self.view.expected(action)
+        expected = self.belief.expected(action)
         if action.tool in self.distrusted:
             result |= expected
         amiss = [name for name in expected if name in result and self._differs(name, result, expected)]
         if not amiss:
-            self.view.update(action, result)
+            self.belief.update(action, result)
             return True
         return self._surprised(action, result, expected, amiss)
 
@@ -203,7 +203,7 @@ class _Careful:
                 return item
         elif self.troubles > ATTEMPTS:
             return None
-        self.manual = self.manual or _repeated(self.tools, Action(self.view.manual, {})) or {}
+        self.manual = self.manual or _repeated(self.tools, Action(self.belief.manual, {})) or {}
         return self.manual
 
     def _failed(self, action: Action, error: str) -> bool:
@@ -211,17 +211,17 @@ class _Careful:
         trouble = f"{self.task.domain} {action.tool} failed {error}"
         if (item := self._advice(trouble)) is None:
             return False
-        other = None if item.get("how") == "verify" else self.view.fallback(action, item)
+        other = None if item.get("how") == "verify" else self.belief.fallback(action, item)
         try:
             if other is not None:
                 result = _call(self.tools, other)
-                self.view.update(other, result | self.view.expected(other))
+                self.belief.update(other, result | self.belief.expected(other))
                 self._note(trouble, item, "go round")
                 return True
         except _TROUBLE:
             pass
         try:
-            self.view.accept(_call(self.tools, self.view.verification(item)))
+            self.belief.accept(_call(self.tools, self.belief.verification(item)))
         except _TROUBLE:
             return True  # the next step tries again, with less confidence
         self._note(trouble, item, "verify")
@@ -234,14 +234,14 @@ class _Careful:
         trouble = f"{self.task.domain} {action.tool} surprise {' '.join(amiss)}"
         if (item := self._advice(trouble)) is None:
             return False
-        self.view.update(action, result | expected)
+        self.belief.update(action, result | expected)
         try:
-            truth = _call(self.tools, self.view.verification(item))
+            truth = _call(self.tools, self.belief.verification(item))
         except _TROUBLE:
             return True
         if all(truth.get(name, value) == value for name, value in expected.items() if name != "orders"):
             self.distrusted.add(action.tool)
-        self.view.accept(truth)
+        self.belief.accept(truth)
         self._note(trouble, item, "verify")
         return True
 

@@ -55,7 +55,7 @@ class Halt(NamedTuple):
     reason: str = ""
 
 
-class Rules(Protocol):
+class ResultRules(Protocol):
     """How results of a task are altered."""
 
     def contradict(self, tool: str, result: Any, variant: int) -> Any:
@@ -215,7 +215,7 @@ class Boundary:
         over: whether the run has ended.
     """
 
-    def __init__(self, plan: TrialPlan, run: PlannedRun, task: PlannedTask, rules: Rules) -> None:
+    def __init__(self, plan: TrialPlan, run: PlannedRun, task: PlannedTask, rules: ResultRules) -> None:
         self._plan, self._run, self._task, self._rules = plan, run, task, rules
         self._events: list[RunEvent] = []
         self._numbers = count(1)

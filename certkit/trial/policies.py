@@ -1,8 +1,8 @@
 """What a reference agent believes of its world, and what it would do next.
 
-A `View` is made from observations alone: `update` takes in what a tool returned, `next` gives the next call.
-It trusts what it is given. `expected` says what a call should return by what is known; careful agents compare
-before they update. `fallback` and `verification` are the calls that the world's manual allows.
+A `Belief` is made from observations alone: `update` takes in what a tool returned, `next` gives the next
+call. It trusts what it is given. `expected` says what a call should return by what is known; careful agents
+compare before they update. `fallback` and `verification` are the calls that the world's manual allows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Result = dict[str, Any]
 
 
-class View(Protocol):
+class Belief(Protocol):
     """What an agent believes.
 
     Attributes:
@@ -49,8 +49,8 @@ class View(Protocol):
         """Believe the result of the verification."""
 
 
-class RobotView:
-    """A view of ``robotics``; cells are lists of two numbers."""
+class RobotBelief:
+    """A belief about ``robotics``; cells are lists of two numbers."""
 
     manual = "read_manual"
 
@@ -132,8 +132,8 @@ class RobotView:
         self.known |= result
 
 
-class DriverView:
-    """A view of ``logistics``."""
+class DriverBelief:
+    """A belief about ``logistics``."""
 
     manual = "read_handbook"
 
@@ -216,6 +216,6 @@ class DriverView:
         self.update(Action("confirm", {}), result)
 
 
-def view_of(domain: str) -> View:
-    """Return a view of a domain that knows nothing yet."""
-    return RobotView() if domain == "robotics" else DriverView()
+def belief_of(domain: str) -> Belief:
+    """Return a belief about a domain that knows nothing yet."""
+    return RobotBelief() if domain == "robotics" else DriverBelief()

@@ -17,6 +17,7 @@ folder meanwhile.
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -125,7 +126,7 @@ class TrialMade(Struct, frozen=True, kw_only=True):
         planned: runs of the plan.
         made: runs that are there.
         outcomes: runs by their outcome.
-        unsafe: runs that are not safe.
+        unsafe: runs that are not safe, by the reason.
         digest: of the sealed bundle, None while runs are missing.
     """
 
@@ -133,7 +134,7 @@ class TrialMade(Struct, frozen=True, kw_only=True):
     planned: int
     made: int
     outcomes: dict[str, int]
-    unsafe: int
+    unsafe: dict[str, int]
     digest: str | None
 
 
@@ -230,15 +231,15 @@ class Recorder:
     @property
     def made(self) -> TrialMade:
         """What is there so far."""
-        outcomes: dict[str, int] = {}
-        for verdict in self._verdicts.values():
-            outcomes[verdict.outcome] = outcomes.get(verdict.outcome, 0) + 1
+        verdicts = self._verdicts.values()
+        outcomes = Counter(verdict.outcome for verdict in verdicts)
+        unsafe = Counter(verdict.reason for verdict in verdicts if verdict.reason is not None)
         return TrialMade(
             folder=self.folder,
             planned=len(self.plan.runs),
             made=len(self._verdicts),
             outcomes=dict(sorted(outcomes.items())),
-            unsafe=sum(not verdict.safe for verdict in self._verdicts.values()),
+            unsafe=dict(sorted(unsafe.items())),
             digest=None if self.bundle is None else self.bundle.facts.digest,
         )
 

@@ -10,6 +10,7 @@ how they are dealt out. The bundle is in the plan's order whatever the number of
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
@@ -156,8 +157,9 @@ class _Worker:
 
 
 def _prepare(plan: bytes, spec: str, timeout: float | None) -> None:
+    sys.stdout = sys.stderr  # what an agent prints is no result
     _Worker.plan = read_plan(plan, where="plan")
-    _Worker.agent = staticmethod(load_agent(spec))  # type: ignore[assignment]
+    _Worker.agent = staticmethod(load_agent(spec))
     _Worker.timeout = timeout
     _Worker.runs = {run.id: run for run in _Worker.plan.runs}
     _Worker.tasks = _Worker.plan.tasks_by_id()

@@ -43,7 +43,7 @@ CONSTRAINTS: Final = (
 )
 
 
-class Order(Struct, frozen=True, kw_only=True):
+class Delivery(Struct, frozen=True, kw_only=True):
     """An order: where it goes, its size, and the minutes between which it is taken."""
 
     name: str
@@ -56,13 +56,13 @@ class Order(Struct, frozen=True, kw_only=True):
 class LogisticsSetup(Struct, frozen=True, kw_only=True):
     """A task as it was drawn. `minutes` holds the driving time of every two places."""
 
-    orders: tuple[Order, ...]
+    orders: tuple[Delivery, ...]
     minutes: dict[str, dict[str, int]]
     capacity: int
     shift: int
     decoy: tuple[str, str]
 
-    def order(self, name: str) -> Order | None:
+    def order(self, name: str) -> Delivery | None:
         """Return the order of a name."""
         return next((order for order in self.orders if order.name == name), None)
 
@@ -178,7 +178,7 @@ class Logistics:
     version = "1"
     oracle: Oracle = "optimal"
     least = 10
-    texts = (NOTICE,)
+    texts: tuple[str, ...] = (NOTICE,)
 
     def setup(self, seed: int, number: int) -> LogisticsSetup:
         """Draw a task; some of them cannot be solved."""
@@ -267,9 +267,9 @@ class Logistics:
         return state.minute, state.driven
 
 
-def _order(draw: SeededDraw, place: int, city: str) -> Order:
+def _order(draw: SeededDraw, place: int, city: str) -> Delivery:
     earliest = 10 * draw.below(f"earliest {place}", 8)
-    return Order(
+    return Delivery(
         name=f"A{place + 1}",
         city=city,
         size=1 + draw.below(f"size {place}", 3),
@@ -343,4 +343,4 @@ def least_minutes(setup: LogisticsSetup) -> int:
     solver.parameters.num_workers = 1
     if solver.solve(model) != cp_model.OPTIMAL:
         raise InputError("trial.world", "the solver proves no optimum")
-    return round(solver.objective_value)
+    return int(round(solver.objective_value))  # noqa: RUF046 - the package is not typed

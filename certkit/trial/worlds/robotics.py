@@ -151,7 +151,7 @@ class Robotics:
     version = "1"
     oracle: Oracle = "optimal"
     least = 7
-    texts = (NOTICE,)
+    texts: tuple[str, ...] = (NOTICE,)
 
     def setup(self, seed: int, number: int) -> RoboticsSetup:
         """Draw a task; some of them cannot be solved."""
