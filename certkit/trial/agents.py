@@ -48,7 +48,7 @@ ADMITTED: Final = 0.8
 """Planning efficiency of a run whose lessons are kept, [26] def. 6."""
 
 PRACTICE_SEED: Final = 2**53 - 26
-PRACTICE_TASKS: Final = 12
+PRACTICE_TASKS: Final = 30
 DONE: Final = "It is done."
 STUCK: Final = "It could not be done."
 _WEAKER: Final = 0.9
@@ -207,16 +207,17 @@ class _Careful:
         return self.manual
 
     def _failed(self, action: Action, error: str) -> bool:
-        """Go another way after a failed call; where there is none, or it fails too, ask for the truth."""
+        """Go another way if the tool is out of service; if it refused, or that fails too, ask for the truth."""
         trouble = f"{self.task.domain} {action.tool} failed {error}"
         if (item := self._advice(trouble)) is None:
             return False
-        other = None if item.get("how") == "verify" else self.belief.fallback(action, item)
+        out_of_service = error.startswith("HTTP") or "timed out" in error
+        other = self.belief.fallback(action, item) if out_of_service else None
         try:
             if other is not None:
                 result = _call(self.tools, other)
                 self.belief.update(other, result | self.belief.expected(other))
-                self._note(trouble, item, "go round")
+                self._note(trouble, item)
                 return True
         except _TROUBLE:
             pass
@@ -224,7 +225,7 @@ class _Careful:
             self.belief.accept(_call(self.tools, self.belief.verification(item)))
         except _TROUBLE:
             return True  # the next step tries again, with less confidence
-        self._note(trouble, item, "verify")
+        self._note(trouble, item)
         return True
 
     def _surprised(
@@ -242,11 +243,11 @@ class _Careful:
         if all(truth.get(name, value) == value for name, value in expected.items() if name != "orders"):
             self.distrusted.add(action.tool)
         self.belief.accept(truth)
-        self._note(trouble, item, "verify")
+        self._note(trouble, item)
         return True
 
-    def _note(self, trouble: str, item: dict[str, Any], how: str) -> None:
-        self.lessons.append(Lesson(embed(trouble), item | {"how": how}))
+    def _note(self, trouble: str, item: dict[str, Any]) -> None:
+        self.lessons.append(Lesson(embed(trouble), item))
 
 
 def ap_edm(task: Task, tools: Any, halt: Callable[[str], Halt]) -> str | Halt:
@@ -263,7 +264,7 @@ def practised(domain: str) -> tuple[Lesson, ...]:
             "schema": "urn:certkit:trial:v1",
             "name": "practice",
             "seed": PRACTICE_SEED,
-            "conditions": ("tool_failure", "context_corruption", "stochastic", "adversarial"),
+            "conditions": ("tool_failure", "context_corruption", "stochastic", "adversarial", "cascade"),
             "worlds": ({"name": domain, "tasks": PRACTICE_TASKS, "repeats": 5},),
         }
     )
