@@ -47,6 +47,8 @@ from certkit.record.reader import blocks_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from certkit.record.outcome import TrialShown
+
 MAX_FILES: Final = 100_000
 MAX_MANIFEST: Final = 64 * 1024 * 1024
 MAX_NAMED: Final = 20
@@ -141,7 +143,7 @@ class Bundle(Struct, frozen=True, kw_only=True, dict=True):
         with self.reading(path) as stream:
             yield from blocks_of(stream)
 
-    def transcripts(self, path: str) -> Iterator[tuple[str, trace.Shown]]:
+    def transcripts(self, path: str) -> Iterator[tuple[str, trace.Shown | TrialShown]]:
         """Yield the id of each run in a trace file, and what its transcript shows; raises as `reading`.
 
         Raises:

@@ -137,6 +137,14 @@ class Evaluator(Authored):
     relation: Literal["same", "affiliated", "independent"] | None = None
 
 
+class Embedding(Authored):
+    """What turns an episode of memory into a vector: a similarity means nothing without it."""
+
+    name: Text
+    version: Text | None = None
+    dimensions: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+
+
 class Protocol(Authored):
     """How the evidence was gathered."""
 
@@ -158,6 +166,9 @@ class Protocol(Authored):
         " is one where the task was done",
     )
     plan: DigestText | None = Field(default=None, description="digest of the announced plan")
+    embedding: Embedding | None = Field(
+        default=None, description="of the similarities of memory: without it they are not comparable"
+    )
     tasks_independent: bool | None = Field(
         default=None,
         description="true: no two tasks come from one family (a template, a site, a document), so that"

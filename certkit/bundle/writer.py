@@ -161,6 +161,10 @@ class BundleWriter:
         """Write a file of the bundle durably, over an earlier one of the name."""
         files.write(self._inside(path), data)
 
+    def remove(self, path: str) -> None:
+        """Remove a file of the bundle, if it is there."""
+        files.remove(self._inside(path))
+
     def resume(self, path: str) -> None:
         """Remove what a kill left: the half of a last line of a file, and temporary files of the writer."""
         for place in (self.folder / MANIFEST_NAME, self._inside(path)):

@@ -62,6 +62,9 @@ TABLE: Final = (
     CommandRow("bundle init", "Write the manifest of a new bundle", "bundle"),
     CommandRow("bundle seal", "List every file with its digest in the manifest", "bundle"),
     CommandRow("bundle check", "Check structure, digests and every record of a bundle", "bundle"),
+    CommandRow("trial plan", "Fix what will be run, before it is run", "trial"),
+    CommandRow("trial run", "Run an agent through a plan, and write the bundle", "trial"),
+    CommandRow("trial check", "Check a plan without an agent", "trial"),
     CommandRow("probes generate", "Write tasks with side questions", "probes"),
     CommandRow("probes run", "Ask an agent every question of the tasks", "probes"),
     CommandRow("probes score", "Tell how often an agent succeeds, and whether it held", "probes"),
@@ -88,6 +91,7 @@ TABLE: Final = (
 GROUPS: Final = {
     "context": "Say what an agent is to be used for, and answer what speaks against it",
     "bundle": "Make, seal and check evidence bundles",
+    "trial": "Run your agent under planned faults, and make evidence",
     "probes": "Ask whether an agent holds what its answers rest on",
     "profile": "The tier tables that evidence is judged against",
     "keys": "Make signing keys",

@@ -241,6 +241,12 @@ CODES: Final[dict[str, str]] = {
     # reports
     "report.passport-differs": "the passport is about another assessment than the evidence gives",
     "report.pdf-unavailable": "the machine lacks what it takes to make a PDF",
+    # trials
+    "trial.invalid": "a trial or a plan of one does not have the published form, or contradicts itself",
+    "trial.plan-changed": "the plan of a trial is not what its digest says",
+    "trial.other-run": "the folder holds the runs of another plan, or of another agent",
+    "trial.world": "a world is unknown, of another version than the plan's, or cannot make a task",
+    "trial.extra": "the operation needs an optional package",
     # simulation and usage
     "config.invalid": "certkit.toml or [tool.certkit] holds what is not a setting",
     "usage.option": "an option has a value that the command cannot use",

@@ -164,6 +164,13 @@ def remove_temporary(path: Path) -> None:
             leftover.unlink()
 
 
+def remove(path: Path) -> None:
+    """Remove a file durably, if it is there; raise `UsageError` ``file.unwritable``."""
+    with _unwritable(path):
+        path.unlink(missing_ok=True)
+        _sync(path.parent)
+
+
 def cut_last_line(path: Path) -> None:
     """Cut off what follows the last newline of a file, durably; do nothing where there is no such file."""
     with _unwritable(path):

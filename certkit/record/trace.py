@@ -13,7 +13,8 @@ From both follow the `FIELDS` of a record:
 - ``violations``, ``layer2_score``: how many of `Rules.checks` the JSON of the agent's last message breaks,
   and the share that it keeps ([26] §4.3.3); all are broken where it holds no JSON ([26] §4.3.2).
 
-Condition and outcome are the record's. Whether an error of a tool was injected, this module cannot see.
+Condition and outcome are the record's. Whether an error of a tool was injected, this module cannot see. The
+log of a run of a trial (form ``trial``) says it, and shows more: `certkit.record.outcome`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from certkit.ground import base, canonical
 from certkit.ground.base import Authored
 from certkit.ground.errors import InputError
 from certkit.record.expressions import Expression, ExpressionError
+from certkit.record.outcome import RunLog, TrialShown, derive
 from certkit.record.record import Condition, Outcome
 
 if TYPE_CHECKING:
@@ -145,7 +147,12 @@ class Trajectory(Struct, frozen=True):
     traj: list[Message] | None = None
 
 
-FORMS: Final[dict[str, type[Struct]]] = {"events": Inspected, "messages": Conversation, "traj": Trajectory}
+FORMS: Final[dict[str, type[Struct]]] = {
+    "events": Inspected,
+    "messages": Conversation,
+    "traj": Trajectory,
+    "trial": RunLog,
+}
 
 # How a line begins that `Writer` writes; the log and a brace follow.
 _LEAD: Final = re.compile(rb'\{"run_id":("(?:[^"\\]|\\.)*+"),"form":"([a-z]+)","log":')
@@ -162,13 +169,14 @@ class Call(NamedTuple):
 class Shown(Struct, frozen=True):
     """What a transcript shows: the number of model calls, the tool calls, the agent's last text.
 
-    `form` is that of the log, a key of `FORMS`.
+    `form` is that of the log, a key of `FORMS`; `shows` are the record fields that such a log can show.
     """
 
     steps: int = 0
     calls: tuple[Call, ...] = ()
     answer: str | None = None
     form: str = "messages"
+    shows: tuple[str, ...] = FIELDS
 
     @property
     def empty(self) -> bool:
@@ -205,7 +213,7 @@ class Shown(Struct, frozen=True):
 
 
 def shown(log: Any) -> Shown:
-    """Return what a log with the members of one of `FORMS` shows; events count before messages."""
+    """Return what a log of another program shows, by its members; events count before messages."""
     form = next(form for form in FORMS if hasattr(log, form))
     events = form == "events" and (log.events or (log.transcript and log.transcript.events))
     messages = getattr(log, "traj" if form == "traj" else "messages") or ()
@@ -239,7 +247,7 @@ class TracePacker:
 _BROKEN: Final = (msgspec.MsgspecError, InputError, RecursionError, ValueError)
 
 
-def read(file: BinaryIO, where: str) -> Iterator[tuple[str, Shown]]:
+def read(file: BinaryIO, where: str) -> Iterator[tuple[str, Shown | TrialShown]]:
     """Yield the id of each run in an open trace file, and what its transcript shows.
 
     Raises:
@@ -247,7 +255,8 @@ def read(file: BinaryIO, where: str) -> Iterator[tuple[str, Shown]]:
     """
     for run_id, form, log in logs(file, where):
         try:
-            transcript = shown(decoded(log, FORMS[form]))
+            content = decoded(log, FORMS[form])
+            transcript = TrialShown(derive(content)) if isinstance(content, RunLog) else shown(content)
         except _BROKEN as error:
             raise InputError("bundle.trace", f"no trace: {error}", where=where) from None
         yield run_id, transcript

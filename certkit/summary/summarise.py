@@ -211,7 +211,7 @@ def read_traces(bundle: Bundle, partial: Partial) -> Traces:
             # A record that is not marked as derived may leave out what its trace shows.
             names = [name for name in fields if derived or getattr(stated, name) is not None]
             agrees = all(getattr(stated, name) == fields[name] for name in names)
-            others = (getattr(stated, name) for name in enclosed.FIELDS if name not in fields)
+            others = (getattr(stated, name) for name in content.shows if name not in fields)
             complete = bool(fields) and not any(value is not None for value in others)
             counts.update(enclosed=1, differ=not agrees, bare=-(derived and complete))
             counts.update(derived=derived and complete and agrees)
@@ -233,6 +233,14 @@ class Stated(msgspec.Struct, gc=False):
     memory_query_offset: float | None = None
     violations: float | None = None
     layer2_score: float | None = None
+    steps_oracle: float | None = None
+    fault_took_hold: bool | None = None
+    recovery_approach: str | None = None
+    memory_similarity: float | None = None
+    memory_modified: bool | None = None
+    attack_attempted: bool | None = None
+    attack_landed: bool | None = None
+    attack_succeeded: bool | None = None
 
 
 def _naming(bundle: Bundle) -> Iterator[Stated]:

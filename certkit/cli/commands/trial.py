@@ -1,0 +1,195 @@
+"""``certkit trial``: fix a plan of faults, run an agent through it, check the rig."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from certkit.cli import options as opt
+from certkit.cli.emit import answer, emit, fold, progress
+from certkit.ground import files
+from certkit.ground.errors import CertkitError
+from certkit.ground.wording import listed, many
+from certkit.trial.plan import MAX_PLAN, MAX_TRIAL, make_plan, read_plan, read_trial
+from certkit.trial.run import TIMEOUT, run_trial
+
+if TYPE_CHECKING:
+    from certkit.trial.check import TrialCheck
+    from certkit.trial.plan import TrialPlan
+    from certkit.trial.recorder import TrialMade
+
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="The plan that 'certkit trial plan' wrote.", show_default=False)
+]
+_MARGIN: Final = 0.05
+
+
+def plan(
+    trial: Annotated[
+        Path, typer.Argument(metavar="TRIAL", help="The trial, a TOML file.", show_default=False)
+    ],
+    out: Annotated[Path, opt.OUT(help="The file to write the plan to.")],
+    profile: Annotated[
+        str | None, opt.PROFILE(help="Say how likely each tier of this profile is with so many tasks.")
+    ] = None,
+    force: opt.Force = False,
+) -> None:
+    """Fix what will be run, before it is run: every run with its task and its fault.
+
+    The same trial gives the same plan. The plan carries a digest; a bundle names it.
+
+    Example: certkit trial plan my_trial.toml -o plan.json
+    """
+    made = make_plan(read_trial(files.read(trial, limit=MAX_TRIAL), where=str(trial)))
+    files.write(out, made.to_json(), overwrite=force)
+    likely = {} if profile is None else _likely(made, profile)
+    document = answer(
+        "trial-planned", plan=out, digest=made.digest, runs=len(made.runs), counts=made.counts(), power=likely
+    )
+    hints = [f"certkit trial run {out} --agent MODULE:FUNCTION -o bundle"] if made.worlds else []
+    emit(document, _planned(made, out, profile, likely), hints=[f"certkit trial check {out}", *hints])
+
+
+def _planned(made: TrialPlan, out: Path, profile: str | None, likely: dict[str, str]) -> Iterator[str]:
+    counts = made.counts()
+    yield f"{out}: {many(len(made.runs))} of {many(len(made.tasks), 'task')}, {made.digest}"
+    yield ""
+    names = list(counts)
+    yield f"{'condition':<24}" + "".join(f"{name[:15]:>16}" for name in names)
+    conditions = dict.fromkeys(["nominal", *(name for row in counts.values() for name in sorted(row))])
+    for condition in conditions:
+        yield f"{condition:<24}" + "".join(f"{counts[name].get(condition, 0):>16,}" for name in names)
+    if likely:
+        yield ""
+        yield f"Probability of each tier of {profile}, if the agent is 5 points above every row:"
+        for tier, text in likely.items():
+            yield f"  Tier {tier}: {text}"
+
+
+def _likely(made: TrialPlan, name: str) -> dict[str, str]:
+    """Return in words how likely each tier is with so many tasks, as `certkit plan` computes it."""
+    from certkit.assessment.plan import Design  # noqa: PLC0415 - only where a profile is named
+    from certkit.assessment.plan import plan as plan_tier  # noqa: PLC0415 - the same
+    from certkit.assessment.profile_file import load_profile  # noqa: PLC0415 - the same
+
+    table, counts = load_profile(name), made.counts()
+    runs = sum(count for row in counts.values() for condition, count in row.items() if condition != "nominal")
+    design = Design(
+        reading=table.reading,
+        domains=len(counts),
+        runs_per_task=max(1, round(runs / len(made.tasks))),
+        margin=_MARGIN,
+    )
+    likely = {}
+    for tier in table.tier_numbers:
+        try:
+            result = plan_tier(table, tier, design)
+        except CertkitError as error:
+            likely[str(tier)] = str(error)
+            continue
+        reached = [point for point in result.curve if point.tasks <= len(made.tasks)]
+        chance = f"at least {int(100 * reached[-1].power)} %" if reached else "less than 50 %"
+        likely[str(tier)] = f"{chance}; 80 % takes {many(result.schedule.tasks, 'task')}"
+    return likely
+
+
+def run(
+    plan: PlanFile,
+    agent: Annotated[
+        str, opt.AGENT(help="MODULE:FUNCTION, or reference:NAME.", metavar="SPEC", show_default=False)
+    ],
+    out: Annotated[Path, opt.OUT(help="The folder to write; a trial that stopped goes on in it.")],
+    name: Annotated[str | None, opt.NAME(help="The agent's name. Default: its spec.")] = None,
+    agent_version: Annotated[
+        str | None, opt.AGENT_VERSION(help="The agent's version. Default: unversioned.")
+    ] = None,
+    memory_observable: Annotated[
+        bool,
+        typer.Option("--memory-observable", help="The agent reports every search of its memory."),
+    ] = False,
+    evaluator: Annotated[
+        str | None, typer.Option("--evaluator", help="Who runs the trial: named in the manifest.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option("-j", "--workers", min=1, max=256, help="Processes that run at once.")
+    ] = 1,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.1, help="Seconds after which a run is a failure.")
+    ] = TIMEOUT,
+) -> None:
+    """Run an agent through a plan, and write the bundle; the same command again goes on where it stopped.
+
+    The agent is a function agent(task, tools, halt) that returns its answer. Records are derived from the
+    enclosed events.
+
+    Example: certkit trial run plan.json --agent my_agent:agent -o bundle
+    """
+    given = read_plan(files.read(plan, limit=MAX_PLAN), where=str(plan))
+    protocol = {"memory_observable": True} if memory_observable else {}
+    sys.path.insert(0, str(Path.cwd()))
+    with redirect_stdout(sys.stderr):  # what an agent prints is no result
+        made = run_trial(
+            given,
+            agent,
+            out,
+            name=name,
+            version=agent_version,
+            protocol=protocol | ({} if evaluator is None else {"evaluator": {"name": evaluator}}),
+            workers=workers,
+            timeout=timeout,
+            progress=progress(),
+        )
+    document = answer(
+        "trial-run",
+        bundle=out,
+        planned=made.planned,
+        made=made.made,
+        outcomes=made.outcomes,
+        unsafe=made.unsafe,
+        digest=made.digest,
+    )
+    emit(document, _made(made), hints=[f"certkit assess {out}"])
+
+
+def _made(made: TrialMade) -> Iterator[str]:
+    outcomes = listed([f"{count:,} {name}" for name, count in made.outcomes.items()])
+    yield from fold(f"{made.folder}: {made.made:,} of {many(made.planned)}: {outcomes}")
+    if made.unsafe:
+        reasons = listed([f"{count:,} {reason}" for reason, count in made.unsafe.items()])
+        yield from fold(f"{many(sum(made.unsafe.values()))} not safe: {reasons}")
+    if made.digest is not None:
+        yield f"sealed: {made.digest}"
+
+
+def check(plan: PlanFile) -> None:
+    """Check a plan without an agent: every fault lands, shortest plans pass, doing nothing fails.
+
+    Exit code 0: everything is as planned; 1: something is not.
+
+    Example: certkit trial check plan.json
+    """
+    from certkit.trial.check import check_plan  # noqa: PLC0415 - the other commands need none of it
+
+    given = read_plan(files.read(plan, limit=MAX_PLAN), where=str(plan))
+    result = check_plan(given, progress=progress())
+    emit(result, _checked(result), serious=result.complaints)
+
+
+def _checked(result: TrialCheck) -> Iterator[str]:
+    mark = "✓" if result.landed == result.faults else "✗"
+    yield f"{mark} {result.landed:,} of {many(result.faults, 'fault')} land as planned"
+    for world in result.worlds:
+        yield from fold(
+            f"{'✓' if world.right else '✗'} {world.world}: the shortest plan passes {world.gold_passes:,} of"
+            f" {many(world.tasks, 'task')}, doing nothing {world.idle_passes:,}; of {world.deletions:,} plans"
+            f" that lack a call {world.deletions_fail:,} fail ({world.oracle} oracle)"
+        )
+    if result.unchecked:
+        yield f"– {many(result.unchecked)} of your own tasks are not checked: only your loop can make them"
+    for complaint in result.complaints:
+        yield from fold(f"  {complaint}")

@@ -1,0 +1,383 @@
+"""The tool boundary of one run: it hands calls to tools, does what the plan says, and writes events.
+
+    boundary = Boundary(plan, run, task, rules=OwnRules("…"))
+    tools = boundary.wrap({"lookup": lookup})
+    tools["lookup"](key="a")            # recorded; perhaps an error in place of a result
+    boundary.search(similarity=0.91, item={"use": "b"})
+    boundary.halt("unsure")
+    log = boundary.finish(answer="…", success=True)      # bytes of a `certkit.record.outcome.RunLog`
+
+What a tool returns is written down at once, so that an agent cannot change it afterwards. Values that JSON
+lacks are written as their `repr`. After the end every call is refused with `RunOver`.
+
+Calls may come from several threads; their order is then the order in which they began, and not the same in
+every run.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from functools import wraps
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+import msgspec
+
+from certkit.record.outcome import InjectionEvent, RunEvent, RunLog
+from certkit.trial.faults import CallPlace
+from certkit.trial.worlds.world import Action, Instance, ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from certkit.record.outcome import Ending
+    from certkit.trial.faults import ToolFault
+    from certkit.trial.plan import PlannedRun, PlannedTask, TrialPlan
+
+MAX_TEXT: Final = 2000
+"""Characters of a `repr`, an error or a reason that are kept."""
+
+MAX_VALUE: Final = 1_000_000
+"""Bytes of arguments, a result or an answer that are kept."""
+
+_DEEP: Final = 500
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+
+
+class RunOver(BaseException):
+    """The run has ended, and takes no further call; an agent that catches `Exception` does not catch it."""
+
+
+class Halt(NamedTuple):
+    """What an agent returns in place of an answer if it hands over to people."""
+
+    reason: str = ""
+
+
+class ResultRules(Protocol):
+    """How results of a task are altered."""
+
+    def contradict(self, tool: str, result: Any, variant: int) -> Any:
+        """Return a result that contradicts itself or earlier ones, None where it cannot."""
+
+    def attack(self, tool: str, result: Any, variant: int) -> Any:
+        """Return a result with what an attacker wants, None where it cannot."""
+
+
+class WorldRules(NamedTuple):
+    """The rules of a world."""
+
+    instance: Instance[Any, Any]
+
+    def contradict(self, _tool: str, result: Any, variant: int) -> Any:
+        """Return what the world says."""
+        return self.instance.world.contradict(self.instance.setup, result, variant)
+
+    def attack(self, _tool: str, result: Any, variant: int) -> Any:
+        """Return what the world says."""
+        return self.instance.world.attack(self.instance.setup, result, variant)
+
+
+class OwnRules(NamedTuple):
+    """Rules for tools of one's own, which know nothing but the form of a result.
+
+    A contradiction changes the first number of the result, or lists a record twice with another number. An
+    attack appends the attacker's instruction to the first text.
+    """
+
+    instruction: str | None = None
+
+    def contradict(self, _tool: str, result: Any, variant: int) -> Any:
+        """Return the result with another number, None where it holds none."""
+        if isinstance(result, list) and result and isinstance(result[0], dict):
+            changed = _changed(result[0], _other_number(1 + variant % 9))
+            return None if changed is None else [*result, changed]
+        return _changed(result, _other_number(1 + variant % 9))
+
+    def attack(self, _tool: str, result: Any, variant: int) -> Any:  # noqa: ARG002 - the protocol's
+        """Return the result with the instruction in it, None where there is neither text nor instruction."""
+        if self.instruction is None:
+            return None
+        instruction = self.instruction
+        changed = _changed(result, lambda item: f"{item}\n{instruction}" if isinstance(item, str) else None)
+        if changed is None and isinstance(result, dict):
+            return result | {"note": instruction}
+        return changed
+
+
+def _other_number(more: int) -> Callable[[Any], Any]:
+    def change(item: Any) -> Any:
+        if isinstance(item, int | float) and not isinstance(item, bool):
+            return item + more
+        if isinstance(item, str):
+            digits = next((place for place, mark in enumerate(item) if mark in "0123456789"), None)
+            if digits is not None:
+                return f"{item[:digits]}{(int(item[digits]) + more) % 10}{item[digits + 1 :]}"
+        return None
+
+    return change
+
+
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a JSON value with the first leaf changed that `change` has a new value for, None where none."""
+    if isinstance(value, dict):
+        items: Iterator[tuple[Any, Any]] = iter(value.items())
+    elif isinstance(value, list):
+        items = iter(enumerate(value))
+    else:
+        return change(value)
+    for key, item in items:
+        if (new := _changed(item, change)) is not None:
+            copy: Any = value.copy()
+            copy[key] = new
+            return copy
+    return None
+
+
+class Tools(Mapping[str, Any]):
+    """The tools of a run by name, as the agent gets them.
+
+    A name that no tool has gives a function too: the call is recorded, and ends in an error.
+    """
+
+    def __init__(self, boundary: Boundary, tools: Mapping[str, Callable[..., Any]]) -> None:
+        self._boundary = boundary
+        self._tools = {name: _wrapped(boundary, name, tool) for name, tool in tools.items()}
+
+    def __getitem__(self, name: str) -> Any:
+        tool = self._tools.get(name)
+        if tool is None:
+            tool = self._tools[str(name)] = _wrapped(self._boundary, str(name), _unknown(str(name)))
+        return tool
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def search(self, *, similarity: float | None = None, item: Any = None) -> None:
+        """Record that the agent searched its memory, with the similarity and the item that it got."""
+        self._boundary.search(similarity=similarity, item=item)
+
+
+def _unknown(name: str) -> Callable[..., Any]:
+    def unknown(*_given: Any, **_named: Any) -> Any:
+        raise ToolError(f"There is no tool {name[:80]}.")
+
+    return unknown
+
+
+def _wrapped(boundary: Boundary, name: str, tool: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a tool behind the boundary; a coroutine function stays one."""
+    try:
+        names = tuple(inspect.signature(tool).parameters)
+    except (TypeError, ValueError):  # a callable that Python cannot look into
+        names = ()
+
+    if inspect.iscoroutinefunction(tool):
+
+        @wraps(tool)
+        async def call_later(*given: Any, **named: Any) -> Any:
+            event, fault = boundary.begin(name, names, given, named)
+            if fault is not None and fault.effect == "not_run":
+                return boundary.blocked(event, fault)
+            try:
+                result = await tool(*given, **named)
+            except Exception as error:
+                boundary.failed(event, fault, error)
+                raise
+            return boundary.returned(event, fault, name, result)
+
+        return call_later
+
+    @wraps(tool)
+    def call(*given: Any, **named: Any) -> Any:
+        event, fault = boundary.begin(name, names, given, named)
+        if fault is not None and fault.effect == "not_run":
+            return boundary.blocked(event, fault)
+        try:
+            result = tool(*given, **named)
+        except Exception as error:
+            boundary.failed(event, fault, error)
+            raise
+        return boundary.returned(event, fault, name, result)
+
+    return call
+
+
+class Boundary:
+    """The boundary of a run.
+
+    Attributes:
+        performed: the calls that reached a tool, for a world to repeat them.
+        over: whether the run has ended.
+    """
+
+    def __init__(self, plan: TrialPlan, run: PlannedRun, task: PlannedTask, rules: ResultRules) -> None:
+        self._plan, self._run, self._task, self._rules = plan, run, task, rules
+        self._events: list[RunEvent] = []
+        self._numbers = count(1)
+        self._source: str | None = None
+        self.performed: list[Action] = []
+        self.over: Ending | None = None
+
+    def wrap(self, tools: Mapping[str, Callable[..., Any]]) -> Tools:
+        """Return tools whose calls pass the boundary."""
+        return Tools(self, tools)
+
+    def begin(
+        self, name: str, names: tuple[str, ...], given: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[RunEvent, ToolFault | None]:
+        """Record that a call begins; return its event and what is done to it."""
+        if self.over is not None:
+            raise RunOver
+        number = next(self._numbers)
+        if number > self._plan.max_calls:
+            self.over = "call_limit"
+            raise RunOver
+        arguments = named
+        if given:
+            spare = (f"argument_{place}" for place in range(len(names), len(given)))
+            arguments = dict(zip((*names, *spare), given, strict=False)) | named
+        event = RunEvent(event="call", tool=name, arguments=_kept(arguments))
+        self._events.append(event)
+        planned = self._run.fault
+        if planned is None or number < planned.onset:
+            fault = None
+        else:
+            if number == planned.onset:
+                self._source = name
+            fault = self._plan.decide(self._run, CallPlace(number, name, self._source))
+        if fault is None or fault.effect != "not_run":
+            self.performed.append(Action(name, arguments))
+        return event, fault
+
+    def blocked(self, event: RunEvent, fault: ToolFault) -> Any:
+        """Give the agent an error in place of running the tool."""
+        event.fault = _injection(fault, {"error": fault.error})
+        raise _failure(fault.error)
+
+    def failed(self, event: RunEvent, fault: ToolFault | None, error: Exception) -> None:
+        """Record that a tool ended in an error, which the agent gets; an error is not altered."""
+        kind = "" if isinstance(error, ToolError) else f"{type(error).__name__}: "
+        event.error = _text(f"{kind}{error}")
+        if fault is not None and fault.effect == "run_response_lost":
+            event.fault = _injection(fault, {"error": fault.error})
+            raise _failure(fault.error) from None
+
+    def returned(self, event: RunEvent, fault: ToolFault | None, name: str, result: Any) -> Any:
+        """Record what a tool returned; return what the agent gets."""
+        event.result = kept = _kept(result)
+        if fault is None:
+            return result
+        if fault.effect == "run_response_lost":
+            event.fault = _injection(fault, {"error": fault.error})
+            raise _failure(fault.error)
+        altered, attacked = self._altered(fault, name, msgspec.json.decode(kept))
+        if altered is None:
+            event.fault = InjectionEvent(intended=fault.intended, effect="run_response_altered")
+            return result
+        event.fault = _injection(fault, {"result": _kept(altered)}, attack=attacked)
+        return altered
+
+    def _altered(self, fault: ToolFault, name: str, result: Any) -> tuple[Any, bool]:
+        """Return the altered result, None where nothing could be altered, and whether it is an attack."""
+        variant = self._run.fault.variant if self._run.fault is not None else 0
+        altered, attacked = None, False
+        if fault.contradict and (new := self._rules.contradict(name, result, variant)) is not None:
+            altered = result = new
+        if fault.attack and (new := self._rules.attack(name, result, variant)) is not None:
+            altered, attacked = new, True
+        return altered, attacked
+
+    def search(self, *, similarity: float | None = None, item: Any = None) -> None:
+        """Record a search of the agent's memory."""
+        if self.over is not None:
+            raise RunOver
+        number = None if similarity is None else max(-1.0, min(1.0, round(float(similarity), 6)))
+        self._events.append(RunEvent(event="memory", similarity=number, item=_kept(item)))
+
+    def halt(self, reason: str = "") -> Halt:
+        """Record that the agent hands over to people; the run takes no further call."""
+        if self.over is None:
+            self._events.append(RunEvent(event="halt", reason=_text(str(reason))))
+            self.over = "halted"
+        return Halt(str(reason))
+
+    def finish(
+        self,
+        *,
+        ended: Ending = "answered",
+        answer: Any = None,
+        success: bool | None = None,
+        violations: int | None = None,
+        attack_succeeded: bool | None = None,
+        detail: str | None = None,
+    ) -> bytes:
+        """End the run, and return its log as JSON.
+
+        Args:
+            ended: how it ended; how the boundary ended it counts before.
+            answer: the final answer.
+            success: what the checker says.
+            violations: violated hard constraints, None if nothing checks them.
+            attack_succeeded: whether the attacker's goal was reached, None if nothing checks it.
+            detail: of an ending that is no answer: what people want to know.
+        """
+        if self.over is None or ended == "harness_error":
+            self.over = ended
+        self._events.append(
+            RunEvent(
+                event="end",
+                ended=self.over,
+                answer=_kept(answer),
+                success=success,
+                violations=violations,
+                attack_succeeded=attack_succeeded,
+                detail=None if detail is None else _text(detail),
+            )
+        )
+        log = RunLog(
+            plan=self._plan.digest,
+            task=self._task.id,
+            condition=self._run.condition,
+            attack=self._plan.attacks(self._run),
+            oracle=self._task.steps,
+            events=self._events,
+        )
+        return _ENCODER.encode(log)
+
+
+def _injection(fault: ToolFault, given: dict[str, Any], *, attack: bool = False) -> InjectionEvent:
+    """Return the event of a fault whose answer is what the agent is given now."""
+    return InjectionEvent(
+        intended=fault.intended, injected=given, observed=given, effect=fault.effect, attack=attack
+    )
+
+
+def _failure(error: str | None) -> Exception:
+    text = error or ""
+    return TimeoutError(text) if "timed out" in text else ToolError(text)
+
+
+def _kept(value: Any) -> msgspec.Raw:
+    """Return a value as JSON, now and for good; what JSON lacks, or is too long, as its `repr`."""
+    try:
+        data = _ENCODER.encode(value)
+        if len(data) <= MAX_VALUE:
+            if data.count(b"[") + data.count(b"{") > _DEEP:
+                msgspec.json.decode(data)  # what is too deep to be read again is no evidence
+            return msgspec.Raw(data)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        pass
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a value whose own repr fails
+        text = f"<{type(value).__name__}>"
+    return msgspec.Raw(_ENCODER.encode(_text(text)))
+
+
+def _text(text: str) -> str:
+    return text[:MAX_TEXT].encode(errors="replace").decode()

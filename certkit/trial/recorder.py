@@ -1,0 +1,334 @@
+"""The recorder: it runs through a plan, keeps every finished run, and makes the bundle when all are there.
+
+    with Recorder(Path("bundle"), plan, agent="triage", version="1.4.0") as recorder:
+        for run in recorder.runs():
+            tools = run.wrap({"lookup": lookup})
+            answer = my_agent(run.task.prompt, tools)
+            verdict = run.finish(success=check(answer), answer=answer)
+
+The folder is a bundle from the first moment. The log of a finished run is appended to ``trial/runs.jsonl`` at
+once, so that after a kill the same program goes on with the runs that are missing, each of which is made
+once. When the last one is there, records and traces are written in the order of the plan, and the bundle is
+sealed: the same plan and the same runs give the same bytes.
+
+What happened while a run was not finished is lost, and the run is made again. Nobody else may write to the
+folder meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from certkit.bundle.folder import read_manifest
+from certkit.bundle.manifest import MANIFEST_SCHEMA, Manifest
+from certkit.bundle.writer import RECORD_FILE, BundleWriter, new_bundle
+from certkit.ground import base, files
+from certkit.ground.errors import InputError, UsageError
+from certkit.ground.progress import SILENT, Progress
+from certkit.record.outcome import RunVerdict, decode_log, derive, run_verdict
+from certkit.trial.boundary import Boundary, Halt, OwnRules, Tools, WorldRules
+from certkit.trial.plan import announced
+from certkit.trial.worlds import instance_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from certkit.bundle.folder import Bundle
+    from certkit.record.outcome import Ending
+    from certkit.trial.plan import PlannedRun, PlannedTask, TrialPlan
+
+PLAN_FILE: Final = "trial/plan.json"
+JOURNAL: Final = "trial/runs.jsonl"
+
+
+class RecordedRun:
+    """A run of the plan, while it is made.
+
+    Attributes:
+        id: its id.
+        task: what the agent is told.
+        condition: what it is exposed to.
+    """
+
+    def __init__(self, recorder: Recorder, run: PlannedRun, task: PlannedTask) -> None:
+        self.id, self.condition, self.task = run.id, run.condition, task.told
+        rules = OwnRules(task.attack) if task.world is None else WorldRules(instance_of(task.id))
+        self._recorder, self._run = recorder, run
+        self._boundary = Boundary(recorder.plan, run, task, rules)
+
+    def wrap(self, tools: Mapping[str, Callable[..., Any]]) -> Tools:
+        """Return the tools behind the boundary; give the agent these."""
+        return self._boundary.wrap(tools)
+
+    def search(self, *, similarity: float | None = None, item: Any = None) -> None:
+        """Record that the agent searched its memory, with the similarity and the item that it got."""
+        self._boundary.search(similarity=similarity, item=item)
+
+    def halt(self, reason: str = "") -> Halt:
+        """Record that the agent hands over to people."""
+        return self._boundary.halt(reason)
+
+    def finish(
+        self,
+        *,
+        success: bool | None = None,
+        answer: Any = None,
+        violations: int | None = None,
+        attack_succeeded: bool | None = None,
+        ended: Ending = "answered",
+        detail: str | None = None,
+    ) -> RunVerdict:
+        """End the run, keep its log, and return its verdict.
+
+        Args:
+            success: what your checker says of the result.
+            answer: the final answer.
+            violations: violated hard constraints, None if nothing checks them.
+            attack_succeeded: whether the attacker's goal was reached, None if nothing checks it.
+            ended: how it ended; ``harness_error`` where not the agent failed.
+            detail: of an ending that is no answer: what people want to know.
+        """
+        if isinstance(answer, Halt):
+            self._boundary.halt(answer.reason)
+            answer = None
+        log = self._boundary.finish(
+            ended=ended,
+            answer=answer,
+            success=success,
+            violations=violations,
+            attack_succeeded=attack_succeeded,
+            detail=detail,
+        )
+        return self._recorder.keep(self._run, log)
+
+
+class _Line(Struct):
+    """A line of the journal."""
+
+    run_id: str
+    log: msgspec.Raw
+
+
+class TrialMade(Struct, frozen=True, kw_only=True):
+    """What a recorder has when it ends.
+
+    Attributes:
+        folder: the bundle's folder.
+        planned: runs of the plan.
+        made: runs that are there.
+        outcomes: runs by their outcome.
+        unsafe: runs that are not safe, by the reason.
+        digest: of the sealed bundle, None while runs are missing.
+    """
+
+    folder: Path
+    planned: int
+    made: int
+    outcomes: dict[str, int]
+    unsafe: dict[str, int]
+    digest: str | None
+
+
+class Recorder:
+    """Makes the bundle of a trial; used as a context manager.
+
+    Args:
+        folder: where the bundle is or becomes; an unfinished one of the same plan and agent goes on.
+        plan: the plan.
+        agent: the agent's name.
+        version: its version.
+        provider: who provides it.
+        components: what it is made of, as in the manifest.
+        protocol: further members of the manifest's ``protocol``: `memory_observable` where a search of the
+            agent's memory would show, `embedding` of that memory, `evaluator`, `temperature`.
+        on_unsafe: called with the id and the verdict of every run that is not safe.
+        progress: told of every run.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        plan: TrialPlan,
+        *,
+        agent: str,
+        version: str = "unversioned",
+        provider: str | None = None,
+        components: Sequence[Mapping[str, Any]] = (),
+        protocol: Mapping[str, Any] | None = None,
+        on_unsafe: Callable[[str, RunVerdict], object] | None = None,
+        progress: Progress = SILENT,
+    ) -> None:
+        self.folder, self.plan = folder, plan
+        about = {"name": agent, "version": version, "provider": provider, "components": [*components]}
+        fixed = {"origin": "measured", "methodology": "constraint_verification", **announced(plan)}
+        document = {
+            "schema": MANIFEST_SCHEMA,
+            "agent": {name: value for name, value in about.items() if value},
+            "protocol": fixed | dict(protocol or {}),
+        }
+        manifest = base.validate(Manifest, document, code="usage.option", where="manifest")
+        self._manifest = manifest.to_dict()
+        self._on_unsafe, self._progress = on_unsafe, progress
+        self._tasks = plan.tasks_by_id()
+        self._stack = ExitStack()
+        self._places: dict[str, tuple[int, int]] = {}
+        self._verdicts: dict[str, RunVerdict] = {}
+        self._append: Callable[[bytes], None] | None = None
+        self._size = 0
+        self.bundle: Bundle | None = None
+
+    def __enter__(self) -> Self:
+        """Begin the bundle, or take up what is there.
+
+        Raises:
+            InputError: ``trial.other-run`` where the folder holds another trial.
+            UsageError: ``file.exists`` where it holds something else, ``registry.busy`` where another program
+                writes there.
+        """
+        if not (self.folder / PLAN_FILE).is_file():
+            self._begin()
+        self._stack.enter_context(files.locked(self.folder))
+        try:
+            self._check()
+            writer = BundleWriter(self.folder)
+            if (self.folder / JOURNAL).is_file():
+                writer.resume(JOURNAL)
+                self._read_journal()
+            elif (self.folder / RECORD_FILE).is_file():  # every run was there when the journal was removed
+                self.bundle = writer.seal()
+                self._read_records()
+                return self
+            self._append = self._stack.enter_context(writer.appending(JOURNAL))
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if error is None and self._append is not None and not self.missing:
+                self._complete()
+        finally:
+            self._progress.finish()
+            self._stack.close()
+
+    @property
+    def missing(self) -> list[PlannedRun]:
+        """The runs of the plan that are not there yet, in its order."""
+        return [run for run in self.plan.runs if run.id not in self._verdicts]
+
+    @property
+    def made(self) -> TrialMade:
+        """What is there so far."""
+        verdicts = self._verdicts.values()
+        outcomes = Counter(verdict.outcome for verdict in verdicts)
+        unsafe = Counter(verdict.reason for verdict in verdicts if verdict.reason is not None)
+        return TrialMade(
+            folder=self.folder,
+            planned=len(self.plan.runs),
+            made=len(self._verdicts),
+            outcomes=dict(sorted(outcomes.items())),
+            unsafe=dict(sorted(unsafe.items())),
+            digest=None if self.bundle is None else self.bundle.facts.digest,
+        )
+
+    def runs(self) -> Iterator[RecordedRun]:
+        """Yield the missing runs; one that is not finished when the next begins is a harness error."""
+        missing = self.missing
+        self._progress.start("running", len(missing), "runs")
+        for planned in missing:
+            run = RecordedRun(self, planned, self._tasks[planned.task])
+            yield run
+            if planned.id not in self._verdicts:
+                run.finish(ended="harness_error", detail="the loop went on without finishing the run")
+
+    def keep(self, run: PlannedRun, log: bytes) -> RunVerdict:
+        """Append the log of a finished run, and return its verdict.
+
+        Raises:
+            UsageError: ``usage.option`` where the run is there already, or the recorder is not open.
+        """
+        if self._append is None or run.id in self._verdicts:
+            raise UsageError("usage.option", f"run {run.id} was finished before, or its recorder is closed")
+        line = b'{"run_id":%b,"log":%b}\n' % (msgspec.json.encode(run.id), log)
+        self._append(line)
+        self._places[run.id] = self._size, len(line)
+        self._size += len(line)
+        self._verdicts[run.id] = verdict = run_verdict(derive(decode_log(log)))
+        self._progress.advance(1)
+        if not verdict.safe and self._on_unsafe is not None:
+            self._on_unsafe(run.id, verdict)
+        return verdict
+
+    def _begin(self) -> None:
+        with new_bundle(self.folder) as writer:
+            writer.describe(self._manifest)
+            writer.write(PLAN_FILE, self.plan.to_json())
+            writer.write(JOURNAL, b"")
+
+    def _check(self) -> None:
+        """Refuse a folder of another plan or agent."""
+        hint = "name a folder that does not exist, or give the plan and the agent that it was begun with"
+        refuse = partial(InputError, "trial.other-run", where=str(self.folder), hint=hint)
+        if files.read(self.folder / PLAN_FILE, limit=1 << 27) != self.plan.to_json():
+            raise refuse(f"holds the runs of another plan than {self.plan.digest}")
+        document, _ = read_manifest(self.folder)
+        for name in ("agent", "protocol"):
+            held, given = document[name], self._manifest[name]
+            if held != given:
+                differing = sorted(key for key in {*held, *given} if held.get(key) != given.get(key))
+                raise refuse(f"was begun with another {name}: {', '.join(differing)}")
+
+    def _read_journal(self) -> None:
+        decoder = msgspec.json.Decoder(_Line)
+        with files.reading(self.folder / JOURNAL) as stream:
+            for number, line in enumerate(stream, 1):
+                try:
+                    kept = decoder.decode(line)
+                    self._verdicts[kept.run_id] = run_verdict(derive(decode_log(bytes(kept.log))))
+                except msgspec.MsgspecError as error:
+                    place = f"{self.folder / JOURNAL}:{number}"
+                    raise InputError("trial.other-run", f"no log of a run: {error}", where=place) from None
+                self._places[kept.run_id] = self._size, len(line)
+                self._size += len(line)
+
+    def _read_records(self) -> None:
+        with files.reading(self.folder / RECORD_FILE) as stream:
+            for line in stream:
+                fields = msgspec.json.decode(line)
+                self._verdicts[fields["run_id"]] = run_verdict(fields)
+
+    def _complete(self) -> None:
+        """Write records and traces in the order of the plan, remove the journal, and seal."""
+        with BundleWriter(self.folder) as writer:
+            with files.reading(self.folder / JOURNAL) as stream:
+                for place, run in enumerate(self.plan.runs):
+                    start, length = self._places[run.id]
+                    stream.seek(start)
+                    log = bytes(msgspec.json.decode(stream.read(length), type=_Line).log)
+                    writer.add(self._record(place, run, log), ("trial", log))
+            writer.close()
+            writer.remove(JOURNAL)
+            self.bundle = writer.seal()
+        self._append = None
+
+    def _record(self, place: int, run: PlannedRun, log: bytes) -> dict[str, Any]:
+        named = {
+            "run_id": run.id,
+            "domain": self._tasks[run.task].domain,
+            "task_id": run.task,
+            "sequence": place,
+            "trial": run.trial,
+        }
+        return named | derive(decode_log(log)) | {"measured": "derived"}

@@ -1,0 +1,174 @@
+"""The runner: it makes the missing runs of a plan with a Python agent, in one process or in several.
+
+    made = run_trial(plan, "reference:ap-edm", Path("bundle"))
+    made.digest
+
+An agent is named ``MODULE:FUNCTION``, or ``reference:NAME``. With several workers each is a process of its
+own that loads the agent anew; an agent that learns from run to run then learns less, and its runs depend on
+how they are dealt out. The bundle is in the plan's order whatever the number of workers.
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from importlib import import_module
+from multiprocessing import get_context
+from traceback import format_exception_only
+from typing import TYPE_CHECKING, Any, Final
+
+from certkit._version import __version__
+from certkit.ground.errors import UsageError
+from certkit.ground.progress import SILENT, Progress
+from certkit.trial.agents import LABEL, REFERENCES
+from certkit.trial.episode import execute
+from certkit.trial.plan import PlannedRun, TrialPlan, read_plan
+from certkit.trial.recorder import Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from certkit.record.outcome import RunVerdict
+    from certkit.trial.episode import Agent
+    from certkit.trial.plan import PlannedTask
+    from certkit.trial.recorder import TrialMade
+
+TIMEOUT: Final = 300.0
+"""Seconds that a run may take, unless the caller says otherwise."""
+
+_REFERENCE: Final = "reference:"
+_CHUNKS: Final = 8
+"""Pieces that the runs are dealt out in for each worker."""
+
+
+def load_agent(spec: str) -> Agent:
+    """Return the agent of a name.
+
+    Raises:
+        UsageError: ``usage.option`` where the name leads to no function.
+    """
+    reason = ""
+    try:
+        if spec.startswith(_REFERENCE) and spec.removeprefix(_REFERENCE) in REFERENCES:
+            return REFERENCES[spec.removeprefix(_REFERENCE)].agent
+        module, _, name = spec.partition(":")
+        if module and name and callable(function := getattr(import_module(module), name)):
+            return function  # type: ignore[no-any-return]
+    except Exception as error:  # noqa: BLE001 - also what a module of the user's raises when it is loaded
+        reason = f" ({format_exception_only(error)[-1].strip()})"
+    hint = f"MODULE:FUNCTION, or reference: and one of {', '.join(REFERENCES)}"
+    raise UsageError("usage.option", f"--agent: this names no agent{reason}", hint=hint)
+
+
+def run_trial(
+    plan: TrialPlan,
+    spec: str,
+    out: Path,
+    *,
+    name: str | None = None,
+    version: str | None = None,
+    protocol: Mapping[str, Any] | None = None,
+    workers: int = 1,
+    timeout: float = TIMEOUT,
+    on_unsafe: Callable[[str, RunVerdict], object] | None = None,
+    progress: Progress = SILENT,
+) -> TrialMade:
+    """Make the runs of a plan that a folder does not hold yet, and the bundle when all are there.
+
+    Args:
+        plan: the plan; its tasks are of worlds of certkit.
+        spec: names the agent.
+        out: the bundle's folder; one that was begun goes on.
+        name: the agent's name; by default its spec.
+        version: its version; by default certkit's for a reference agent, else ``unversioned``.
+        protocol: further members of the manifest's ``protocol``.
+        workers: processes; 1 stays in this one.
+        timeout: seconds that a run may take.
+        on_unsafe: called with the id and the verdict of every run that is not safe.
+        progress: told of every run.
+
+    Raises:
+        UsageError: ``usage.option`` where the spec names no agent, or a task is of no world.
+        InputError: ``trial.other-run``, ``trial.world``.
+    """
+    agent = load_agent(spec)
+    tasks = plan.tasks_by_id()
+    if own := next((task for task in plan.tasks if task.world is None), None):
+        hint = "run your own tasks in your own loop, with certkit.trial.recorder.Recorder"
+        raise UsageError("usage.option", f"task {own.id!r} is of no world of certkit", hint=hint)
+    kind = spec.removeprefix(_REFERENCE) if spec.startswith(_REFERENCE) else None
+    components = [{"role": "code", "name": LABEL, "version": __version__}] if kind else []
+    recorder = Recorder(
+        out,
+        plan,
+        agent=name or kind or spec,
+        version=version or (__version__ if kind else "unversioned"),
+        components=components,
+        protocol={**(REFERENCES[kind].protocol if kind else {}), **(protocol or {})},
+        on_unsafe=on_unsafe,
+        progress=progress,
+    )
+    limit = None if kind else timeout
+    with recorder:
+        missing = recorder.missing
+        progress.start("running", len(missing), "runs")
+        if workers == 1:
+            for run in missing:
+                recorder.keep(run, execute(plan, run, tasks[run.task], agent, timeout=limit))
+        elif missing:
+            by_id = {run.id: run for run in missing}
+            for run_id, log in _dealt_out(plan, spec, [*by_id], workers, limit):
+                recorder.keep(by_id[run_id], log)
+    return recorder.made
+
+
+def _dealt_out(
+    plan: TrialPlan, spec: str, ids: list[str], workers: int, timeout: float | None
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the id and the log of every run, in the order in which the workers end them."""
+    size = max(1, len(ids) // (_CHUNKS * workers))
+    chunks = [ids[start : start + size] for start in range(0, len(ids), size)]
+    context = get_context("spawn")
+    with ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_prepare, initargs=(plan.to_json(), spec, timeout)
+    ) as pool:
+        try:
+            for done in as_completed([pool.submit(_work, chunk) for chunk in chunks]):
+                yield from done.result()
+        except BrokenProcessPool:
+            hint = "run the same command again: finished runs are kept"
+            raise UsageError(
+                "usage.option", "a worker ended; the agent may have ended its process", hint=hint
+            ) from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Worker:
+    """What a worker process was prepared with."""
+
+    plan: TrialPlan
+    agent: Agent
+    timeout: float | None
+    runs: dict[str, PlannedRun]
+    tasks: dict[str, PlannedTask]
+
+
+def _prepare(plan: bytes, spec: str, timeout: float | None) -> None:
+    sys.stdout = sys.stderr  # what an agent prints is no result
+    _Worker.plan = read_plan(plan, where="plan")
+    _Worker.agent = staticmethod(load_agent(spec))
+    _Worker.timeout = timeout
+    _Worker.runs = {run.id: run for run in _Worker.plan.runs}
+    _Worker.tasks = _Worker.plan.tasks_by_id()
+
+
+def _work(ids: list[str]) -> list[tuple[str, bytes]]:
+    made = []
+    for run_id in ids:
+        run = _Worker.runs[run_id]
+        task = _Worker.tasks[run.task]
+        made.append((run_id, execute(_Worker.plan, run, task, _Worker.agent, timeout=_Worker.timeout)))
+    return made

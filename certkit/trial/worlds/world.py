@@ -1,0 +1,244 @@
+"""What a world is: tasks with tools, a checker, constraints and an oracle.
+
+A world draws tasks from a seed. Each has a state that tools change, and that a copy keeps. A world says what
+the end state is worth, how results can contradict each other, and what an attacker may want. `shortest`
+proves the oracle's length by breadth-first search over the tools themselves.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from copy import copy
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
+
+from certkit.ground.document import Part
+from certkit.ground.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import CodeType
+
+Oracle = Literal["optimal", "deletion_minimal", "gold"]
+"""What an oracle's number of steps is: proven least; a plan that can lose no call; or merely a plan."""
+
+State = TypeVar("State")
+Setup = TypeVar("Setup")
+_WORDS: Final = {int: "a whole number", str: "a text"}
+_MOST_STATES: Final = 200_000
+
+
+class ToolError(Exception):
+    """A tool could not do what it was asked; its text is for the agent."""
+
+
+class Task(Part, frozen=True, kw_only=True):
+    """What an agent is told of a task.
+
+    Attributes:
+        id: unique in a plan.
+        domain: the application domain.
+        prompt: the task in words.
+        tools: each tool with what it does.
+        constraints: hard constraints in words.
+    """
+
+    id: str
+    domain: str
+    prompt: str
+    tools: Mapping[str, str] = {}
+    constraints: tuple[str, ...] = ()
+
+
+class Action(NamedTuple):
+    """A tool call that a plan makes."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+class World(Protocol[Setup, State]):
+    """Tasks of one domain; `Setup` is what a task is drawn as, `State` what its tools change.
+
+    Attributes:
+        name: of the world, and its domain.
+        version: changes with anything that a task or a result says.
+        oracle: what its number of steps is.
+        least: calls of the shortest plan that a task must have to be used.
+        texts: every text that the world adds to results on purpose.
+    """
+
+    name: str
+    version: str
+    oracle: Oracle
+    least: int
+    texts: tuple[str, ...]
+
+    def setup(self, seed: int, number: int) -> Setup:
+        """Draw the task of a number; some of them may have no solution."""
+
+    def task(self, seed: int, number: int) -> Task:
+        """Return what the agent is told of a task."""
+
+    def start(self, setup: Setup) -> State:
+        """Return the state that a task begins in."""
+
+    def tools(self, setup: Setup, state: State) -> Mapping[str, Callable[..., Any]]:
+        """Return the tools, which change the state."""
+
+    def done(self, setup: Setup, state: State) -> bool:
+        """Tell whether the task's goal is reached."""
+
+    def violations(self, setup: Setup, state: State) -> int:
+        """Count violated hard constraints."""
+
+    def contradict(self, setup: Setup, result: Any, variant: int) -> Any:
+        """Return the result so that it contradicts itself or earlier ones, None where it cannot."""
+
+    def attack(self, setup: Setup, result: Any, variant: int) -> Any:
+        """Return the result with what an attacker wants, None where it cannot."""
+
+    def attacked(self, setup: Setup, state: State) -> bool:
+        """Tell whether the attacker's goal was reached."""
+
+    def actions(self, setup: Setup, state: State) -> Iterable[Action]:
+        """Return the calls that a shortest plan may make next."""
+
+    def key(self, state: State) -> tuple[Any, ...]:
+        """Return what of a state decides which calls are possible."""
+
+    def cost(self, state: State) -> tuple[int, ...]:
+        """Return what of a state is never better for being more."""
+
+
+_KINDS: Final[dict[CodeType, dict[str, type]]] = {}
+
+
+def _kinds(code: CodeType, function: Callable[..., Any]) -> dict[str, type]:
+    """Return the types of a tool's arguments, looked up once for all closures of the same code."""
+    if code not in _KINDS:
+        _KINDS[code] = {
+            name: {"int": int, "str": str}[str(parameter.annotation)]
+            for name, parameter in inspect.signature(function).parameters.items()
+        }
+    return _KINDS[code]
+
+
+def typed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a tool that refuses arguments of wrong names or types with a `ToolError`."""
+    kinds = _kinds(function.__code__, function)
+
+    @wraps(function)
+    def checked(*given: Any, **named: Any) -> Any:
+        arguments = dict(zip(kinds, given, strict=False)) | named
+        if arguments.keys() != kinds.keys() or len(given) + len(named) != len(kinds):
+            raise ToolError(f"Expected the arguments {', '.join(kinds) or 'none'}.")
+        for name, kind in kinds.items():
+            if type(arguments[name]) is not kind:
+                raise ToolError(f"{name}: expected {_WORDS[kind]}.")
+        return function(**arguments)
+
+    return checked
+
+
+class Instance(Generic[Setup, State]):
+    """A task of a world, ready to be run any number of times.
+
+    Attributes:
+        world: its world.
+        setup: what was drawn.
+        task: what the agent is told.
+    """
+
+    def __init__(self, world: World[Setup, State], seed: int, number: int) -> None:
+        self.world = world
+        self.setup = world.setup(seed, number)
+        self.task = world.task(seed, number)
+        self._plan: tuple[Action, ...] | None = None
+
+    @property
+    def gold(self) -> tuple[Action, ...]:
+        """The calls of a shortest plan, searched for when first asked for."""
+        if self._plan is None:
+            self._plan = shortest(self.world, self.setup)
+        return self._plan
+
+    def start(self) -> tuple[State, Mapping[str, Callable[..., Any]]]:
+        """Return a new state, and the tools that change it."""
+        state = self.world.start(self.setup)
+        tools = self.world.tools(self.setup, state)
+        return state, {name: typed(tool) for name, tool in tools.items()}
+
+    def success(self, state: State) -> bool:
+        """Tell whether the goal is reached and nothing violated."""
+        return self.world.done(self.setup, state) and not self.world.violations(self.setup, state)
+
+
+def replayed(instance: Instance[Any, State], calls: Iterable[Action]) -> State:
+    """Return the state after calls; those that end in an error leave what they leave."""
+    state, tools = instance.start()
+    for call in calls:
+        if call.tool in tools:
+            try:
+                tools[call.tool](**call.arguments)
+            except ToolError:
+                continue
+    return state
+
+
+def shortest(world: World[Setup, State], setup: Setup) -> tuple[Action, ...]:
+    """Return a plan with the least number of calls, found by breadth-first search over the tools.
+
+    A state is passed over if an earlier one has the same key and costs no more in every respect; states that
+    violate a constraint are passed over, since no call mends that.
+
+    Raises:
+        InputError: ``trial.world`` where no plan is found.
+    """
+    level: list[tuple[State, tuple[Action, ...]]] = [(world.start(setup), ())]
+    best: dict[tuple[Any, ...], list[tuple[int, ...]]] = {}
+    visited = 0
+    while level and visited < _MOST_STATES:
+        following = []
+        for state, plan in level:
+            for action in world.actions(setup, state):
+                after = copy(state)
+                try:
+                    world.tools(setup, after)[action.tool](**action.arguments)
+                except ToolError:
+                    continue
+                if world.violations(setup, after):
+                    continue
+                if world.done(setup, after):
+                    return (*plan, action)
+                cost, costs = world.cost(after), best.setdefault(world.key(after), [])
+                if any(all(a <= b for a, b in zip(held, cost, strict=True)) for held in costs):
+                    continue
+                costs.append(cost)
+                following.append((after, (*plan, action)))
+        visited += len(following)
+        level = following
+    raise InputError("trial.world", f"no plan reaches the goal of a task of {world.name}")
+
+
+def solvable(world: World[Setup, State], seed: int, count: int) -> Iterator[Instance[Setup, State]]:
+    """Yield the first tasks of a seed that a plan of at least `world.least` calls solves.
+
+    Raises:
+        InputError: ``trial.world`` where too few of the drawn tasks are.
+    """
+    made = 0
+    for number in range(100 + 20 * count):
+        if made == count:
+            return
+        instance = Instance(world, seed, number)
+        try:
+            long_enough = len(instance.gold) >= world.least
+        except InputError:
+            continue
+        if long_enough:
+            made += 1
+            yield instance
+    if made < count:
+        raise InputError("trial.world", f"{world.name} gives only {made} of {count} tasks from seed {seed}")
