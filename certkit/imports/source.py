@@ -128,10 +128,10 @@ class Source:
         else:
             yield from self.lines()
 
-    def pieces(self, limit: int | None = None) -> Iterator[Piece]:
+    def pieces(self, limit: int | None = None, within: str | None = None) -> Iterator[Piece]:
         """Yield the rows of the JSON document that the file holds, as `splitter.split` does."""
         chunks = iter(lambda: self._stream.read(CHUNK), b"")
-        return split(chunks, self.name, MAX_ROW if limit is None else limit)
+        return split(chunks, self.name, MAX_ROW if limit is None else limit, within)
 
     def text(self, encoding: str) -> Iterator[tuple[int, str]]:
         """Yield each line as text, with its number and its line end; a byte order mark is left out.

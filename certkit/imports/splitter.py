@@ -6,6 +6,9 @@ array into its items, so that the runs of ``{"info": {…}, "simulations": [{…
     for piece in split(chunks, name, limit):
         piece.key, piece.line, piece.data       # "simulations", 14, b'{…}'
 
+With `within`, the member of this name is cut as the document itself is where it is an object, so that the
+items of ``{"results": {"results": [{…}, …]}}`` come one by one too.
+
 The brackets and commas outside strings are found with NumPy, a chunk at a time. The form of the levels that
 are cut is checked; the pieces themselves are not.
 """
@@ -31,28 +34,37 @@ _CUT: Final = 2  # levels of nesting
 
 
 class Piece(NamedTuple):
-    """A row: the member it lies in ("" in an array), the line where it begins, and its bytes."""
+    """A row: the member it lies in ("" in an array), the line where it begins, and its bytes.
+
+    `inside`: it lies in the object that `within` names. `item`: it is an item of the member's array.
+    """
 
     key: str
     line: int
     data: bytes
+    inside: bool = False
+    item: bool = False
 
 
-def split(chunks: Iterable[bytes], name: str, limit: int) -> Iterator[Piece]:
+def split(chunks: Iterable[bytes], name: str, limit: int, within: str | None = None) -> Iterator[Piece]:
     """Yield the rows of a document that comes in chunks; `name` names it in errors.
+
+    `within` names the member, an object, of which the members are cut too.
 
     Raises `InputError` ``json.syntax`` where the outer levels are not well formed, and ``json.too-large``
     where a row is longer than `limit` bytes.
     """
-    cutter = _Cutter(name, limit)
+    cutter = _Cutter(name, limit, within)
     for chunk in chunks:
         yield from cutter.feed(chunk)
     cutter.close()
 
 
 class _Cutter:
-    def __init__(self, name: str, limit: int) -> None:
-        self._name, self._limit = name, limit
+    def __init__(self, name: str, limit: int, within: str | None = None) -> None:
+        self._name, self._limit, self._within = name, limit, within
+        self._levels = _CUT + (within is not None)
+        self._base = 0  # 1 inside the object that `within` names
         self._rest = bytearray()  # what came since the last cut
         self._line = 1  # the line of its first byte
         self._depth = 0
@@ -68,9 +80,12 @@ class _Cutter:
         if (len(chunk) - len(chunk.rstrip(b"\\"))) % 2:
             chunk, self._backslash = chunk[:-1], b"\\"
         start = 0
-        for at, depth in self._places(chunk):
+        for at, outside in self._places(chunk):
+            mark, depth = chunk[at : at + 1], outside - self._base
+            if depth >= _CUT + (mark == b","):
+                continue  # deeper than is cut here
             text = partial(self._since, chunk, start, at)  # copied where it is cut, and for no other mark
-            pieces = self._cut(text, chunk[at : at + 1], depth)
+            pieces = self._cut(text, mark, depth)
             if pieces is not None:
                 self._line += self._rest.count(b"\n") + chunk.count(b"\n", start, at)
                 self._rest.clear()
@@ -101,11 +116,13 @@ class _Cutter:
         depths = np.append(self._depth, self._depth + np.cumsum(steps))
         self._depth = int(depths[-1])
         outside = np.minimum(depths[:-1], depths[1:])
-        wanted = outside < np.where(text[marks] == _COMMA, _CUT + 1, _CUT)
+        wanted = outside < np.where(text[marks] == _COMMA, self._levels + 1, self._levels)
         yield from zip(marks[wanted].tolist(), outside[wanted].tolist(), strict=True)
 
     def _cut(self, text: Callable[[], bytes], mark: bytes, depth: int) -> list[Piece] | None:
         """Return the pieces that end at a mark, or None where the mark lies within a piece."""
+        if self._base and depth == 0:
+            return self._leave(text(), mark)
         if depth < 0 or self._ended or (depth == 0 and mark == b","):
             self._refuse("expected one array or object")
         if mark in b"[{":
@@ -115,10 +132,7 @@ class _Cutter:
                 return None
             if mark == b"}":
                 self._refuse("expected ']'")
-            pieces = self._item(self._key, text(), last=mark == b"]")
-            if mark == b"]":
-                self._key, self._items = None, -1  # nothing may follow the array but a comma or the end
-            return pieces
+            return self._item(self._key, text(), last=mark == b"]")
         if mark != b"," and (mark == b"]") != (self._outer == b"["):
             self._refuse("expected ']'" if self._outer == b"[" else "expected '}'")
         self._ended = depth == 0
@@ -135,20 +149,39 @@ class _Cutter:
                 self._refuse("expected one array or object")
             self._outer = mark
             return []
-        if mark == b"{" or self._outer == b"[":
+        if self._outer == b"[" or (mark == b"{" and (self._within is None or self._base)):
             return None
         member = _MEMBER.match(text())
         if member is None or member[2].strip() or self._items == -1:
             self._refuse("expected a comma or a member")
-        self._key, self._items = self._name_of(member[1]), 0
+        key = self._name_of(member[1])
+        if mark == b"[":
+            self._key = key
+        elif key == self._within:
+            self._base = 1
+        else:
+            return None
+        self._items = 0
         return []
+
+    def _leave(self, text: bytes, mark: bytes) -> list[Piece]:
+        """Return the last piece of the object that `within` names, which ends."""
+        if mark != b"}":
+            self._refuse("expected '}'")
+        pieces = [] if self._items == -1 and not text.strip() else self._member(text, last=True)
+        self._base, self._items = 0, -1
+        return pieces
 
     def _item(self, key: str, text: bytes, *, last: bool) -> list[Piece]:
         data = text.strip()
-        if last and not data and not self._items:
-            return []
+        empty = last and not data and not self._items
         self._items += 1
-        return [Piece(key, self._line + text[: len(text) - len(text.lstrip())].count(b"\n"), data)]
+        if last:
+            self._key, self._items = None, -1  # nothing may follow the array but a comma or the end
+        if empty:
+            return []
+        line = self._line + text[: len(text) - len(text.lstrip())].count(b"\n")
+        return [Piece(key, line, data, bool(self._base), item=True)]
 
     def _member(self, text: bytes, *, last: bool) -> list[Piece]:
         if last and not text.strip() and not self._items:
@@ -157,7 +190,7 @@ class _Cutter:
         if member is None or self._items == -1:
             self._refuse("expected a member")
         self._items = 1
-        return [Piece(self._name_of(member[1]), self._line, member[2].strip())]
+        return [Piece(self._name_of(member[1]), self._line, member[2].strip(), bool(self._base))]
 
     def _name_of(self, key: bytes) -> str:
         return str(canonical.loads(key, where=f"{self._name}:{self._line}"))
