@@ -188,7 +188,7 @@ def _lines(printed: bytes) -> tuple[str, ...]:
     return tuple(line.rstrip() for line in printed.decode().splitlines())
 
 
-def _run_here(
+def run_here(
     work: Callable[[], object], folder: Path, out: Path | None = None, **variables: str
 ) -> tuple[int, tuple[str, ...]]:
     """Do `work` in this process as if it were a program in `folder`; `out` takes its standard output."""
@@ -221,7 +221,7 @@ def _run_line(line: str, folder: Path) -> tuple[int, tuple[str, ...]]:
     variables = {call["name"]: call["value"]} if call["name"] else {}
     name = ".piped" if call["rest"] else call["out"]
     out = folder / name if name else None
-    code, printed = _run_here(lambda: run_program(shlex.split(call["words"])), folder, out, **variables)
+    code, printed = run_here(lambda: run_program(shlex.split(call["words"])), folder, out, **variables)
     if call["rest"]:
         code, more = _run(["bash", "-c", f"cat .piped | {call['rest']}"], folder)
         printed += more
@@ -254,7 +254,7 @@ def _run_console(block: Block, folder: Path) -> list[Ran]:
 def _run_python(block: Block, shown: str, folder: Path) -> Ran:
     step = Step(block.text, tuple(line.rstrip() for line in shown.splitlines()))
     program = compile(block.text, "<page>", "exec")
-    code, printed = _run_here(lambda: exec(program, {"__name__": "__main__"}), folder)  # noqa: S102 - our page
+    code, printed = run_here(lambda: exec(program, {"__name__": "__main__"}), folder)  # noqa: S102 - our page
     complaint = f"left with {code}" if code else difference(step.shown, printed)
     return Ran(step, printed, complaint)
 

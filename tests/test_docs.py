@@ -92,7 +92,7 @@ def test_links_lead_somewhere() -> None:
 def _anchors(page: Path) -> set[str]:
     """Return the anchors that a reader of Markdown makes of a page's headings."""
     heads = re.findall(r"^#+ (.+)$", _prose(page), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+    return {re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-") for head in heads}
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
