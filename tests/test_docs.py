@@ -15,7 +15,7 @@ from certkit.ground import canonical
 from certkit.ground.errors import CODES, Exit
 from certkit.imports import FORMATS
 from certkit.record.record import FIELDS
-from tests import console, generate
+from tests import console, generate, pictures
 
 ROOT: Final = console.ROOT
 PAGES: Final = console.pages()
@@ -105,6 +105,24 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         links = re.findall(r"\]\(([^)#\s]+\.md)(?:#[^)]*)?\)", _prose(page))
         waiting += [(page.parent / link).resolve() for link in links if "://" not in link]
     assert set(PAGES) - reached == set()
+
+
+def test_the_menu_of_the_site_has_every_page_once() -> None:
+    menu = _text(ROOT / "docs" / "mkdocs.yml").partition("\nnav:\n")[2]
+    entries = re.findall(r"^ +- (?:[^:\n]+: )?(\S+\.md)$", menu, re.MULTILINE)
+    assert sorted(entries) == sorted(
+        page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page != ROOT / "README.md"
+    )
+
+
+def test_the_menu_keeps_formulas_decisions_and_benchmarks_below_its_first_level() -> None:
+    menu = _text(ROOT / "docs" / "mkdocs.yml").partition("\nnav:\n")[2]
+    doors = re.findall(r"^  - ([^:\n]+):", menu, re.MULTILINE)
+    assert doors == ["Home", "I have logs", "I answer for the risk", "I was handed a passport", "Reference"]
+
+
+def test_pictures_of_screens_show_what_the_program_shows() -> None:
+    assert pictures.differing() == [], "run 'make pictures'"
 
 
 def test_codes_named_in_prose_exist() -> None:
