@@ -9,8 +9,8 @@ What a fenced block is, is told by its first word:
 - any block with ``file=NAME`` is written to that file first;
 - a block with ``needs=NAME`` is run where that program is, of the version that the page is about.
 
-Every page has a folder of its own that looks like a checkout: tests/data/, templates/, Makefile, and
-build/interop, the programs that ``make interop`` brings.
+README and tutorial run in a clone of the checkout. Every other page has a folder of its own that looks like one:
+tests/data/, templates/, and build/interop, the programs that ``make interop`` brings.
 
 A call of certkit at the beginning of a line, and every Python block, is run inside of this process; all else
 by a shell, whose `certkit` is the same program. Neither draws PDFs: `tests.support.undrawn`.
@@ -138,9 +138,13 @@ def lay_out(folder: Path) -> None:
     (folder / "build" / "interop").symlink_to(ROOT / "build" / "interop")
 
 
+def clone(folder: Path) -> None:
+    """Make `folder` a clone of this checkout, as it was last committed."""
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), folder], check=True, timeout=120)
+
+
 def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, list[Ran]]]:
     """Run the blocks of a page in `folder`, in order; yield what shows the output with what became of it."""
-    lay_out(folder)
     found = blocks(page.read_text(encoding="utf-8"))
     for number, block in enumerate(found):
         if match := _FILE.search(block.info):
@@ -289,6 +293,7 @@ def refresh(page: Path) -> bool:
     pieces: list[str] = []
     at = 0
     with tempfile.TemporaryDirectory() as folder:
+        lay_out(Path(folder))
         for block, ran in run_page(page, Path(folder)):
             if any(line.startswith("Traceback ") for one in ran for line in one.printed):
                 raise SystemExit(f"{page}: a program broke; nothing of this page was written")

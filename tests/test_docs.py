@@ -42,14 +42,28 @@ def _prose(page: Path) -> str:
     return re.sub(r"^```.*?^```$", "", _text(page), flags=re.MULTILINE | re.DOTALL)
 
 
+FIRST: Final = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
+"""Pages that a newcomer follows in a clone."""
 RUNNABLE: Final = [page for page in PAGES if any(b.language in RUN for b in console.blocks(_text(page)))]
 
 
-@pytest.mark.parametrize("page", RUNNABLE, ids=_name)
+@pytest.mark.parametrize("page", FIRST, ids=_name)
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout of git")
+def test_what_the_first_pages_show_happens_in_a_clone(page: Path, tmp_path: Path) -> None:
+    console.clone(tmp_path / "clone")
+    _happens(page, tmp_path / "clone")
+
+
+@pytest.mark.parametrize("page", [page for page in RUNNABLE if page not in FIRST], ids=_name)
 def test_what_a_page_shows_happens(page: Path, tmp_path: Path) -> None:
+    console.lay_out(tmp_path)
+    _happens(page, tmp_path)
+
+
+def _happens(page: Path, folder: Path) -> None:
     complaints = [
         f"$ {one.step.command}\n{one.complaint}"
-        for _, ran in console.run_page(page, tmp_path)
+        for _, ran in console.run_page(page, folder)
         for one in ran
         if one.complaint
     ]
