@@ -139,6 +139,13 @@ def test_pictures_of_screens_show_what_the_program_shows() -> None:
     assert pictures.differing() == [], "run 'make pictures'"
 
 
+def test_continuous_integration_runs_the_readmes_test_command_and_builds_the_site() -> None:
+    assert re.search(r"^ +run: \.ci/run$", _text(ROOT / ".github" / "workflows" / "ci.yml"), re.MULTILINE)
+    steps = re.findall(r"\bmake ([a-z -]+)", _text(ROOT / ".ci" / "run"))
+    assert "$ make test " in _text(ROOT / "README.md")
+    assert {"test", "docs", "wheel-check", "kills"} <= {name for step in steps for name in step.split()}
+
+
 def test_codes_named_in_prose_exist() -> None:
     families = {code.partition(".")[0] for code in CODES}
     files = {"bundle.json", "records.py", "profile.toml", "record.md", "bundle.md", "import.toml"}
