@@ -9,6 +9,7 @@ A page says where a table belongs: everything between ``<!-- generated: NAME -->
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from fnmatch import fnmatch
@@ -27,6 +28,7 @@ from certkit.comparison.compare import Comparison
 from certkit.comparison.drift import Drift
 from certkit.ground import canonical, toml
 from certkit.ground.errors import CODES, Exit
+from certkit.imports import FORMATS
 from certkit.passport.verify import VerificationDocument
 from certkit.probes import records
 from certkit.record.record import Condition
@@ -331,6 +333,12 @@ def _profile(profile: Profile) -> str:
     return text
 
 
+def importer(name: str) -> str:
+    """Return what the module that reads a format says of it, with the table of its fields."""
+    text = inspect.getdoc(sys.modules[FORMATS[name].importer.__module__]) or ""
+    return text.replace("``", "`") + "\n"
+
+
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "bundle-fields": bundle_fields,
     "calibration-fields": calibration_fields,
@@ -343,6 +351,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "profiles": profiles,
     "record-fields": record_fields,
     "trust-fields": trust_fields,
+    **{f"importer-{name}": partial(importer, name) for name in FORMATS if name != "records"},
 }
 
 

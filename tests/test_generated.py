@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import jsonschema
@@ -9,6 +10,8 @@ import pytest
 
 from certkit.cli.main import main
 from certkit.ground import canonical
+from certkit.imports import FORMATS
+from certkit.record.record import FIELDS, Condition, Outcome
 from tests import generate
 
 if TYPE_CHECKING:
@@ -30,6 +33,14 @@ def test_no_schema_is_left_over() -> None:
 def test_every_table_stands_on_a_page() -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in (generate.ROOT / "docs").rglob("*.md"))
     assert [name for name in generate.TABLES if f"<!-- generated: {name} -->" not in pages] == []
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "records"])
+def test_what_an_importer_fills_by_its_table_are_fields_of_a_record(name: str) -> None:
+    lines = [line for line in generate.importer(name).splitlines() if line.startswith("| ")]
+    words = {word for line in lines[1:] for word in re.findall(r"`([^`]+)`", line.split(" | ")[1])}
+    known = {*FIELDS, *Condition, *Outcome}
+    assert [word for word in sorted(words) if word not in known and not word.startswith("x_")] == []
 
 
 @pytest.mark.parametrize("name", generate.SCHEMAS)

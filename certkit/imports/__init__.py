@@ -32,17 +32,24 @@ from certkit.ground.progress import SILENT
 from certkit.ground.text import visible
 from certkit.imports.agentdojo import AgentDojo
 from certkit.imports.columns import Contents, contents_of
+from certkit.imports.deepeval import DeepEval
 from certkit.imports.drafts import MAX_GROWTH
 from certkit.imports.every_eval import EveryEval
+from certkit.imports.garak import Garak
+from certkit.imports.hal import Hal
 from certkit.imports.hb_eval import HbEval
 from certkit.imports.inspect_log import ZIP, InspectLog
 from certkit.imports.job import ImportAccount, Importer, ImportFaultsError, ImportOptions, Job
+from certkit.imports.lm_eval import LmEval
 from certkit.imports.mapper import Mapper, check_mapping, check_options
 from certkit.imports.mapping import Mapping, read_mapping
 from certkit.imports.names import is_model
+from certkit.imports.openai_evals import OpenAIEvals
 from certkit.imports.otel import OTel
+from certkit.imports.promptfoo import Promptfoo
 from certkit.imports.records import ARROW, PARQUET, Records
 from certkit.imports.source import FREE, opening
+from certkit.imports.swe_bench import SweBench
 from certkit.imports.tau import Tau
 from certkit.record.record import Measured
 from certkit.record.trace import RULES, Rules
@@ -76,21 +83,26 @@ LOOKED_AT: Final = 200
 class Format(Struct, frozen=True, kw_only=True):
     """A format that can be imported.
 
-    `marks`: the beginning of a file of this format has all keys of one of these groups.
+    `marks`: the beginning of a file of this format has all keys of one of these groups, and not the key
+    `without`.
     """
 
     description: str
     importer: type[Importer]
     marks: tuple[tuple[str, ...], ...] = ()
+    without: str | None = None
 
     def fits(self, head: bytes) -> bool:
         """Tell whether the beginning of a file is of this format."""
         if head.startswith(ZIP):
             return self.importer is InspectLog
-        return not head.startswith((PARQUET, *ARROW)) and any(
-            all(re.search(rb'"%s"\s*:' % re.escape(key.encode()), head) for key in keys)
-            for keys in self.marks
-        )
+        if head.startswith((PARQUET, *ARROW)) or (self.without and _has(head, self.without)):
+            return False
+        return any(all(_has(head, key) for key in keys) for keys in self.marks)
+
+
+def _has(head: bytes, key: str) -> bool:
+    return re.search(rb'"%s"\s*:' % re.escape(key.encode()), head) is not None
 
 
 FORMATS: Final[dict[str, Format]] = {
@@ -129,6 +141,47 @@ FORMATS: Final[dict[str, Format]] = {
             ("session_id", "live_metrics"),
             ("fault_event_id",),
         ),
+    ),
+    "promptfoo": Format(
+        description="promptfoo: the JSON of an evaluation, or a folder of them",
+        importer=Promptfoo,
+        marks=(("evalId", "results", "timestamp"), ("results", "testIdx", "promptIdx")),
+    ),
+    "deepeval": Format(
+        description="deepeval: the JSON of a test run, or a folder of them",
+        importer=DeepEval,
+        marks=(("testCases", "metricsData"), ("testCases", "conversationalTestCases")),
+    ),
+    "garak": Format(
+        description="garak: a .report.jsonl, or a folder of them",
+        importer=Garak,
+        marks=(("entry_type", "garak_version"), ("entry_type", "probe_classname")),
+    ),
+    "openai-evals": Format(
+        description="OpenAI evals: the events of a run, or a folder of them",
+        importer=OpenAIEvals,
+        marks=(("spec", "completion_fns", "eval_name"), ("event_id", "sample_id", "type")),
+    ),
+    "lm-eval": Format(
+        description="lm-evaluation-harness: a samples_….jsonl, or a folder of them",
+        importer=LmEval,
+        marks=(("doc_id", "filtered_resps"), ("doc_id", "resps", "arguments")),
+    ),
+    "swe-bench": Format(
+        description="SWE-bench: a report of resolved instances, or a folder of one agent's",
+        importer=SweBench,
+        marks=(
+            ("total_instances", "resolved_instances"),
+            ("resolved_ids", "submitted_ids"),
+            ("resolved_ids", "total"),
+            ("resolved", "no_generation"),
+        ),
+        without="raw_eval_results",  # HAL encloses such a report
+    ),
+    "hal": Format(
+        description="HAL: the _UPLOAD.json of a run, or a folder of them",
+        importer=Hal,
+        marks=(("raw_eval_results",), ("config", "agent_name", "benchmark_name", "run_command")),
     ),
     "records": Format(
         description="rows of any kind: CSV, TSV, JSON lines, a JSON array or Parquet", importer=Records

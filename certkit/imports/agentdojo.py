@@ -1,7 +1,17 @@
 """AgentDojo: agents that use tools while the tools' answers carry prompt injections.
 
-How the fields are read, and the traps (`security` is true where the *attack succeeded*), stand in
-docs/reference/importers.md.
+| field of the log | field of the record | note |
+|---|---|---|
+| `pipeline_name`, in an export `metadata.model` | agent | `_` stands for `/` |
+| `suite_name` | `domain` | |
+| `suite_name`, `user_task_id` | `task_id` | task names repeat across suites |
+| `attack_type` | `condition` | `adversarial`, without one `nominal` |
+| `utility`, `security` | `outcome` | under attack: done, and the attack failed |
+| `error` | `outcome` `harness_error` | `utility` and `security` are placeholders there |
+| `security` of an attacked run | `attack_succeeded` | true means that the attack *succeeded* |
+| `messages` | `steps_actual` | model turns in the transcript |
+
+Left out are injection tasks run alone, and times, which have no zone.
 """
 
 from __future__ import annotations

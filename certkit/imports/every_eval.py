@@ -1,6 +1,15 @@
 """every_eval_ever: a sample per line; HELM, lm-eval and others are converted to it.
 
-How the fields are read stands in docs/reference/importers.md.
+| field of the log | field of the record | note |
+|---|---|---|
+| `model_id` | agent | |
+| `evaluation_name` | `domain` | |
+| `evaluation_name`, `sample_id` | `task_id` | a sample again is a further trial |
+| `evaluation.is_correct` | `outcome` | beside a score of 0 it is refused |
+| `error` | `outcome` `harness_error` | |
+| `messages`, else `evaluation.num_turns` | `steps_actual` | messages of the assistant |
+
+The condition must come from you.
 """
 
 from __future__ import annotations
@@ -44,7 +53,6 @@ class EveryEval(Importer):
     """Samples of every_eval_ever."""
 
     suffixes = (".jsonl",)
-    remarks = ((),)
 
     def runs(self) -> Iterator[Run]:
         """Yield the samples."""

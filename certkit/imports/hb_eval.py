@@ -1,8 +1,25 @@
 """What HB-Eval writes: published records of methodologies A, B and C, and sessions of hb-eval-sdk.
 
-Outcomes are taken from the records; nothing is repaired. The traps stand in docs/reference/importers.md.
+| field of the log | field of the record | note |
+|---|---|---|
+| `model`, of a session `agent_id` | the agent | |
+| `domain`, `run_id` (A: `run`) | `run_id`, `task_id` | `DOMAIN/RUN`; again within a model `#2`, `#3` … |
+| `fault_type` | `condition` | `none` is `nominal`, `cascade_failure` is `cascade` |
+| `fault_injected` (A, without `fault_type`) | `condition` | `nominal` or `x_fault` |
+| `success` (A: or `binary_success`) | `outcome` | as stated, also where the paper's rule says otherwise |
+| `violation_count` | `violations` | |
+| `constraint_score`, `judge_score` | `layer2_score`, `layer3_score` | not the 0.5 of a judge that failed |
+| `fault_type` adversarial or cascade_failure | `attack_attempted` | `adv_resistance` does not say who won |
+| `session_id` | `run_id`, `task_id` | each session stands as a task of its own |
+| `step_count` | `steps_actual` | |
+| `halted` | `outcome` | `safe_halt`; `--success` says which other sessions succeeded |
+| `live_metrics` `pei`, `frr`, `irs`, `ti` | `x_hbsdk_pei` … | other quantities than ours of these names |
 
-Only methodology C writes ``response_missing``; there another model than the evaluated one was the judge.
+PEI of hb-eval-sdk 2.x is 1 − |fault episodes − plan transitions| / steps, and no planning efficiency of [26].
+Outcomes are taken from the records; nothing is repaired, and what is odd is counted. Only methodology C
+writes ``response_missing``; there another model than the evaluated one was the judge. Temperature, judge and
+definition of a cascade are those that [26] §4 states. The file is not in order of time, and its times have no
+zone. frr, pei, irs and ti of methodology A are guessed from key words, and left out.
 """
 
 from __future__ import annotations
@@ -31,6 +48,7 @@ CONDITIONS: Final = {
     "cascade_failure": Condition.CASCADE,
 }
 LAST_SECOND: Final = 253_402_300_799  # of the year 9999
+METRICS: Final = ("pei", "frr", "irs", "ti")
 COMPOSITE_THOUSANDTHS: Final = 700
 """The least composite score of a success, [26] §4.3.4."""
 
@@ -94,6 +112,7 @@ class Session(Struct, frozen=True, kw_only=True):
     agent_id: Name
     started_at: Annotated[float, Meta(ge=0, le=LAST_SECOND)] | None = None
     step_count: Annotated[int, Meta(ge=0)]
+    live_metrics: dict[str, Any]
     halted: bool = False
 
 
@@ -101,7 +120,6 @@ class HbEval(Importer):
     """Records and sessions of HB-Eval."""
 
     suffixes = (".json", ".jsonl", ".gz")
-    remarks = ((),)
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
@@ -196,13 +214,9 @@ class HbEval(Importer):
         if record is None:
             return None
         self._mark("SDK", place)
-        notes = self.job.draft(record.agent_id).notes
-        for name in ("pei", "frr", "irs", "ti", "csi"):
-            notes.add("unmeasured", f"live_metrics.{name}", "a metric of the session, not a fact about it")
         fields: dict[str, Any] = dict.fromkeys(("run_id", "task_id"), record.session_id)
+        fields |= {f"x_hbsdk_{name}": record.live_metrics.get(name) for name in METRICS}
         fields["steps_actual"] = record.step_count or None
-        self.hints["outcome"] = "status == 'completed'"
-        self.hints["several"] = " (that the session ended, not that its task was solved)"
         if record.halted:
             fields["outcome"] = str(Outcome.SAFE_HALT)
         if record.started_at is not None:
@@ -237,7 +251,8 @@ class HbEval(Importer):
         model, kind = draft.agent, next(iter(self._kinds))
         if kind == "SDK":
             draft.notes.add("unmeasured", "cluster_id", _NO_TASKS, count=draft.records)
-            return {"steps_actual": "step_count of the session", "task_id": "the session"}
+            quantities = dict.fromkeys((f"x_hbsdk_{name}" for name in METRICS), "hb-eval-sdk's own quantity")
+            return quantities | {"steps_actual": "step_count of the session", "task_id": "the session"}
         draft.components(model=model)
         if kind == "A":
             draft.protocol.setdefault("methodology", "other")

@@ -1,28 +1,49 @@
 """Inspect AI: ``.eval`` archives and ``.json`` logs of several generations, single or in a folder.
 
-How the fields are read, and the traps, stand in docs/reference/importers.md.
+| field of the log | field of the record | note |
+|---|---|---|
+| `eval.model` | the agent | its model; `eval.solver` is its scaffold |
+| `eval.task` | `domain` | |
+| `eval.task` and `id` | `task_id` | `TASK/ID` |
+| `epoch` | `trial` | from 0 |
+| `scores.NAME.value` | `outcome` | 1 is `success`, 0 is `failure`; see below |
+| `error`, `invalidation`, or no score | `outcome` | `harness_error`, also with a score beside the error |
+| `started_at`, or the time of the first event | `started_at` | without an offset it needs `--timezone` |
+| `events`, or `messages` | `steps_actual` and what else a transcript shows | enclosed as the trace |
 
-The rows that paths of a mapping lead into are samples without messages, events and attachments, with ``eval``
-of the log's header added.
+Scores are read as ``inspect_ai.scorer.value_to_float`` (0.3.285) reads them: ``C`` is 1, ``I`` and ``N`` are
+0; ``yes``, ``true``, ``no`` and ``false`` are 1 and 0 in any case of letters; numbers are read also as texts.
+``P``, which is 0.5, is no success, and counted. What Inspect cannot read it takes as 0, with a warning; here
+`--success` decides it, as it decides other numbers, scores of a sample that disagree, and logs whose samples
+have different scorers.
+
+A log replaces the samples, by id and epoch, of earlier logs of its `eval.task_id` (`inspect eval-retry`).
+Copies of a log count once; copies whose scores differ are refused.
+
+The format does not say which runs were under a fault: `--condition`, or `[when.condition]` in a mapping. The
+rows of a mapping are samples without messages, events and attachments, with `eval` of the log's header.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from contextlib import closing
-from itertools import islice
+from datetime import UTC, datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct, json, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from certkit.ground.errors import InputError
-from certkit.ground.text import visible
+from certkit.ground.progress import SILENT
+from certkit.ground.text import moment, visible
 from certkit.imports.archive import ANEW, Archive
 from certkit.imports.drafts import Place
-from certkit.imports.job import MAX_SHORT, Importer, Run, Short
-from certkit.imports.source import MAX_LOG_ROW
+from certkit.imports.job import Importer, Run, Short
+from certkit.imports.names import MAX_NAME, paths
+from certkit.imports.source import MAX_LOG_ROW, opening
 from certkit.record import trace as traces
 from certkit.record.expressions import MISSING, look_up, shell, spelled, success_test
 from certkit.record.record import Outcome
@@ -36,30 +57,24 @@ if TYPE_CHECKING:
     from certkit.imports.source import Source
 
 ZIP: Final = b"PK\x03\x04"  # only Inspect writes archives: `importers` takes every ZIP file for its log
+_STARTS: Final = ("header.json", "_journal/start.json")  # an interrupted evaluation has no header
 # The id of a sample may hold slashes; a large sample is a folder with sample.json.
 _SAMPLE = re.compile(r"samples/.+_epoch_[0-9]+(/sample)?\.json\Z", re.DOTALL)
-_GOOD: Final = frozenset({"c", "yes", "true", "1", "1.0"})
-_BAD: Final = frozenset({"i", "p", "n", "no", "false", "0", "0.0"})
-_SETTINGS: Final = (
-    "solver",
-    "solver_args",
-    "model_args",
-    "model_roles",
-    "model_base_url",
-    "model_generate_config",
-)
-"""What tells agents apart that have the same model."""
+_CREATED = re.compile(rb'"created"\s*:\s*"([^"\\]{1,40})"')  # the first is that of `eval`
+_MARKS: Final = {"C": 1, "I": 0, "P": 0, "N": 0}
+_WORDS: Final = {"yes": 1, "true": 1, "no": 0, "false": 0}
+_OUTCOMES: Final[dict[float | None, Outcome]] = {1: Outcome.SUCCESS, 0: Outcome.FAILURE}
+_ROW: Final = ("id", "epoch", "target", "metadata", "error", "limit", "started_at", "total_time")
+_OF_AGENT: Final = [
+    *("eval.solver", "eval.solver_args", "eval.model_args", "eval.model_roles", "eval.model_base_url"),
+    "eval.model_generate_config",
+]
+"""Settings that tell agents apart which have the same model."""
 
-_OF_TASK: Final = ("task_args", "task_version", "revision")
-"""What differs between tasks; within one, the agent or the task changed. So does ``plan`` of the header."""
+_OF_TASK: Final = ["eval.task_args", "eval.task_version", "eval.revision", "plan"]
+"""Settings that may differ between tasks, and not between logs of one."""
 
-_LISTED, _NAMED = 12, 40
-"""Scorers, or values of one, that a hint lists, and characters of each."""
-
-_PATHS: Final = ("id", "epoch", "target", "metadata", "error", "limit", "started_at", "total_time")
-
-
-_PARTS: Final = attrgetter(*_PATHS)
+_LISTED, _CUT = 3, 40  # values that a hint lists, and characters of each
 
 
 class InspectSample(Struct, frozen=True, kw_only=True):
@@ -68,15 +83,14 @@ class InspectSample(Struct, frozen=True, kw_only=True):
     id: int | Short
     epoch: int
     target: Any = None
-    scores: dict[Short, Any] | None = None
-    score: Any = None
+    scores: dict[Short, dict[str, Any]] | None = None
+    score: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     error: Any = None
     invalidation: Any = None
     limit: Any = None
     started_at: Short | None = None
     total_time: float | None = None
-    uuid: Short | None = None
     error_retries: list[Any] | None = None
     events: list[traces.Event] | None = None
     transcript: traces.Transcript | None = None
@@ -111,7 +125,6 @@ class Header(Struct, frozen=True, kw_only=True):
     status: str | None = None
     plan: Any = None  # the solvers, with what they were given
     results: Any = None
-    invalidated: Any = None
 
 
 class InspectLog(Importer):
@@ -119,46 +132,50 @@ class InspectLog(Importer):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._headers: dict[
-            tuple[Draft, str], Header
-        ] = {}  # the first of each bundle, and of each of its tasks
-        self._met: dict[int, int] = {}  # hashes: of what copies of a sample share → of their scores
-        self._header: Header | None = None  # of the log being read, as its samples and its scorer
-        self._told: dict[str, Any] = {}  # what rows say of it
-        self._held: set[int] = set()  # hashes of its samples
+        self._headers: dict[tuple[Draft, str], Header] = {}  # the first of a bundle, and of each of its tasks
+        self._met: dict[int, tuple[int, int]] = {}  # hashes: of a sample → of its evaluation, of its scores
+        self._finished: set[str | None] = set()  # the ids of tasks of which a log says success
+        self._scorers: dict[Draft, dict[str, None]] = {}  # that decided outcomes
+        self._outside: dict[str, None] = {}  # numbers outside 0 to 1
+        self._begin(None)
+
+    def _begin(self, header: Header | None) -> None:
+        """Begin to read a log."""
+        self._header = header
+        self._eval: dict[str, Any] = {} if header is None else to_builtins(header.eval)
+        self._held: set[int] = set()  # hashes of the log's samples
         self._drafts: dict[Draft, None] = {}  # the bundles that they are in
-        self._invalid = False  # a person declared one of them invalid
-        self._scorer = ""
-        self._scorers: dict[Draft, dict[str, None]] = {}
-        self._samples = 0
-        self._judged_samples = 0  # of the log being read: with a score or an error
+        self._judged = False  # one has a score or an error, or is in a log that was read before
+        self._names: set[str] = set()  # the scorers of the first sample with a score
 
     def runs(self) -> Iterator[Run]:
-        """Yield the samples, of logs in the order of their names."""
-        for path, name in self.job.files((".eval", ".json")):
-            self._header, self._held, self._drafts, self._invalid = None, set(), {}, False
-            self._scorer, self._judged_samples = "", 0
+        """Yield the samples, those of logs that were begun later first."""
+        logs, empty = self.job.files((".eval", ".json")), True
+        if len(logs) > 1:
+            logs.sort(key=lambda log: (_created(*log), log[1]), reverse=True)
+        for path, name in logs:
+            self._begin(None)
             with self.job.opening(path, name) as source:
                 zipped = source.head().startswith(ZIP)
                 yield from self._archive(path, name) if zipped else self._json(source, name)
-            self._compare()
-            if self._held and not self._judged_samples and not self.job.faults.total:
+            self._note_log()
+            if self._held and not self._judged and not self.job.faults.total:
                 log, out = shell(str(path)), shell(f"{path.with_suffix('')}-scored{path.suffix}")
                 hint = f"import it scored: inspect score {log} --scorer NAME --output-file {out}"
                 raise InputError("import.source", "no sample has a score", where=name, hint=hint)
-        if not self._samples and not self.job.faults.total:
-            hint = "the evaluation ended before one was written"
-            raise InputError("import.source", "holds no samples", where=self.job.name, hint=hint)
+            empty &= not self._held
+        if empty and not self.job.faults.total:
+            message = "the samples are not in this file"
+            hint = "Inspect wrote none (--no-log-samples), or ended before it did: run the evaluation again"
+            raise InputError("import.source", message, where=self.job.name, hint=hint)
 
     def _archive(self, path: Path, name: str) -> Iterator[Run]:
         with closing(Archive(path, name, MAX_LOG_ROW)) as archive:
-            names = archive.names
-            start = next((item for item in ("header.json", "_journal/start.json") if item in names), None)
-            if not {"[Content_Types].xml", "META-INF/manifest.xml"}.isdisjoint(names):  # .xlsx, .ods
-                hint = "save the sheet as CSV, and import that"
-                raise InputError("import.source", "a workbook or document of Office", where=name, hint=hint)
+            start = next((item for item in _STARTS if item in archive.names), None)
             if start is None:
-                hint = "unpack it, and give the file or folder in it"
+                hint = (
+                    "save the sheet as CSV, and import that; or unpack it, and give the file or folder in it"
+                )
                 raise InputError("import.source", "a zip without an Inspect log", where=name, hint=hint)
             place = Place(f"{name}/{start}", 1)
             header = self.job.typed(archive.read(start), Header, place, "a header as Inspect writes it")
@@ -166,7 +183,7 @@ class InspectLog(Importer):
                 return
             self._begin(header)
             # Samples are written in the order in which they end; their names give an order that is the log's.
-            for item in sorted(names):
+            for item in sorted(archive.names):
                 if _SAMPLE.match(item):
                     place = Place(visible(f"{name}/{item}"), 1)
                     yield from self._sample(archive.read(item), header.eval, place)
@@ -175,7 +192,7 @@ class InspectLog(Importer):
         rest: dict[str, Any] = {"status": "started"}
         for piece in source.pieces(MAX_LOG_ROW):
             place = Place(name, piece.line)
-            if piece.key in {"status", "plan", "results", "invalidated"}:
+            if piece.key in {"status", "plan", "results"}:
                 rest[piece.key] = self.job.typed(piece.data, Any, place, "a header as Inspect writes it")
             elif piece.key == "eval":
                 eval_ = self.job.typed(piece.data, Eval, place, "`eval` as Inspect writes it")
@@ -189,75 +206,75 @@ class InspectLog(Importer):
         if self._header is not None:
             self._header = replace(self._header, **rest)
 
-    def _begin(self, header: Header) -> None:
-        self._header, self._told = header, to_builtins(header.eval)
-
-    def _compare(self) -> None:
-        """Compare a log with the others of its bundles."""
-        if (header := self._header) is not None:
-            for draft in self._drafts or (self.job.draft(header.eval.model),):
-                self._note(draft, header)
-
-    def _note(self, draft: Draft, header: Header) -> None:
+    def _note_log(self) -> None:
         """Note where a log did not finish, is of another agent than the first, or holds other samples."""
-        eval_, status = header.eval, visible(str(header.status or "interrupted"))
-        notes = draft.notes
-        if status != "success":
-            detail = f"first of task {eval_.task}, status {status}: only the samples that ended are in it"
-            notes.add("odd", "logs of evaluations that did not finish", detail)
-        first = self._headers.setdefault((draft, ""), header)
-        same = self._headers.setdefault((draft, eval_.task), header)
-        pairs = [(name, getattr(first.eval, name), getattr(eval_, name)) for name in _SETTINGS]
-        pairs += [(name, getattr(same.eval, name), getattr(eval_, name)) for name in _OF_TASK]
-        for name, earlier, later in [*pairs, ("plan", same.plan, header.plan)]:
-            if (earlier or None) != (later or None):
-                detail = "they count as runs of one agent; import them apart if they are of two"
-                notes.add("odd", f"logs with another {name} than the first", detail)
-        held, total = len(self._held), look_up({"": header.results}, ("", "total_samples"))
-        if status == "success" and total not in (None, MISSING, held):
-            detail = f"first of task {eval_.task}: {held} of {total}"
-            notes.add("odd", "logs that hold another number of samples than they declare", detail)
-        if header.invalidated and not self._invalid:
-            notes.add("odd", "logs declared invalid of which no sample is", "their samples count")
+        if (header := self._header) is None:
+            return
+        task, task_id, held = header.eval.task, header.eval.task_id, len(self._held)
+        total = look_up({"": header.results}, ("", "total_samples"))
+        finished, status = header.status == "success", header.status or "interrupted"
+        continued = task_id is not None and task_id in self._finished
+        self._finished |= {task_id} if finished else set()
+        for draft in self._drafts or (self.job.draft(header.eval.model),):
+            for where, names in (("", _OF_AGENT), (task, _OF_TASK)):
+                first = self._headers.setdefault((draft, where), header)
+                for name in names:
+                    before, now = (attrgetter(name)(each) or None for each in (first, header))
+                    if before != now:
+                        what = f"logs with another {name.removeprefix('eval.')} than the first"
+                        detail = "they count as runs of one agent; import them apart if they are of two"
+                        draft.notes.add("odd", what, detail)
+            if not finished and not continued:
+                detail = f"first of task {task}, status {status}: only the samples that ended are in it"
+                draft.notes.add("odd", "logs of evaluations that did not finish", detail)
+            if finished and total not in (None, MISSING, held):
+                what = "logs that hold another number of samples than they declare"
+                draft.notes.add("odd", what, f"first of task {task}: {held} of {total}")
 
     def _sample(self, data: bytes, eval_: Eval, place: Place) -> Iterator[Run]:
         sample = self.job.typed(data, InspectSample, place, "a sample as Inspect writes it")
-        self._samples += 1
         if sample is None:
             return
-        scores = sample.scores or ({"score": sample.score} if sample.score is not None else {})
-        values = [score.get("value") if isinstance(score, dict) else score for score in scores.values()]
-        values = [value[:MAX_SHORT] if isinstance(value, str) else value for value in values]
-        name = f"{sample.id!r} {sample.epoch}"
-        self._held.add(hash(name))
-        self._invalid |= sample.invalidation is not None
-        row = dict(zip(_PATHS, _PARTS(sample), strict=True)) | {"scores": scores, "eval": self._told}
+        scores = sample.scores or ({} if sample.score is None else {"score": sample.score})
+        row = {name: getattr(sample, name) for name in _ROW} | {"scores": scores, "eval": self._eval}
         draft = self.job.part(eval_.model, row, place)
-        self._drafts[draft], notes = None, draft.notes
-        header = (eval_.run_id, eval_.task_id, eval_.created, eval_.task, eval_.model)
-        same = [hash(sample.uuid)] * bool(sample.uuid) + [hash((*header, name))] * bool(eval_.run_id)
-        scored = any(value is not None and value == value for value in values)  # noqa: PLR0124 - NaN is none
-        self._judged_samples += scored or sample.error is not None
-        told = hash(json.encode((values, [*scores], sample.error is None)))
-        if earlier := [self._met[key] for key in same if key in self._met]:
-            detail = "the same uuid, or the same evaluation, sample and epoch, counts once"
-            notes.add("refused", "samples that a retried or copied log repeats", detail)
-            if earlier != [told] * len(earlier):
+        self._drafts[draft] = None
+        self._held.add(hash((sample.id, sample.epoch)))
+        values = {name: value for name, score in scores.items() if (value := score.get("value")) is not None}
+        again = bool(eval_.task_id) and self._met_before(sample, values, eval_, draft, place)
+        self._judged |= again or bool(values) or sample.error is not None
+        if not again:
+            changed = any(score.get("history") for score in scores.values())
+            draft.notes.add_those(
+                (sample.limit is not None, "odd", "samples that hit a limit", "their scores count"),
+                (sample.error_retries, "odd", "samples that were run again after an error", None),
+                (changed, "odd", "samples whose score a person changed", "the changed score counts"),
+            )
+            fields = self._fields(sample, values, eval_, draft)
+            yield Run(eval_.model, place, row, fields, traces.shown(sample), data)
+
+    def _met_before(
+        self, sample: InspectSample, values: dict[str, Any], eval_: Eval, draft: Draft, place: Place
+    ) -> bool:
+        """Tell whether a log that was read before holds a sample, and note it."""
+        told = hash((eval_.run_id, eval_.created)), hash(repr((values, sample.error is None)))
+        key = hash((eval_.task_id, eval_.task, eval_.model, sample.id, sample.epoch))
+        if (met := self._met.setdefault(key, told)) is told:
+            return False
+        if met[0] == told[0]:
+            draft.notes.add("refused", "samples that a copied log repeats", "each counts once")
+            if met[1] != told[1]:
                 hint = "give one of the logs, or a folder without the copies that do not count"
                 self.job.refuse(place.fault("the scores of its copy", "other scores", hint=hint))
-            return
-        self._met |= dict.fromkeys(same, told)
-        if sample.limit is not None:
-            notes.add("odd", "samples that hit a limit", "their scores count as they stand")
-        if sample.error_retries:
-            notes.add("odd", "samples that were run again after an error", "the last try counts")
-        if any(isinstance(score, dict) and score.get("history") for score in scores.values()):
-            notes.add("odd", "samples whose score a person changed", "the changed score counts")
-        fields = self._fields(sample, scores if scored else {}, eval_, draft)
-        yield Run(eval_.model, place, row, fields, traces.shown(sample), data)
+            return True
+        changed = met[1] != told[1] and sample.error is None and bool(values)
+        what = "samples that a later log of the same task replaces"
+        draft.notes.add("refused", what, "the log that was begun last counts, as after inspect eval-retry")
+        draft.notes.add_those((changed, "odd", "samples to which a later log gives another score", None))
+        return True
 
     def _fields(
-        self, sample: InspectSample, scores: dict[str, Any], eval_: Eval, draft: Draft
+        self, sample: InspectSample, values: dict[str, Any], eval_: Eval, draft: Draft
     ) -> dict[str, Any]:
         name, notes = f"{eval_.task}/{sample.id}", draft.notes
         repeat = draft.repeat(f"{name}#{sample.epoch}")
@@ -270,36 +287,37 @@ class InspectLog(Importer):
         reasons = {
             "with an error": sample.error is not None,
             "that a person declared invalid": sample.invalidation is not None,
-            "without a score": not scores,
+            "without a score": not values,
         }
         if why := next((why for why, holds in reasons.items() if holds), None):
             notes.add("odd", f"samples {why}, taken as harness errors")
             return fields | {"outcome": str(Outcome.HARNESS_ERROR)}
-        outcome = self._judged(scores, draft)
-        return fields if outcome is None else fields | {"outcome": str(outcome)}
+        scorers = {*(sample.scores or values)}
+        self._names = self._names or scorers
+        outcomes = {*map(_outcome, values.values())}
+        if None in outcomes or len(outcomes) > 1 or self._names != scorers:
+            self._ask(values, alone=len(self._names | scorers) == 1)
+            return fields
+        self._scorers.setdefault(draft, {}).update(dict.fromkeys(values))
+        partly = "partly correct answers, taken as failures"
+        notes.add_those(("P" in values.values(), "odd", partly, None))
+        return fields | {"outcome": str(outcomes.pop())}
 
-    def _judged(self, scores: dict[str, Any], draft: Draft) -> Outcome | None:
-        """Return the outcome that the log's single plain score states; otherwise hint how to state it."""
-        name, score = next(iter(scores.items()))
-        self._scorer = self._scorer or name
-        value = score.get("value") if isinstance(score, dict) else score
-        text = str(value)[:MAX_SHORT].lower()
-        names = dict.fromkeys((self._scorer, *scores))
-        plain = len(names) == 1 and isinstance(value, str | int | float)
-        if plain and text in _GOOD | _BAD:
-            if text == "p":
-                draft.notes.add("odd", "partly correct answers, taken as failures")
-            self._scorers.setdefault(draft, {})[name] = None
-            return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
-        path, keys = ("scores", name, "value"), value if isinstance(value, dict) else {}
-        if len(keys) <= 1:
-            test = ">= THRESHOLD" if isinstance(value, int | float) else "== VALUE"
-            self.hints.setdefault("outcome", success_test(spelled((*path, *keys)), test))
-        if several := names if len(names) > 1 else keys if len(keys) > 1 else {}:
-            what = "scorers" if len(names) > 1 else f"values of {visible(name)}"
-            named = ", ".join(visible(each[:_NAMED]) for each in islice(several, _LISTED))
-            self.hints["several"] = f" (the {what} are {named})"
-        return None
+    def _ask(self, values: dict[str, Any], *, alone: bool) -> None:
+        """Hint what a rule of success may look at; `alone` if the samples of the log have one scorer."""
+        scores = {name: {"value": value} for name, value in values.items()}
+        leaves = [(spelled(path), value) for path, value in paths(scores, ("scores",), lists=True)]
+        number = _number(leaves[0][1]) if alone and len(leaves) == 1 else None
+        if number is None:
+            held = ", ".join(f"{path:.{MAX_NAME}} is {value!r:.{_CUT}}" for path, value in leaves[:_LISTED])
+            more = ", …" * (len(leaves) > _LISTED)
+            self.hints.setdefault("several", visible(f" (a sample says that {held}{more})"))
+            return
+        self.hints["outcome"] = success_test(leaves[0][0], ">= THRESHOLD")
+        if not 0 <= number <= 1 and len(self._outside) < _LISTED:
+            self._outside[str(leaves[0][1])] = None
+            lie = "lies" if len(self._outside) == 1 else "lie"
+            self.hints["several"] = f" ({' and '.join(self._outside)} {lie} outside 0 to 1)"
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill what the header says of the agent."""
@@ -310,3 +328,33 @@ class InspectLog(Importer):
         scorers = ", ".join(self._scorers.get(draft, {}))
         scored = f"by the score of {scorers} (C, true, yes, 1: success)"
         return told | ({"outcome": scored} if scorers else {})
+
+
+def _created(path: Path, name: str) -> datetime:
+    """Return when the evaluation of a log was begun; the first of all times where it does not say it."""
+    with opening(path, name, SILENT) as source:
+        head = source.head()
+    if head.startswith(ZIP):
+        with closing(Archive(path, name, MAX_LOG_ROW)) as archive:
+            head = b"".join(archive.read(item) for item in _STARTS if item in archive.names)
+    stated = _CREATED.search(head)
+    try:
+        return moment(stated[1].decode() if stated else "")
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def _number(value: Any) -> float | None:
+    """Return the finite number that a value or its text is; None where it is none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _outcome(value: Any) -> Outcome | None:
+    """Return the outcome that the value of a score states; None where Inspect reads neither 1 nor 0."""
+    if isinstance(value, str):
+        value = _MARKS.get(value, _WORDS.get(value.lower(), value))
+    return _OUTCOMES.get(_number(value))

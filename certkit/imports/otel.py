@@ -1,10 +1,22 @@
 """OpenTelemetry spans of generative AI agents, as OTLP writes them in JSON: one document, or one a line.
 
-A trace is a run. Spans may come in any order and be spread over the file, so that of every trace a summary
-is kept until the end. What fills the fields stands in docs/reference/importers.md.
+| field of the log | field of the record | note |
+|---|---|---|
+| `traceId` | `run_id` | a trace is a run |
+| `gen_ai.agent.name` | the agent | else the only agent that traces of the service name, else `service.name` |
+| `gen_ai.agent.version`, `gen_ai.request.model` | its version, its model | of the root span, else the first |
+| `test.case.name` of the root span | `task_id` | |
+| spans of `gen_ai.operation.name` chat, generate_content, text_completion | `steps_actual` | |
+| `gen_ai.evaluation.score.label` of a result | `outcome` | `pass` is `success`, `fail` is `failure` |
+| start of the first span | `started_at` | |
 
-The rows that paths of a mapping lead into hold ``version`` and ``model``, ``name``, ``evaluations``,
-``tool_calls``, ``tool_errors`` and ``attributes`` of the root span (``attributes.`shop.task```).
+Other labels, scores, and evaluations of several names need `--success`; domain and condition are not in the
+format. Spans may come in any order, so that of every trace a summary is kept until the end. A span that the
+log repeats counts once. Traces that show no agent, model, tool, test case or error are left out and counted.
+A trace with several root spans, several test cases or two results of one evaluation is refused.
+
+The rows that paths of a mapping lead into hold ``version``, ``model``, ``name``, ``evaluations``,
+``tool_calls``, ``tool_errors``, and ``attributes`` of the root span (``attributes.`shop.task```).
 """
 
 from __future__ import annotations
@@ -121,6 +133,7 @@ class OTel(Importer):
         self._spans: set[int] = set()  # hashes of those met
         self._left: Counter[str] = Counter()
         self._agents: dict[str, dict[str, None]] = {}  # that the traces of a service name
+        self._names: dict[str, None] = {}  # of the evaluations
 
     def runs(self) -> Iterator[Run]:
         """Yield the traces in the order of their first spans."""
@@ -128,9 +141,7 @@ class OTel(Importer):
             export = self.job.typed(row, _Export, place, "spans as OTLP writes them")
             for item in export.resource_spans if export else ():
                 self._read(item, place)
-        names = {name: None for trace in self._traces.values() for name in trace.evaluations}
-        if len(names) > 1:
-            self.hints["several"] = f" (the evaluations are {', '.join(map(visible, names))})"
+        self._names = {name: None for trace in self._traces.values() for name in trace.evaluations}
         for trace in self._traces.values():
             if "agent" in trace.named:
                 self._agents.setdefault(trace.service, {})[trace.named["agent"]] = None
@@ -201,19 +212,28 @@ class OTel(Importer):
             fields["task_id"] = str(task)
         if trace.start is not None:
             fields["started_at"] = datetime.fromtimestamp(trace.start // 1000 / 1e6, UTC).isoformat()
-        labels = [str(score["label"]).lower() for score in trace.evaluations.values()]
-        if "several" not in self.hints and labels and labels[0] in _LABELS:
-            fields["outcome"] = str(_LABELS[labels[0]])
-        for name, score in trace.evaluations.items():
-            key, test = ("value", ">= THRESHOLD") if score["label"] is None else ("label", "== VALUE")
-            self.hints.setdefault("outcome", success_test(spelled(("evaluations", name, key)), test))
-        notes = self.job.draft(agent).notes
-        if trace.failed and "pass" in labels:
+        labels = {str(score["label"]).lower() for score in trace.evaluations.values()}
+        if len(self._names) == 1 and labels and labels <= _LABELS.keys():
+            fields["outcome"] = str(_LABELS[min(labels)])
+        else:
+            self._ask(trace)
+        notes, passed = self.job.draft(agent).notes, "pass" in labels
+        if trace.failed and passed:
             notes.add("odd", "traces that ended in an error and passed", "they count")
-        if any(s["value"] == 0 and str(s["label"]).lower() == "pass" for s in trace.evaluations.values()):
+        if passed and any(score["value"] == 0 for score in trace.evaluations.values()):
             notes.add("odd", "traces that passed with a score of 0", "the label counts")
         row = trace.named | {name: getattr(trace, name) for name in _PATHS}
         return Run(agent, trace.place, row, fields)
+
+    def _ask(self, trace: Trace) -> None:
+        """Hint what a rule of success may look at."""
+        scores = [(name, score["value"]) for name, score in trace.evaluations.items()]
+        if len(self._names) == 1 and scores and isinstance(scores[0][1], int | float):
+            path = spelled(("evaluations", scores[0][0], "value"))
+            self.hints["outcome"] = success_test(path, ">= THRESHOLD")
+        elif self._names:
+            names = ", ".join(spelled(("evaluations", name)) for name in self._names)
+            self.hints["several"] = visible(f" (the log has {names})")
 
 
 def _plain(attributes: list[_Attribute]) -> dict[str, Any]:

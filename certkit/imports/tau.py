@@ -1,15 +1,29 @@
 """τ-bench and τ²-bench: conversations of an agent with a simulated user about a shop, an airline, a telecom.
 
-τ-bench writes one array of runs; τ²-bench writes one object with ``info`` and ``simulations``, or a folder
-with ``results.json`` and a file per run in ``simulations/``.
+| field of the log | field of the record | note |
+|---|---|---|
+| `info.agent_info.llm` | the agent | else `implementation`, its scaffold; τ-bench names none: `--agent` |
+| `info.environment_info.domain_name` | `domain` | of τ-bench the policy that begins a conversation tells it |
+| `task_id` | `task_id` | `DOMAIN/TASK` |
+| `trial` | `trial` | |
+| `reward_info.reward`, of τ-bench `reward` | `outcome` | 1 is `success`, less is `failure` |
+| no reward, a `termination_reason` of the rig, or `info.error` alone | `outcome` | `harness_error` |
+| `start_time` | `started_at` | has no offset: `--timezone` |
+| `messages`, of τ-bench `traj` | `steps_actual` and what else a transcript shows | enclosed as the trace |
+| | `condition` | `nominal`: the benchmarks inject no faults |
 
-How the fields are read, and the traps, stand in docs/reference/importers.md. ``info`` of τ²-bench may hold
+τ-bench writes one array of runs; τ²-bench writes one object with ``info`` and ``simulations``, or a folder
+with ``results.json`` and a file per run in ``simulations/``. All such files of a folder are read together.
+
+Gold actions are one way to do a task, no proven minimum: `steps_oracle` is unmeasured unless a mapping says
+``len(reward_info.action_checks)`` or, of τ-bench, ``len(info.task.actions)``. ``info`` of τ²-bench may hold
 keys of model services: of it only names, temperature and trials are used.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Meta, Struct, to_builtins
@@ -82,46 +96,61 @@ class Info(Struct, frozen=True):
     environment_info: Environment
     num_trials: int | None = None
 
+    @property
+    def agent(self) -> str:
+        """The name of the agent."""
+        return self.agent_info.llm or self.agent_info.implementation or ""
+
 
 class Tau(Importer):
     """Runs of τ-bench and τ²-bench."""
 
+    suffixes = (".json", ".gz")
     versioned = (("info", "model"),)
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._info: Info | None = None
+        self._infos: dict[str, Info | None] = {}  # by the folder of the results file
+        self._agents: dict[str, Info] = {}  # the first of each agent
         self._domain: str | None = None
         self._met: dict[str, int] = {}  # the ids → the hash of what the run is
-        self._tasks = 0
+        self._runs: Counter[str] = Counter()  # of each agent of τ²-bench
+        self._planned: Counter[str] = Counter()
 
     def runs(self) -> Iterator[Run]:
-        """Yield the runs of one results file, or of a folder of τ²-bench."""
-        root = self.job.source
-        if not root.is_dir():
-            yield from self._file(root, self.job.name)
-            return
-        if not (root / "results.json").is_file():
-            hint = "give the folder that holds results.json and simulations/, or one results file"
-            raise InputError("import.source", "no results.json in the folder", where=self.job.name, hint=hint)
-        yield from self._file(root / "results.json", "results.json")
-        for path, name in self.job.files((".json",)):
-            if name.startswith("simulations/"):
+        """Yield the runs of results files, and those of τ²-bench that lie beside one."""
+        for path, name in self.job.files(self.suffixes):
+            *parents, _ = name.split("/")
+            if parents[-1:] == ["simulations"]:
                 with self.job.opening(path, name) as source:
-                    yield from self._simulation(source.read(MAX_LOG_ROW).strip(), Place(name, 1))
+                    data, info = source.read(MAX_LOG_ROW).strip(), self._infos.get("/".join(parents[:-1]))
+                    yield from self._simulation(data, info, Place(name, 1))
+            else:
+                yield from self._file(path, name, "/".join(parents))
+        if self._agents and not self._runs and not self.job.faults:
+            message, hint = (
+                "the simulations are not in this file",
+                "give the folder with simulations/ beside it",
+            )
+            raise InputError("import.source", message, where=self.job.name, hint=hint)
 
-    def _file(self, path: Path, name: str) -> Iterator[Run]:
+    def _file(self, path: Path, name: str, folder: str) -> Iterator[Run]:
+        info, tasks, self._domain = None, 0, None
         with self.job.opening(path, name) as source:
             for piece in source.pieces(MAX_LOG_ROW):
                 place = Place(name, piece.line)
                 if piece.key == "info":
-                    self._info = self.job.typed(piece.data, Info, place, "info as τ²-bench writes it")
+                    info = self.job.typed(piece.data, Info, place, "info as τ²-bench writes it")
+                    self._infos[folder] = info
                 elif piece.key == "tasks":
-                    self._tasks += 1
+                    tasks += 1
                 elif piece.key == "simulations":
-                    yield from self._simulation(piece.data, place)
+                    yield from self._simulation(piece.data, info, place)
                 elif not piece.key:
                     yield from self._old_run(piece.data, place)
+        if info is not None:
+            self._agents.setdefault(info.agent, info)
+            self._planned[info.agent] += tasks * (info.num_trials or 0)
 
     def _old_run(self, data: bytes, place: Place) -> Iterator[Run]:
         run = self.job.typed(data, OldRun, place, "a run as τ-bench writes it")
@@ -140,14 +169,14 @@ class Tau(Importer):
         row = {"task_id": run.task_id, "trial": run.trial, "reward": run.reward, "info": run.info}
         yield Run("", place, row, fields, traces.shown(run), data)
 
-    def _simulation(self, data: bytes, place: Place) -> Iterator[Run]:
+    def _simulation(self, data: bytes, info: Info | None, place: Place) -> Iterator[Run]:
         run = self.job.typed(data, Simulation, place, "a run as τ²-bench writes it")
         if run is None:
             return
-        if self._info is None:
-            message = "the runs stand before `info`, which names the agent"
+        if info is None:
+            message = "no `info` before the runs names the agent"
             raise InputError("import.source", message, where=place.file)
-        agent = self._info.agent_info.llm or self._info.agent_info.implementation or ""
+        agent = info.agent
         draft = self.job.draft(agent)
         reward = (run.reward_info or {}).get("reward")
         told = hash(repr((run.task_id, run.trial, reward, run.termination_reason)))
@@ -157,6 +186,7 @@ class Tau(Importer):
                 self.job.refuse(place.fault("the result of the earlier run of this id", "another result"))
             return
         self._met[run.id] = told
+        self._runs[agent] += 1
         if reward is not None and not (isinstance(reward, int | float) and 0 <= reward <= 1):
             self.job.refuse(place.fault("a reward from 0 to 1", str(reward), pointer="/reward_info/reward"))
             return
@@ -164,8 +194,10 @@ class Tau(Importer):
         if failed:
             detail = f"first ended by {run.termination_reason}"
             draft.notes.add("odd", "runs without a usable reward, taken as harness errors", detail)
-        domain = self._info.environment_info.domain_name
-        fields = self._fields(agent, domain, run.task_id, run.trial)
+        if self._agents.setdefault(agent, info).agent_info != info.agent_info:
+            detail = "they count as runs of one agent; import the files apart if they are of two"
+            draft.notes.add("odd", "runs of a file with another agent_info than the first", detail)
+        fields = self._fields(agent, info.environment_info.domain_name, run.task_id, run.trial)
         fields["outcome"] = _outcome(reward, failed=failed)
         row = to_builtins(replace(run, messages=None))
         fields |= self.started(run.start_time, draft.notes)
@@ -185,13 +217,13 @@ class Tau(Importer):
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill what `info` says of the agent."""
-        info = self._info
+        info = self._agents.get(draft.agent)
         if info is not None:
-            agent = info.agent_info
-            draft.components(model=draft.agent, scaffold=agent.implementation or "unknown")
-            draft.temperature((agent.llm_args or {}).get("temperature"))
-            if (planned := self._tasks * (info.num_trials or 0)) not in {0, len(self._met)}:
-                detail = f"{len(self._met):,} of {planned:,}"
+            draft.components(model=draft.agent, scaffold=info.agent_info.implementation or "unknown")
+            draft.temperature((info.agent_info.llm_args or {}).get("temperature"))
+            planned, runs = self._planned[draft.agent], self._runs[draft.agent]
+            if planned not in {0, runs}:
+                detail = f"{runs:,} of {planned:,}"
                 draft.notes.add("odd", "simulations are not as many as tasks times trials", detail)
         draft.protocol.setdefault("success_rule", "a reward of 1")
         detail = "gold actions are one way to do the task, no proven minimum; a mapping may take them for it"

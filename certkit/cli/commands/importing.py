@@ -28,7 +28,8 @@ def import_(
     log: Annotated[
         list[str],
         typer.Argument(
-            metavar="[FORMAT] LOG", help="The log, a file or a folder; its format is found by content."
+            metavar="[FORMAT] LOG",
+            help=f"The log, a file or a folder. Its format is found by content: {', '.join(FORMATS)}.",
         ),
     ],
     out: Annotated[

@@ -132,7 +132,7 @@ def test_a_session_of_the_sdk_needs_to_be_told_the_domain_and_the_outcome(tmp_pa
     session = DATA / "hb-eval" / "sdk-session.json"
     with pytest.raises(ImportFaultsError) as caught:
         campaign(session, tmp_path / "out")
-    options = "--domain NAME --condition nominal --success \"status == 'completed'\""
+    options = "--domain NAME --condition nominal --success EXPRESSION"
     assert f"certkit import hb-eval {session} --split-by agent {options}" in " ".join(
         str(caught.value.hint).split()
     )
@@ -148,6 +148,10 @@ def test_a_session_of_the_sdk_needs_to_be_told_the_domain_and_the_outcome(tmp_pa
     assert record["steps_actual"] == value["step_count"]
     assert (record["outcome"], record["run_id"]) == ("success", value["session_id"])
     assert record["task_id"] == value["session_id"]
+    ours = {name for name in record if not name.startswith("x_")}
+    assert ours == {"run_id", "task_id", "domain", "condition", "outcome", "steps_actual"}
+    named = {name: held for name, held in record.items() if name.startswith("x_")}
+    assert named == {"x_hbsdk_pei": 1.0, "x_hbsdk_frr": 0.5}  # which mean other things than ours
     (tmp_path / "session.json").write_bytes(canonical.line(value | {"faults_injected": 2}))
     with pytest.raises(ImportFaultsError, match="/faults_injected: expected no fault in a nominal run"):
         campaign(tmp_path / "session.json", tmp_path / "b", domain="d", condition="nominal")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from certkit.ground import canonical
-from certkit.ground.errors import CertkitError
+from certkit.ground.errors import CertkitError, InputError
 from certkit.ground.progress import SILENT
 from certkit.imports import FORMATS, ImportFaultsError, ImportOptions, run, source
 from certkit.imports.splitter import split
@@ -219,7 +219,7 @@ SPAN = b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "t", %s}]}]}]
 @pytest.mark.parametrize(
     ("format_", "document", "members"),
     [
-        ("inspect", SAMPLE, b'"score": "I", "sc\\u006fre": "C"'),
+        ("inspect", SAMPLE, b'"score": {"value": "I"}, "sc\\u006fre": {"value": "C"}'),
         ("tau", TAU, b'"reward_info": {"reward": 0.0, "reward": 1.0}'),
     ],
 )
@@ -326,3 +326,57 @@ def test_a_byte_that_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_bytes(b"task_id\nt\nB\xfcro\n")
     error = refused(tmp_path / "runs.csv", tmp_path / "out")
     assert (error.code, error.where) == ("json.encoding", "runs.csv:3")
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        (
+            b'{"a":1,"in":{"v":3,"rows":[{"x":[1,{"y":2}]},\n{}],"o":{"q":[1,2]}},"c":{"rows":[1]},"e":[3]}',
+            [
+                ("a", 1, 1, False, False),
+                ("v", 1, 3, True, False),
+                ("rows", 1, {"x": [1, {"y": 2}]}, True, True),
+                ("rows", 2, {}, True, True),
+                ("o", 2, {"q": [1, 2]}, True, False),
+                ("c", 2, {"rows": [1]}, False, False),
+                ("e", 2, 3, False, True),
+            ],
+        ),
+        (b'{"in":{}}', []),
+        (b'{"in":{"rows":[]},"in":[1]}', [("in", 1, 1, False, True)]),
+        (b'{"b":{"in":{"c":1}}}', [("b", 1, {"in": {"c": 1}}, False, False)]),
+        (b'{"in":{"in":{"c":1}}}', [("in", 1, {"c": 1}, True, False)]),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_one_named_object_is_cut_at_its_members_too(
+    text: bytes, pieces: list[tuple[object, ...]], size: int
+) -> None:
+    chunks = (text[at : at + size] for at in range(0, len(text), size))
+    found = [
+        (piece.key, piece.line, canonical.loads(piece.data), piece.inside, piece.item)
+        for piece in split(chunks, "log", 1000, "in")
+    ]
+    assert found == pieces
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"in":{"rows":[1]},}',
+        b'{"in":{"a":1,}}',
+        b'{"in":{"a":1]}',
+        b'{"in":{"rows":[1} "q":1}',
+        b'{"in":{"rows":[1]} "q":1}',
+        b'{"in" {"a":1}}',
+        b'{"in":{"rows":[1]',
+        b'{"in":{"a":1}',
+    ],
+)
+def test_one_named_object_that_is_not_well_formed_is_refused(text: bytes, size: int) -> None:
+    chunks = (text[at : at + size] for at in range(0, len(text), size))
+    with pytest.raises(InputError) as caught:
+        list(split(chunks, "log", 1000, "in"))
+    assert caught.value.code == "json.syntax"

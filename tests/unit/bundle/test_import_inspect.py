@@ -6,7 +6,6 @@ import gzip
 import importlib.util
 import io
 import os
-import re
 import shlex
 import struct
 import subprocess
@@ -25,9 +24,9 @@ from certkit.cli.main import main
 from certkit.ground import canonical
 from certkit.ground.errors import CertkitError, Exit
 from certkit.ground.progress import SILENT
-from certkit.imports import ImportFaultsError, ImportOptions, archive, run, source
+from certkit.imports import ImportOptions, archive, run, source
 from certkit.summary.summarise import summarise
-from tests.support.importing import READ, TELLS_PEAK, counts, imported, peak_of, peak_of_import
+from tests.support.importing import READ, SHARED, TELLS_PEAK, counts, imported, peak_of, peak_of_import
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +130,10 @@ def test_several_scorers_and_a_condition_from_metadata_need_the_users_word(
     [path] = (written / "two").iterdir()
     with pytest.raises(CertkitError) as caught:
         run(path, tmp_path / "out", ImportOptions(condition="nominal"), SILENT)
-    assert "--success \"scores.match.value == 'C'\" (the scorers are match, closeness)" in str(caught.value)
+    told = (
+        "--success EXPRESSION (a sample says that scores.match.value is 'C', scores.closeness.value is 0.75)"
+    )
+    assert told in str(caught.value)
     file = tmp_path / "map.toml"
     file.write_text(
         "[when.outcome]\nsuccess = \"scores.match.value == 'C' and scores.closeness.value >= 0.5\"\n"
@@ -160,19 +162,53 @@ def test_steps_are_the_model_events_before_scoring_in_old_and_new_logs(tmp_path:
 
 
 def test_what_a_score_says(tmp_path: Path) -> None:
-    values = ["C", "I", "P", "N", True, 0, 1.0, "no"]
+    values = ["C", "I", "P", "N", True, 0, 1.0, "no", "YES", "1.0", "0", "-0e1"]
     path = log(tmp_path / "a.json", [sample(i, scores={"s": {"value": v}}) for i, v in enumerate(values)])
     account, records = imported(None, path, tmp_path / "out", condition="nominal")
     assert [record["outcome"] == "success" for record in records] == [
         *(True, False, False, False),
         *(True, False, True, False),
+        *(True, True, False, False),
     ]
     assert counts(account, "odd") == {"partly correct answers, taken as failures": 1}
-    assert counts(account, "guessed") == {"outcomes": len(values)}
+    assert counts(account, "guessed") == {}
     with pytest.raises(CertkitError, match="found a log that does not say whether faults were injected"):
         imported(None, path, tmp_path / "none")
     [told] = [note.detail for note in account.imported.notes if note.what == "outcome"]
-    assert told == "3 success, 5 failure, by the score of s (C, true, yes, 1: success)"
+    assert told == "5 success, 7 failure, by the score of s (C, true, yes, 1: success)"
+
+
+def test_scores_are_read_as_inspect_reads_them(tmp_path: Path) -> None:
+    reading = pytest.importorskip("inspect_ai.scorer", reason="the extra interop is not installed")
+    to_float, values = reading.value_to_float(), ["C", "I", "N", True, False, "yes", "No", "TRUE", "1e0", 0.0]
+    samples = [sample(number, scores={"s": {"value": value}}) for number, value in enumerate(values)]
+    _, records = imported(None, log(tmp_path / "a.json", samples), tmp_path / "out", condition="nominal")
+    assert [record["outcome"] == "success" for record in records] == [
+        to_float(value) == 1 for value in values
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([0.7], '--success "scores.s.value >= THRESHOLD"'),
+        (["0", "10"], "(10 lies outside 0 to 1)"),
+        ([1.0, 1.5, None, -1.0], "(1.5 and -1.0 lie outside 0 to 1)"),
+        (["unsafe", "safe"], "--success EXPRESSION (a sample says that scores.s.value is 'unsafe')"),
+        (["c"], "(a sample says that scores.s.value is 'c')"),  # no mark of Inspect's
+        ([{"k": 0.7}], '--success "scores.s.value.k >= THRESHOLD"'),
+        ([{"a": 1, "b": 0}], "(a sample says that scores.s.value.a is 1, scores.s.value.b is 0)"),
+        ([["C"]], "(a sample says that scores.s.value is ['C'])"),
+    ],
+)
+def test_a_score_that_is_neither_1_nor_0_needs_the_users_word(
+    tmp_path: Path, values: list[object], told: str
+) -> None:
+    samples = [sample(number, scores={"s": {"value": value}}) for number, value in enumerate(values)]
+    assert told in str(refused(log(tmp_path / "a.json", samples)))
+
+
+def test_a_threshold_decides_what_a_number_means(tmp_path: Path) -> None:
     numbers = log(tmp_path / "b.json", [sample(1, scores={"s t": {"value": {"k": 0.7}}})])
     assert "--success 'scores.`s t`.value.k >= THRESHOLD'" in str(refused(numbers))
     _, [record] = imported(
@@ -181,80 +217,45 @@ def test_what_a_score_says(tmp_path: Path) -> None:
     assert record["outcome"] == "failure"
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "given", "guessed"),
-    [
-        ("cost", 1, {}, True),
-        ("spent", True, {}, True),
-        ("cost", "C", {}, False),
-        ("task_success", 1, {}, False),
-        ("cost", 1, {"success": "scores.cost.value < 2"}, False),
-    ],
-)
-def test_a_number_of_a_scorer_is_a_guess_unless_its_name_or_the_user_says_what_it_means(
-    tmp_path: Path, name: str, value: object, given: dict[str, str], *, guessed: bool
-) -> None:
-    path = log(tmp_path / "a.json", [sample(1, scores={name: {"value": value}})])
-    account, _ = imported(None, path, tmp_path / "out", condition="nominal", **given)
-    assert ("outcomes" in counts(account, "guessed")) == guessed
-    notes = [note.detail or "" for note in account.imported.notes if note.kind == "guessed"]
-    assert all(f'if that is right: --success "scores.{name}.value ' in note for note in notes)
+def test_several_scores_of_a_sample_decide_where_they_agree(tmp_path: Path) -> None:
+    both: list[dict[str, Any]] = [
+        {"match": {"value": mark}, "judge": {"value": number}} for mark, number in (("C", 1), ("I", 0))
+    ]
+    path = log(tmp_path / "a.json", [sample(number, scores=each) for number, each in enumerate(both)])
+    account, records = imported(None, path, tmp_path / "out", condition="nominal")
+    assert [record["outcome"] for record in records] == ["success", "failure"]
+    assert any("by the score of match, judge" in (note.detail or "") for note in account.imported.notes)
+    both[1]["judge"]["value"] = 1
+    path = log(tmp_path / "a.json", [sample(number, scores=each) for number, each in enumerate(both)])
+    assert "scores.match.value is 'I', scores.judge.value is 1" in str(refused(path))
 
 
+FIRST_HOUR = SHARED / "first-hour"
+
+
+@pytest.mark.skipif(not FIRST_HOUR.is_dir(), reason="the shared evidence is not beside this checkout")
 @pytest.mark.parametrize(
     "name",
     [
-        *("attack_success", "hallucinated", "errors_found", "jailbreakRate", "malicious_task_success"),
-        *("harmfulness", "leaks", "cheating", "not_solved", "riskScore", "compromised"),
+        *("yes-no.json", "numeric-strings.json", "epochs.json", "errored.json", "nan.json", "range.json"),
+        *("score-on-error.json", "retry/", "retry-uuid/"),
     ],
 )
-def test_a_scorer_whose_name_means_harm_needs_the_users_word(tmp_path: Path, name: str) -> None:
-    path = log(tmp_path / "a.json", [sample(1, scores={name: {"value": 1}})])
-    assert "--success EXPRESSION" in str(refused(path))  # whether much is good, nobody can tell
-    path = log(tmp_path / "a.json", [sample(1, scores={"quality": {"value": 7}})])
-    assert '--success "scores.quality.value >= THRESHOLD"' in str(refused(path))
-
-
-@pytest.mark.parametrize(
-    ("name", "values", "proposed"),
-    [
-        ("s", ["fine", "wrong?"], "scores.s.value == VALUE"),  # the first may be the bad one
-        ("toxicity", ["pass", "fail"], "scores.toxicity.value == VALUE"),  # a pass may be either
-        ("s", ["I", "Yes", "I"], "scores.s.value == 'C'"),
-        ("s", [True], "scores.s.value == VALUE"),
-        ("success", [False], "scores.success.value == true"),
-        ("s", ["fail", "error"], "scores.s.value == VALUE"),
-        ("s", ["fail", "pass"], "scores.s.value == 'pass'"),
-        ("harmful", ["yes", "no"], "scores.harmful.value == VALUE"),
-        ("harmlessness", [0.7], "EXPRESSION"),
-        ("s", [["a"], None, "x" * 100], "EXPRESSION"),
-    ],
-)
-def test_a_value_that_the_log_has_is_proposed(
-    tmp_path: Path, name: str, values: list[object], proposed: str
-) -> None:
-    beside = {"b": {"value": 1}} if name in {"s", "success"} else {}
-    samples = [sample(at, scores={name: {"value": held}} | beside) for at, held in enumerate(values)]
-    path = log(tmp_path / "a.json", samples)
-    assert re.search(rf'--success "?{re.escape(proposed)}"?( |$)', str(refused(path)))
-
-
-def test_labels_that_do_not_say_what_is_good_are_asked_for(tmp_path: Path) -> None:
-    labels = ["unsafe", "safe", "unsafe"]
-    path = log(tmp_path / "a.json", [sample(i, scores={"v": {"value": v}}) for i, v in enumerate(labels)])
-    hint = str(refused(path).hint)
-    assert "say what is missing, with the good one of 'unsafe', 'safe' as VALUE: certkit import" in hint
-    with pytest.raises(CertkitError, match="--success: VALUE is a placeholder"):
-        imported(None, path, tmp_path / "out", condition="nominal", success="scores.v.value == VALUE")
-
-
-def test_of_a_score_with_several_values_none_is_proposed(tmp_path: Path) -> None:
-    values = {"attack_success": 1.0, "utility": 1.0}
-    path = log(tmp_path / "a.json", [sample(1, scores={"s": {"value": values}})])
-    told = "outcome: --success EXPRESSION (the values of s are attack_success, utility)"
-    assert told in str(refused(path))
-    one = log(tmp_path / "b.json", [sample(1, scores={"s": {"value": {"attack_success": 1.0}}})])
-    assert "outcome: --success EXPRESSION" in str(refused(one))
+def test_small_logs_made_after_bug_reports(tmp_path: Path, name: str) -> None:
+    wanted = canonical.loads((FIRST_HOUR / "expected.json").read_bytes())["cases"][f"inspect-{name}"]
+    path = FIRST_HOUR / f"inspect-{name}"
+    if "refused" in wanted:
+        with pytest.raises(CertkitError) as caught:
+            imported(None, path, tmp_path / "out", condition="nominal")
+        assert wanted["refused"] in str(caught.value)
+        return
+    account, records = imported(None, path, tmp_path / "out", condition="nominal")
+    outcomes = Counter(record["outcome"] for record in records)
+    assert [outcomes["success"], outcomes.total()] == wanted["success"]
+    assert outcomes["harness_error"] == wanted.get("harness_errors", 0)
+    assert len({record["task_id"] for record in records}) == wanted.get("tasks", len(records))
+    replaced = counts(account, "refused").get("samples that a later log of the same task replaces", 0)
+    assert replaced == wanted.get("replaced", 0)
 
 
 def test_bundles_split_by_a_setting_have_their_own_header(tmp_path: Path) -> None:
@@ -287,7 +288,7 @@ def test_a_score_that_a_person_changed_and_a_sample_declared_invalid(tmp_path: P
 
 
 def test_the_refusal_of_a_log_without_conditions_is_the_next_command(tmp_path: Path) -> None:
-    path = log(tmp_path / "a log.json", [sample(1, scores={"score": {"value": 0.7}})])
+    path = log(tmp_path / "a log.json", [sample(1)])
     out = tmp_path / "out"
     with pytest.raises(CertkitError) as caught:
         run(path, out, ImportOptions(traces=False, attempt=2), SILENT)
@@ -336,34 +337,7 @@ def test_a_log_without_scores_or_samples_is_refused_with_the_next_step(tmp_path:
     log(tmp_path / "logs" / "a.json", [sample(2)])
     log(tmp_path / "logs" / "b.json", [sample(1, scores={})])
     assert str(refused(tmp_path / "logs")) == "b.json: no sample has a score"  # beside one that is scored
-    assert "holds no samples" in str(refused(log(tmp_path / "b.json", [])))
-
-
-def test_what_a_wrong_answer_proposes_is_the_right_one(tmp_path: Path) -> None:
-    samples = [
-        sample(at, scores={"match": {"value": held}, "b": {"value": 1}}) for at, held in enumerate("IPNC")
-    ]
-    error = refused(log(tmp_path / "a.json", samples))
-    assert isinstance(error, ImportFaultsError)
-    assert len({fault.hint for fault in error.faults}) == 1
-    assert "scores.match.value == 'C'" in error.faults[0].hint
-
-
-@pytest.mark.parametrize(("scorer", "proposed"), [("match", "== 'C'"), ("attack_success", "== VALUE")])
-def test_of_letters_one_alone_is_a_success(tmp_path: Path, scorer: str, proposed: str) -> None:
-    for number, letters in enumerate(("CIP", "ICP", "II")):
-        samples = [
-            sample(at, scores={scorer: {"value": held}, "b": {"value": 1}}) for at, held in enumerate(letters)
-        ]
-        error = refused(log(tmp_path / f"{number}.json", samples))
-        assert f"scores.{scorer}.value {proposed}" in str(error.hint)
-        assert f"scores.{scorer}.value {proposed}" in str(error)
-
-
-def test_a_word_beside_letters_is_not_proposed(tmp_path: Path) -> None:
-    for number, words in enumerate((("C", "unknown", "I"), ("refused", "I"))):
-        samples = [sample(at, scores={"match": {"value": word}}) for at, word in enumerate(words)]
-        assert "scores.match.value == 'C'" in str(refused(log(tmp_path / f"{number}.json", samples)).hint)
+    assert "the samples are not in this file" in str(refused(log(tmp_path / "b.json", [])))
 
 
 def test_a_score_that_is_none_is_a_harness_error_and_a_sample_with_nan_has_a_trace(tmp_path: Path) -> None:
@@ -390,32 +364,64 @@ def test_samples_of_other_scorers_are_no_harness_errors(tmp_path: Path) -> None:
     assert "if another score decides there, tell such runs apart: \"eval.task == 'a' and" in str(error)
     rule = "eval.task == 'a' and scores.match.value == 'C' or eval.task == 'b' and scores.graded.value >= 0.5"
     _, records = imported(None, folder, tmp_path / "out", condition="nominal", success=rule)
-    assert [record["outcome"] for record in records] == ["success", "failure", "success"]
+    outcomes = {record["task_id"]: record["outcome"] for record in records}
+    assert outcomes == {"a/1": "success", "a/2": "failure", "b/3": "success"}
 
 
-def test_what_was_guessed_of_one_agent_is_told_of_no_other(tmp_path: Path) -> None:
+def retried(folder: Path, *logs: tuple[str, list[dict[str, Any]]], **header: Any) -> Path:
+    """Write logs of one task, each with the hour at which it was begun and its samples; return the folder."""
+    folder.mkdir()
+    for hour, samples in logs:
+        begun = {"task_id": "t", "run_id": hour, "created": f"2026-01-01T{hour}:00:00+00:00"}
+        log(folder / f"{hour}.json", samples, **(begun | header))
+    return folder
+
+
+def test_an_interrupted_archive_and_its_retry(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
-    log(folder / "a.json", [sample(1, scores={"cost": {"value": 0}})], model="one")
-    log(folder / "b.json", [sample(2)], model="two")
-    accounts = run(folder, tmp_path / "out", ImportOptions(condition="nominal", split_by="agent"), SILENT)
-    assert [sorted(counts(account, "guessed")) for account in accounts] == [["outcomes"], []]
-
-
-def test_an_interrupted_archive_and_a_retried_log(tmp_path: Path) -> None:
-    folder = tmp_path / "logs"
-    folder.mkdir()
-    start = canonical.line({"version": 2, "eval": EVAL})
-    first = canonical.line(sample("a/b", uuid="u1"))
-    zipped(folder / "1.eval", {"_journal/start.json": start, "samples/a/b_epoch_1.json": first})
-    header = canonical.line({"version": 2, "status": "success", "eval": EVAL})
-    second = canonical.line(sample("c", uuid="u2"))
-    members = {"header.json": header, "samples/a/b_epoch_1.json": first, "samples/c_epoch_1.json": second}
-    zipped(folder / "2.eval", members)
+    eval_ = EVAL | {"task_id": "t", "created": "2025-01-01T12:00:00+02:00"}
+    start = canonical.line({"version": 2, "eval": eval_})
+    wrong, right = sample("a/b", scores={"match": {"value": "I"}}), canonical.line(sample("a/b"))
+    members = {"_journal/start.json": start, "samples/a/b_epoch_1.json": canonical.line(wrong)}
+    zipped(folder / "2.eval", members | {"samples/d_epoch_1.json": canonical.line(sample("d"))})
+    eval_ |= {"run_id": "again", "created": "2025-01-01T11:00:00+00:00"}  # an hour later
+    header = canonical.line({"version": 2, "status": "success", "eval": eval_})
+    members = {"header.json": header, "samples/a/b_epoch_1.json": right}
+    zipped(folder / "1.eval", members | {"samples/c_epoch_1.json": canonical.line(sample("c"))})
     account, records = imported(None, folder, tmp_path / "out", condition="nominal")
-    assert [record["task_id"] for record in records] == ["sums/a/b", "sums/c"]
-    assert counts(account, "odd") == {"logs of evaluations that did not finish": 1}
-    assert counts(account, "refused") == {"samples that a retried or copied log repeats": 1}
+    assert {record["task_id"]: record["outcome"] for record in records} == {
+        "sums/a/b": "success",
+        "sums/c": "success",
+        "sums/d": "success",
+    }
+    assert counts(account, "odd") == {"samples to which a later log gives another score": 1}
+    assert counts(account, "refused") == {"samples that a later log of the same task replaces": 1}
+
+
+def test_the_log_begun_last_counts_of_three(tmp_path: Path) -> None:
+    broken, failed = (
+        sample(1, scores={}, error={"message": "x"}),
+        sample(2, 2, scores={"match": {"value": "I"}}),
+    )
+    logs = [("08", [broken, failed]), ("10", [sample(1)]), ("09", [broken, failed, sample(2, 1)])]
+    folder = retried(tmp_path / "logs", *logs)
+    account, records = imported(None, folder, tmp_path / "out", condition="nominal")
+    assert {record["run_id"]: record["outcome"] for record in records} == {
+        "sums/1#1": "success",
+        "sums/2#2": "failure",
+        "sums/2#1": "success",
+    }
+    assert counts(account, "refused") == {"samples that a later log of the same task replaces": 3}
+    assert counts(account, "odd") == {}
+
+
+@pytest.mark.parametrize("changed", [{"task_id": None}, {"task_id": ""}])
+def test_samples_without_a_task_id_are_further_trials(tmp_path: Path, changed: dict[str, Any]) -> None:
+    folder = retried(tmp_path / "logs", ("08", [sample(1)]), ("09", [sample(1)]), **changed)
+    account, records = imported(None, folder, tmp_path / "out", condition="nominal")
+    assert [record["run_id"] for record in records] == ["sums/1#1", "sums/1#1.1"]
+    assert counts(account, "odd") == {"samples again in another log, taken as further trials": 1}
 
 
 def test_a_copy_of_a_log_counts_once_and_an_account_names_its_own_scorers(tmp_path: Path) -> None:
@@ -429,9 +435,10 @@ def test_a_copy_of_a_log_counts_once_and_an_account_names_its_own_scorers(tmp_pa
     log(folder / "other.json", [sample(3, scores=scored)], **(header | {"model": "org/m-2"}))
     given: dict[str, Any] = {"condition": "nominal", "split_by": "agent"}
     accounts = run(folder, tmp_path / "out", ImportOptions(**given), SILENT)
-    assert [account.imported.records for account in accounts] == [3, 1]
-    assert counts(accounts[0], "refused") == {"samples that a retried or copied log repeats": 2}
-    told = [note.detail for a in accounts for note in a.imported.notes if note.what == "outcome"]
+    first, second = sorted(accounts, key=lambda account: account.agent.name)
+    assert [first.imported.records, second.imported.records] == [3, 1]
+    assert counts(first, "refused") == {"samples that a copied log repeats": 2}
+    told = [note.detail for a in (first, second) for note in a.imported.notes if note.what == "outcome"]
     assert [detail.partition(", ")[2] for detail in told if detail] == [
         "by the score of match (C, true, yes, 1: success)",
         "by the score of judge (C, true, yes, 1: success)",
@@ -511,14 +518,7 @@ def test_members_of_a_document_in_any_order_say_the_same_or_are_refused(tmp_path
 
 def test_another_scorer_within_a_log_needs_the_users_word(tmp_path: Path) -> None:
     samples = [sample(1), sample(2, scores={"other": {"value": "C"}})]
-    assert "the scorers are match, other" in str(refused(log(tmp_path / "a.json", samples)))
-
-
-def test_a_log_declared_invalid_is_told_where_no_sample_is(tmp_path: Path) -> None:
-    document = {"version": 2, "status": "success", "eval": EVAL, "samples": [sample()], "invalidated": True}
-    (tmp_path / "a.json").write_bytes(canonical.line(document))
-    account, _ = imported(None, tmp_path / "a.json", tmp_path / "out", condition="nominal")
-    assert counts(account, "odd") == {"logs declared invalid of which no sample is": 1}
+    assert "(a sample says that scores.other.value is 'C')" in str(refused(log(tmp_path / "a.json", samples)))
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -538,11 +538,11 @@ def test_two_agents_in_a_folder_of_logs_need_a_choice(tmp_path: Path) -> None:
     with pytest.raises(CertkitError) as caught:
         imported(None, folder, tmp_path / "out", condition="nominal")
     first, out = f"certkit import {folder}", f"--condition nominal -o {tmp_path / 'out'}"
-    each, single = f"{first} --split-by agent {out}", f"{first} --agent org/m-1 {out}"
+    each, single = f"{first} --split-by agent {out}", f"{first} --agent org/m-2 {out}"
     hint = f"a bundle of each: {each}\nor one of them, for instance: {single}"
     assert (caught.value.code, caught.value.hint) == ("import.choice-needed", hint)
     accounts = run(folder, tmp_path / "out", ImportOptions(condition="nominal", split_by="agent"), SILENT)
-    assert [account.out.name for account in accounts] == ["org-m-1", "org-m-2"]
+    assert {account.out.name for account in accounts} == {"org-m-1", "org-m-2"}
 
 
 def test_an_agent_without_a_run_is_no_bundle_and_is_told(
@@ -736,8 +736,8 @@ LONG = "x" * 5000
 
 @pytest.mark.parametrize(
     "more",
-    [{"id": LONG}, {"uuid": LONG}, {"scores": {LONG: {"value": "C"}}}],
-    ids=["id", "uuid", "name of a score"],
+    [{"id": LONG}, {"scores": {LONG: {"value": "C"}}}],
+    ids=["id", "name of a score"],
 )
 def test_a_long_text_in_place_of_a_word_is_refused(tmp_path: Path, more: dict[str, Any]) -> None:
     members = {"header.json": HEADER, "samples/1_epoch_1.json": canonical.line(sample() | more)}

@@ -206,13 +206,30 @@ def test_of_several_evaluations_the_user_says_which_decides(tmp_path: Path) -> N
     first = evaluated("a", {"name": "correct", "score.label": "Pass"}, status={"code": 2})
     second = evaluated("b", {"name": "polite", "score.label": "fail"})
     path.write_bytes(canonical.line(exported(first, second)))
-    test = "evaluations.correct.label == VALUE"
-    with pytest.raises(ImportFaultsError, match=f'--success "{test}" .the evaluations are correct, polite'):
+    asked = r"--success EXPRESSION \(the log has evaluations.correct, evaluations.polite\)"
+    with pytest.raises(ImportFaultsError, match=asked):
         imported(None, path, tmp_path / "none", **NOMINAL)
     path.write_bytes(canonical.line(exported(first)))
     account, [record] = imported(None, path, tmp_path / "out", **NOMINAL)
     assert record["outcome"] == "success"
     assert counts(account, "odd") == {"traces that ended in an error and passed": 1}
+
+
+@pytest.mark.parametrize(
+    ("result", "asked"),
+    [
+        ({"name": "points", "score.value": 7}, r'--success "evaluations.points.value >= THRESHOLD"'),
+        ({"name": "points"}, r"--success EXPRESSION \(the log has evaluations.points\)"),
+        ({"name": "a b", "score.label": "fine"}, r"--success EXPRESSION \(the log has evaluations.`a b`\)"),
+    ],
+)
+def test_an_evaluation_without_pass_or_fail_needs_the_users_word(
+    tmp_path: Path, result: dict[str, Any], asked: str
+) -> None:
+    path = tmp_path / "spans.json"
+    path.write_bytes(canonical.line(exported(evaluated("a", result))))
+    with pytest.raises(ImportFaultsError, match=asked):
+        imported(None, path, tmp_path / "none", **NOMINAL)
 
 
 def test_a_pass_with_a_score_of_0_is_told_and_one_id_in_two_cases_is_one_trace(tmp_path: Path) -> None:

@@ -80,29 +80,47 @@ def test_simulations_are_as_many_as_tasks_times_trials(tmp_path: Path, runs: lis
     assert counts(account, "odd").get("simulations are not as many as tasks times trials", {}) == told
 
 
-@pytest.mark.parametrize(
-    "path", ["fault", "injected_fault", "info.fault", "info.environment_info.fault_injection"]
-)
-def test_a_fault_in_a_simulation_or_in_info_is_not_nominal(tmp_path: Path, path: str) -> None:
-    *parents, name = path.split(".")
-    document = results([simulation(1, 1.0)])
-    place = document if parents else document["simulations"][0]
-    for parent in parents:
-        place = place[parent]
-    place[name] = {"type": "latency"}
-    (tmp_path / "one.json").write_bytes(canonical.line(document))
-    with pytest.raises(
-        CertkitError, match=rf"/{path}.type: expected no fault in a nominal run, found 'latency'"
-    ):
-        imported(None, tmp_path / "one.json", tmp_path / "a")
+def test_the_results_of_a_folder_are_read_together(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    (folder / "b" / "simulations").mkdir(parents=True)
+    (folder / "a.json").write_bytes(canonical.line(results([simulation(1, 1.0), simulation(2, 0.0)])))
+    other = results([])
+    other["info"]["agent_info"]["llm_args"] = {"temperature": 0.7}
+    (folder / "b" / "results.json").write_bytes(canonical.line(other))
+    (folder / "b" / "simulations" / "s3.json").write_bytes(canonical.line(simulation(3, 1.0)))
+    (folder / "c.json").write_bytes(canonical.line(results([simulation(1, 1.0)])))  # a run of a.json again
+    account, records = imported(None, folder, tmp_path / "out")
+    assert [(record["task_id"], record["outcome"]) for record in records] == [
+        ("shop/1", "success"),
+        ("shop/2", "failure"),
+        ("shop/3", "success"),
+    ]
+    assert counts(account, "refused") == {"simulations that the log repeats": 1}
+    assert counts(account, "odd") == {
+        "runs of a file with another agent_info than the first": 1,
+        "simulations are not as many as tasks times trials": 1,
+    }
 
 
-@pytest.mark.parametrize("more", [{"fault": "latency"}, {"info": {"fault": "latency"}}])
-def test_a_fault_in_a_run_of_tau_bench_is_not_nominal(tmp_path: Path, more: dict[str, Any]) -> None:
-    run = {"task_id": 0, "reward": 1.0, "info": {}, "traj": [{"role": "assistant"}], "trial": 0} | more
-    (tmp_path / "one.json").write_bytes(canonical.line([run]))
-    with pytest.raises(CertkitError, match="expected no fault in a nominal run, found 'latency'"):
-        imported(None, tmp_path / "one.json", tmp_path / "a", agent="m", domain="d")
+def test_files_of_tau_bench_in_a_folder_are_further_trials(tmp_path: Path) -> None:
+    policy = {"role": "system", "content": "# Retail agent policy"}
+    run = {"task_id": 0, "reward": 1.0, "info": {}, "traj": [policy, {"role": "assistant"}], "trial": 0}
+    (tmp_path / "logs").mkdir()
+    for name in "ab":
+        (tmp_path / "logs" / f"{name}.json").write_bytes(canonical.line([run]))
+    account, records = imported(None, tmp_path / "logs", tmp_path / "out", agent="m")
+    assert [record["run_id"] for record in records] == ["retail/0#0", "retail/0#0.1"]
+    assert counts(account, "odd") == {"runs of the same task and trial, taken as further trials": 1}
+
+
+def test_a_results_file_whose_simulations_lie_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_bytes(canonical.line(results([])))
+    with pytest.raises(CertkitError, match="the simulations are not in this file"):
+        imported(None, tmp_path / "results.json", tmp_path / "out")
+    (tmp_path / "logs" / "simulations").mkdir(parents=True)
+    (tmp_path / "logs" / "simulations" / "s1.json").write_bytes(canonical.line(simulation(1, 1.0)))
+    with pytest.raises(CertkitError, match="no `info` before the runs names the agent"):
+        imported("tau", tmp_path / "logs", tmp_path / "out")
 
 
 def test_times_need_a_zone_and_gold_actions_the_users_word(tmp_path: Path) -> None:
