@@ -462,11 +462,14 @@ def test_a_rule_that_reads_success_as_success_is_not_told(tmp_path: Path, succes
 @pytest.mark.parametrize(
     ("row", "test"),
     [
-        ({"task": "heart attack"}, "task == 'heart attack'"),
-        ({"task": "docs_INJECTED_2"}, "task == 'docs_INJECTED_2'"),
-        ({"metadata": {"kind": "prompt injection"}}, "metadata.kind == 'prompt injection'"),
-        ({"metadata": {"jailbreak": True}}, "metadata.jailbreak == true"),
-        ({"attack": "ignore previous"}, "attack == 'ignore previous'"),
+        ({"task": "heart attack"}, "task in ['heart attack']"),
+        ({"task": "docs_INJECTED_2"}, "task in ['docs_INJECTED_2']"),
+        (
+            {"metadata": {"kind": "prompt injection"}},
+            "metadata.kind != null and metadata.kind in ['prompt injection']",
+        ),
+        ({"metadata": {"jailbreak": True}}, "metadata.jailbreak != null and metadata.jailbreak in [true]"),
+        ({"attack": "ignore previous"}, "attack != null and attack in ['ignore previous']"),
     ],
 )
 def test_a_name_that_says_attack_is_warned_of(tmp_path: Path, row: dict[str, Any], test: str) -> None:
