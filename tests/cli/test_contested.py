@@ -77,16 +77,17 @@ def test_the_screen_says_right_above_the_verdict_what_contests_it(contested: Pat
     assert done.code == 4
 
 
-@pytest.mark.parametrize(("left", "code"), [({"note": "x"}, 4), ({}, 0)])
-def test_an_outcome_that_was_guessed_beside_other_columns_contests_a_yes(
-    tmp_path: Path, left: dict[str, str], code: int
-) -> None:
-    rows = [{**run, "passed": run["outcome"], **left} for run in evaluations.honest()]
-    lines = (json.dumps({name: row[name] for name in row if name != "outcome"}) for row in rows)
+def test_a_rule_that_reads_failures_as_successes_contests_a_yes(tmp_path: Path) -> None:
+    rows = ({**run, "verdict": run["outcome"]} for run in evaluations.honest())
+    lines = [json.dumps({name: row[name] for name in row if name != "outcome"}) for row in rows]
     (tmp_path / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    certkit("import", tmp_path / "runs.jsonl", "-o", tmp_path / "out", "--agent", "a", "--independent-tasks")
-    done = certkit("assess", tmp_path / "out", "--require-tier", "2")
-    assert (done.code, "and import-guessed is open" in " ".join(done.out.split())) == (code, bool(left))
+    for rule, code in (("verdict == 'success'", 0), ("verdict in ['success', 'failure']", 4)):
+        out = tmp_path / str(code)
+        given = ("--agent", "a", "--independent-tasks", "--success", rule)
+        certkit("import", tmp_path / "runs.jsonl", "-o", out, *given)
+        done = certkit("assess", out, "--require-tier", "2")
+        contested = "and outcome-inverted is open" in " ".join(done.out.split())
+        assert (done.code, contested) == (code, bool(code))
 
 
 def test_quiet_leaves_serious_findings_on_standard_error(contested: Path, tmp_path: Path) -> None:

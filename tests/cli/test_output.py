@@ -47,7 +47,7 @@ def width(line: str) -> int:
 
 
 DOCUMENTS = (
-    "import rows.csv --suggest",
+    "import rows.csv --columns",
     "show first/passport.json --format",
     "registry prove",
     "registry status",
