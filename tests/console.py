@@ -9,8 +9,8 @@ What a fenced block is, is told by its first word:
 - any block with ``file=NAME`` is written to that file first;
 - a block with ``needs=NAME`` is run where that program is, of the version that the page is about.
 
-README and tutorial run in a clone of the checkout. Every other page has a folder of its own that looks like one:
-tests/data/, templates/, and build/interop, the programs that ``make interop`` brings.
+README and tutorial run in a clone of the checkout. Every other page has a folder of its own that looks like
+one: tests/data/, templates/, and build/interop, the programs that ``make interop`` brings.
 
 A call of certkit at the beginning of a line, and every Python block, is run inside of this process; all else
 by a shell, whose `certkit` is the same program. Neither draws PDFs: `tests.support.undrawn`.
@@ -140,7 +140,9 @@ def lay_out(folder: Path) -> None:
 
 def clone(folder: Path) -> None:
     """Make `folder` a clone of this checkout, as it was last committed."""
-    subprocess.run(["git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), folder], check=True, timeout=120)
+    subprocess.run(
+        ["git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), folder], check=True, timeout=120
+    )
 
 
 def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, list[Ran]]]:

@@ -3,7 +3,8 @@
     python -m tests.pictures            # exits with 1 and names the screens that differ
     python -m tests.pictures --write    # writes all; the PNG only where Chromium is
 
-They show what `certkit demo` makes, with fixed keys and a fixed date. The same program draws the same screens.
+They show what `certkit demo` makes, with fixed keys and a fixed date. The same program draws the same
+screens.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rich.text import Text
 
 from certkit import report
 from certkit.cli.commands.simulate import _demonstrate
+from certkit.cli.main import run
 from certkit.ground import files
 from tests import console
 
@@ -36,7 +38,8 @@ FOLDER: Final = console.ROOT / "docs" / "pictures"
 DAY: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SCREENS: Final = {
     "assess": "certkit assess bundle --require-tier 2",
-    "verify": "certkit verify passport.json --trust trust.json \\\n    --bundle bundle --replay --at 2026-03-02",
+    "verify": "certkit verify passport.json --trust trust.json \\\n"
+    "    --bundle bundle --replay --at 2026-03-02",
 }
 """The file's name and the command whose screen it shows, in the folder of the demonstration."""
 REPORT: Final = "safety-case"
@@ -51,8 +54,8 @@ def demonstration() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "demo"
         with (
-            mock.patch.object(Ed25519PrivateKey, "generate", lambda: next(private_keys)),
-            mock.patch.object(report, "pdf_missing", lambda: "not wanted here"),
+            mock.patch.object(Ed25519PrivateKey, "generate", side_effect=private_keys),
+            mock.patch.object(report, "pdf_missing", return_value="not wanted here"),
         ):
             _demonstrate(out, seed=1, at=DAY)
         yield out
@@ -61,11 +64,11 @@ def demonstration() -> Iterator[Path]:
 def screen(command: str, folder: Path) -> str:
     """Return the coloured screen of a command that runs in `folder`, as SVG without foreign fonts."""
     words = command.replace("\\\n", "").split()[1:]
-    _, lines = console.run_here(lambda: console.run_program(words), folder, FORCE_COLOR="1")
+    _, lines = console.run_here(lambda: run(words), folder, FORCE_COLOR="1")
     drawn = Console(record=True, width=_WIDTH, file=StringIO(), force_terminal=True)
     drawn.print(Text.from_ansi(f"$ {command}\n" + "\n".join(lines)))
     svg = drawn.export_svg(title="certkit", unique_id="screen")
-    return _FONT_FACE.sub("", svg).replace("Fira Code, monospace", "Menlo, Consolas, DejaVu Sans Mono, monospace")
+    return _FONT_FACE.sub("", svg).replace("Fira Code, monospace", "Menlo, Consolas, monospace")
 
 
 def screens(folder: Path) -> dict[Path, str]:

@@ -1,7 +1,7 @@
 """A hook of MkDocs, which `make docs` calls for every page; `docs/mkdocs.yml` names it.
 
-Pages are written for a checkout: they link to schemas and scripts outside of docs/, and their fences say whether
-tests run them. On the site such files are published under ``files/``, and a fence keeps its language only.
+Pages are written for a checkout: they link to schemas and scripts outside of docs/, and their fences say
+whether tests run them. The site publishes such files under ``files/``, and a fence keeps its language only.
 """
 
 from __future__ import annotations
@@ -32,6 +32,6 @@ def on_page_markdown(markdown: str, *, page: Page, config: Any, files: Files) ->
         name = f"files/{source.relative_to(ROOT).as_posix()}"
         if files.get_file_from_path(name) is None:
             files.append(File.generated(config, name, abs_src_path=str(source)))
-        return "../" * page.file.src_uri.count("/") + name
+        return f"{'../' * page.file.src_uri.count('/')}{name}"
 
     return _FENCE.sub(r"\1", _LINK.sub(published, markdown))
