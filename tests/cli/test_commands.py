@@ -216,7 +216,9 @@ def test_settings_come_from_the_environment_and_flags_win(
 
 def test_profiles_are_listed_with_their_digests() -> None:
     listed = certkit("profile", "show", "--json").document["profiles"]
-    assert [item["id"] for item in listed] == ["hb-eval-2025", "hb-eval-2026", "hb-eval-2026-bounded"]
+    assert [item["id"] for item in listed] == [
+        "hb-eval-2025", "hb-eval-2026", "hb-eval-2026-bounded", "trial-rig",
+    ]  # fmt: skip
     text = certkit("profile", "show")
     assert (text.code, text.err) == (0, "")
     for item in listed:

@@ -99,13 +99,13 @@ def silent(task: Task, tools: Any, halt: Any) -> None:
 
 
 def inventive(task: Task, tools: Any, halt: Any) -> str:
-    for attempt in (
-        lambda: tools["teleport"](x=1),
-        lambda: tools["read_manual"](1),
-        lambda: tools["move"](x="a", y=2),
+    for name, arguments in (
+        ("teleport", {"x": 1}),
+        ("read_manual", {"page": 1}),
+        ("move", {"x": "a", "y": 2}),
     ):
         with suppress(Exception):
-            attempt()
+            tools[name](**arguments)
     return gold(task, tools, halt)
 
 

@@ -206,7 +206,7 @@ def test_what_is_no_plan_is_refused() -> None:
 
 def test_a_plan_that_contradicts_itself_is_refused() -> None:
     plan = json.loads(small_plan(tasks=1).to_json())
-    assert read_plan(redigested(plan), where="p")
+    assert read_plan(redigested(plan), where="p").seed == plan["seed"]
     twice = plan | {"runs": [plan["runs"][0], *plan["runs"][:1]]}
     assert code(redigested(twice)) == "trial.invalid"
     unknown = plan | {"runs": [plan["runs"][0] | {"task": "robotics/1-1"}]}

@@ -17,7 +17,8 @@ from certkit.record.outcome import decode_log, derive, planning_efficiency, reco
 from certkit.trial.agents import REFERENCES, embed, nearest, practised
 from certkit.trial.check import check_plan
 from certkit.trial.episode import execute
-from certkit.trial.plan import PlannedFault, PlannedRun, PlannedTask, TrialPlan
+from certkit.trial.faults import PlannedFault
+from certkit.trial.plan import PlannedRun, PlannedTask, TrialPlan
 from certkit.trial.run import load_agent, run_trial
 from tests.support import trials
 from tests.support.trials import content, own_plan, records, small_plan
