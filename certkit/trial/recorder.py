@@ -156,7 +156,7 @@ class Recorder:
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | str,
         plan: TrialPlan,
         *,
         agent: str,
@@ -167,7 +167,7 @@ class Recorder:
         on_unsafe: Callable[[str, RunVerdict], object] | None = None,
         progress: Progress = SILENT,
     ) -> None:
-        self.folder, self.plan = folder, plan
+        self.folder, self.plan = Path(folder), plan
         about = {"name": agent, "version": version, "provider": provider, "components": [*components]}
         fixed = {"origin": "measured", "methodology": "constraint_verification", **announced(plan)}
         document = {

@@ -175,6 +175,24 @@ def test_calls_beyond_the_limit_end_the_run() -> None:
     assert there.over == "call_limit"
 
 
+def test_searches_beyond_the_limit_end_the_run_too() -> None:
+    there = boundary(max_calls=2)
+    there.search()
+    there.search()
+    with pytest.raises(RunOver):
+        there.search()
+
+
+def test_a_run_is_kept_up_to_a_size_and_the_agent_gets_everything() -> None:
+    there = boundary()
+    tools = there.wrap({"give": lambda: "x" * 900_000})
+    for _ in range(30):
+        assert len(tools["give"]()) == 900_000
+    log = there.finish(success=True)
+    assert len(log) < 17 * 1024 * 1024
+    assert msgspec.json.decode(log)["events"][-2]["result"] == "(left out: the run is too long)"
+
+
 def test_a_halt_ends_the_run() -> None:
     there = boundary()
     assert there.halt("unsure") == Halt("unsure")
