@@ -129,6 +129,10 @@ def run(
     timeout: Annotated[
         float, typer.Option("--timeout", min=0.1, help="Seconds after which a run is a failure.")
     ] = TIMEOUT,
+    close: Annotated[
+        bool,
+        typer.Option("--close", help="Make no further run, and seal the bundle of those that are there."),
+    ] = False,
 ) -> None:
     """Run an agent through a plan, and write the bundle; the same command again goes on where it stopped.
 
@@ -150,6 +154,7 @@ def run(
             protocol=protocol | ({} if evaluator is None else {"evaluator": {"name": evaluator}}),
             workers=workers,
             timeout=timeout,
+            close=close,
             progress=progress(),
         )
     document = answer(

@@ -159,6 +159,28 @@ def test_a_finished_trial_is_left_as_it_is(tmp_path: Path) -> None:
     assert content(tmp_path / "b") == before
 
 
+def test_a_trial_is_closed_with_the_runs_that_are_there(tmp_path: Path) -> None:
+    plan = own_plan()
+    with Recorder(tmp_path / "b", plan, agent="mine") as recorder:
+        for number, run in enumerate(recorder.runs()):
+            if number == 4:
+                break
+            loop(run)
+        recorder.close()
+    evaluation = assess(tmp_path / "b")
+    assert (evaluation.summary.records, evaluation.facts.protocol.declared_runs) == (4, 10)
+    assert "declared-runs-differ" in {finding.code for finding in evaluation.assessment.findings}
+    before = content(tmp_path / "b")
+    assert make(tmp_path / "b", plan).made.made == 4
+    assert content(tmp_path / "b") == before
+
+
+def test_a_trial_without_runs_is_not_closed(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "b", own_plan(), agent="mine")
+    with pytest.raises(CertkitError, match="nothing to close"), recorder:
+        recorder.close()
+
+
 def code(folder: Path, plan: TrialPlan, **more: Any) -> str:
     before = content(folder)
     with pytest.raises(CertkitError) as caught:
