@@ -66,6 +66,7 @@ bench: setup
 	$(BIN)/python -m tests.registry_bench
 	$(BIN)/python -m tests.bench_report
 	$(BIN)/python -m tests.bench_probes
+	$(BIN)/python -m tests.bench_trial
 
 # Rewrites docs/explanation/simulation-study*: page, figures, results. Four minutes.
 study: setup
@@ -94,9 +95,11 @@ interop: setup
 	  'pydantic-sarif>=0.1.1' 'junitparser>=4'
 	$(BIN)/python -m tests.interop.install
 
-# A writer is killed 200 times, and loses nothing that it acknowledged. A minute.
+# A writer is killed 200 times, and loses nothing that it acknowledged; 50 trials are killed, and make every run
+# once. Three minutes.
 kills: setup
 	$(BIN)/python -m tests.faults.kills --count 200
+	$(BIN)/python -m tests.faults.trial_kills --count 50
 
 # The built wheel, in an empty environment outside the checkout, runs the demo.
 wheel-check: setup

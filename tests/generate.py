@@ -38,6 +38,7 @@ from certkit.registry.reader import RegistryView
 from certkit.registry.status import StatusDocument
 from certkit.report.argument.build import Argument
 from certkit.summary.summary import Summary
+from certkit.trial.plan import TrialPlan
 from tests.support.schemas import (
     assessment_schema,
     calibration_schema,
@@ -50,6 +51,7 @@ from tests.support.schemas import (
     profile_schema,
     record_schema,
     schema_of,
+    trial_schema,
     trust_schema,
 )
 
@@ -84,6 +86,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "passport.v1": passport_schema,
     "profile.v1": profile_schema,
     "record.v1": record_schema,
+    "trial.v1": trial_schema,
     "trust.v1": trust_schema,
     **{
         name_of(kind): partial(schema_of, kind)
@@ -97,6 +100,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
             RegistryView,
             StatusDocument,
             Summary,
+            TrialPlan,
             VerificationDocument,
             records.Inventory,
             records.ProbeRun,
@@ -298,6 +302,12 @@ def trust_fields() -> str:
     return _nested(schema, schema["$defs"])
 
 
+def trial_fields() -> str:
+    """Return the tables of a trial."""
+    schema = trial_schema()
+    return _nested(schema, schema["$defs"])
+
+
 def _nested(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     parts = [_fields(schema, definitions)]
     for name, body in definitions.items():
@@ -375,6 +385,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "passport-fields": passport_fields,
     "profiles": profiles,
     "record-fields": record_fields,
+    "trial-fields": trial_fields,
     "trust-fields": trust_fields,
     **{f"importer-{name}": partial(importer, name) for name in FORMATS if name != "records"},
 }

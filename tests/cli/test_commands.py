@@ -225,6 +225,7 @@ def test_profiles_are_listed_with_their_digests() -> None:
         "hb-eval-2026",
         "hb-eval-2026-bounded",
         "pass-rate",
+        "trial-rig",
         "under-attack",
     ]
     text = certkit("profile", "show")
