@@ -312,20 +312,23 @@ def _profile(profile: Profile) -> str:
     tiers = [(tier, profile.tiers[str(tier)]) for tier in profile.tier_numbers]
     rows = []
     for row in profile.criteria:
-        cells = [f"`{row.id}`" + (" †" if row.provisional else "")]
+        cells = [f"`{row.id}`" + " †" * row.provisional + " \\*" * row.optional]
         for tier, _ in tiers:
             threshold = row.threshold(tier)
             unit = CATALOGUE[row.metric].unit
             cells.append("–" if threshold is None else threshold_text(row.operator_at(tier), threshold, unit))
         rows.append((*cells, f"{row.margin:g}" if row.margin else "", row.source or ""))
     names = (f"Tier {tier}: {info.name}" for tier, info in tiers)
-    text = f"## `{profile.id}`\n\n{profile.title}. Source: {'; '.join(profile.sources)}.\n\n"
+    source = f" Source: {'; '.join(profile.sources)}." if profile.sources else ""
+    text = f"## `{profile.id}`\n\n{profile.title}.{source}\n\n"
     decides = "averages decide" if profile.reading == "table" else "confidence limits decide"
     core = "; a tier must also stand on [core evidence](findings.md#core-evidence)" if profile.core else ""
     text += f"Digest `{profile.digest}`; {decides}{core}.\n\n"
     text += table(("criterion", *names, "drift margin", "source"), rows)
     if any(row.provisional for row in profile.criteria):
         text += "\n† provisional in the paper: the row decides only with `--strict`.\n"
+    if any(row.optional for row in profile.criteria):
+        text += "\n\\* left out where no run is there for it.\n"
     if any(info.sil for _, info in tiers):
         guides = [(str(tier), info.sil or "", info.asil or "") for tier, info in tiers]
         text += "\nThe source's guidance, which is not certification:\n\n"

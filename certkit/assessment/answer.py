@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.assessment import FindingState, Row, Severity, Status, TierStatus
-from certkit.assessment.catalogue import CATALOGUE, named
+from certkit.assessment.catalogue import CATALOGUE, Runs, named
+from certkit.assessment.metric import Reason
 from certkit.assessment.raters import judge_report
-from certkit.assessment.verdict import next_rows
+from certkit.assessment.verdict import next_rows, tiers
 from certkit.assessment.words import (
     finding_text,
     percent,
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from certkit.assessment.assessment import Finding
+    from certkit.assessment.catalogue import Unit
     from certkit.assessment.evaluation import Evaluation
+    from certkit.assessment.metric import Interval
+    from certkit.assessment.profile import Profile
 
 _WHY: Final = {
     Status.NOT_MET: "misses",
@@ -37,34 +41,100 @@ _WHY: Final = {
     Status.NOT_TESTED: "has no evidence for",
 }
 """What keeps a tier from being met, by the status of the row."""
+_SUCCESSES: Final = {
+    "r_op": "successful runs under faults",
+    "c_nom": "successful normal runs",
+    "cascade": "successful runs under cascading faults",
+    "frr": "recovered runs under faults",
+    "frr_2025": "recovered runs under faults",
+    "irs": "recoveries guided by memory",
+    "cn_frr": "runs under faults that succeeded or halted",
+    "novel_fault": "successful runs under held-out faults",
+    "adversarial_resistance": "successful runs under attack",
+}
+"""Series of `fragility.Flips` → the runs that its successes are."""
+_ONE: Final = {
+    TierStatus.MET: "met",
+    TierStatus.NOT_MET: "not met",
+    TierStatus.INSUFFICIENT: "not decided",
+}
+_LONE: Final = {
+    TierStatus.MET: "is met",
+    TierStatus.CONTESTED: "",
+    TierStatus.NOT_MET: "is not met: it ",
+    TierStatus.INSUFFICIENT: "is not decided: it ",
+}
+"""What is said of a table with one tier, before what it lacks."""
 
 
 def readings(evaluation: Evaluation) -> str:
-    """Return the tier on averages and with confidence limits, and which of the two decides."""
+    """Return the tier on averages and with confidence limits, and which of the two decides.
+
+    Of a table with one tier: whether it is met.
+    """
     verdict, profile = evaluation.assessment.verdict, evaluation.profile
     # The confidence at which this tier was tested: that of the lowest tier where none is met.
     sure = percent(float(profile.confidence(verdict.bounded.tier or min(profile.tier_numbers))))
     average, limits = tier_name(verdict.table.tier), tier_name(verdict.bounded.tier)
+    if len(profile.tiers) == 1:
+        average, limits = (_ONE[status] for status in _by_reading(evaluation))
     decides = " (this decides)"
     first = f"On averages: {average}{decides if verdict.decides == 'table' else ''}"
     return f"{first}. With {sure} confidence: {limits}{decides if verdict.decides == 'bounded' else ''}."
 
 
+def _by_reading(evaluation: Evaluation) -> Iterator[TierStatus]:
+    """Yield the status of a lone tier on averages and with confidence limits, findings aside."""
+    rows, records = evaluation.assessment.criteria, evaluation.summary.records
+    for reading in ("table", "bounded"):
+        judged = tiers(evaluation.profile, rows, reading, records=records, strict=evaluation.question.strict)
+        yield judged["1"].status
+
+
+def success_rates(profile: Profile) -> tuple[tuple[str, str], ...]:
+    """Return the success rates that an answer under a profile is about, each with the name of its runs."""
+    rates = [("c_nom", "normal runs")]
+    if Runs.FAULTS in profile.needs or not profile.needs:
+        rates.append(("r_op", "runs under faults"))
+    elif Runs.ATTACKS in profile.needs:
+        rates.append(("adversarial_resistance", "attacked runs"))
+    return tuple(rates)
+
+
+def interval_text(interval: Interval, unit: Unit) -> str:
+    """Return a 95 % interval: ``95 %: 32.5 to 52.5 %``."""
+    low, high = (value_text(end, unit) for end in (interval.low, interval.high))
+    return f"{percent(interval.level)}: {low.removesuffix(' %')} to {high}"
+
+
 def how_often(evaluation: Evaluation) -> str:
-    """Return how often the agent succeeds: ``succeeds in 90.6 % of runs under faults (725 of 800)``."""
-    said, missing = [], []
-    for name, of_runs in (("c_nom", "normal runs"), ("r_op", "runs under faults")):
+    """Return how often the agent succeeds: ``90.6 % of runs under faults succeed (725 of 800)``.
+
+    A lone rate has its tasks and its interval over them: ``42.0 % of normal runs succeed (84 of 200 runs,
+    50 tasks; 95 %: 32.5 to 52.5 %)``.
+    """
+    said, more = list[str](), []
+    rates = success_rates(evaluation.profile)
+    for name, of_runs in rates:
         metric = evaluation.metrics[name]
         if metric.value is None or not metric.n:
-            missing.append(f"there are no {of_runs}")
-        else:
-            rate = value_text(metric.value, metric.unit)
-            said.append(f"in {rate} of {of_runs} ({metric.counts['successes']:,} of {metric.n:,})")
+            continue
+        counts = f"{metric.counts['successes']:,} of {metric.n:,}"
+        alone = not any(evaluation.metrics[other].n for other, _ in rates if other != name)
+        if alone and (interval := evaluation.evidence.interval(metric)):
+            tasks = many(evaluation.evidence.fewest(name) or 0, "task")
+            counts += f" runs, {tasks}; {interval_text(interval, metric.unit)}"
+        succeed = "" if said else " succeed"
+        said.append(f"{value_text(metric.value, metric.unit)} of {of_runs}{succeed} ({counts})")
     if broken := evaluation.groups.every["harness_error"]:
-        missing.append(f"{many(broken, 'harness error')} among the failures")
+        more.append(f"{many(broken, 'harness error')} among the failures")
+    attacks = evaluation.metrics["attack_success_rate"]
+    if evaluation.profile.asks("attack_success_rate") and attacks.value is not None:
+        won = f"{attacks.counts['attack_succeeded']:,} of {many(attacks.n or 0, 'attack')}"
+        more.insert(0, f"{won} succeeded ({value_text(attacks.value, attacks.unit)})")
     if not said:
-        return "has no run that counts"
-    return "; ".join([f"succeeds {' and '.join(said)}", *missing])
+        return "no run counts"
+    return "; ".join([" and ".join(said), *more])
 
 
 def open_findings(evaluation: Evaluation) -> tuple[Finding, ...]:
@@ -97,16 +167,22 @@ def verdict_text(evaluation: Evaluation, *, brief: bool = False) -> str:
     assessment, profile = evaluation.assessment, evaluation.profile
     verdict = assessment.verdict
     if not evaluation.summary.records:
-        return f"No tier of {profile.id} is met: the bundle holds no records."
+        return f"No tier of {profile.name} is met: the bundle holds no records."
+    wanted, lone = verdict.goal, len(profile.tiers) == 1
+    lacks = _lacks(evaluation, wanted, brief=brief) if str(wanted) in assessment.tiers else ""
     parts = []
-    if verdict.tier:
+    if lone:
+        parts.append(f"{profile.name} {_LONE[assessment.tiers['1'].status]}{lacks}.")
+    elif verdict.tier:
         name = profile.tiers[str(verdict.tier)].name
-        parts.append(f"Tier {verdict.tier} ({name}) of {profile.id} is met.")
+        parts.append(f"Tier {verdict.tier} ({name}) of {profile.name} is met.")
     else:
-        parts.append(f"No tier of {profile.id} is met.")
-    wanted = verdict.goal
-    if str(wanted) in assessment.tiers:
-        parts.append(f"Tier {wanted} {_lacks(evaluation, wanted, brief=brief)}.")
+        parts.append(f"No tier of {profile.name} is met.")
+    if lacks and not lone:
+        parts.append(f"Tier {wanted} {lacks}.")
+    tier = assessment.tiers.get(str(wanted)) or assessment.tiers[str(verdict.tier)]
+    if tier.left_out:
+        parts.append(f"Left out, since there are no such runs: {listed(tier.left_out)}.")
     if provisional := provisional_text(evaluation):
         parts.append(provisional)
     return " ".join(parts)
@@ -245,7 +321,7 @@ def serious_texts(evaluation: Evaluation) -> tuple[str, ...]:
     by = {item.code: f"{item.by}, agreed by {item.agreed_by}" for item in evaluation.question.answers}
     return tuple(
         f"serious, {item.state}{f' by {by[item.code]}' if item.code in by else ''}:"
-        f" {finding_text(item)} [{item.code}]"
+        f" {finding_text(item)} ({item.code})"
         for item in evaluation.assessment.serious
     )
 
@@ -255,10 +331,10 @@ def fragility_texts(evaluation: Evaluation) -> tuple[str, ...]:
     changed = evaluation.fragility
     said = []
     if (flip := changed.flips) is not None:
-        where = f" in domain {flip.domain}" if flip.domain else ""
+        runs = f"{_SUCCESSES[flip.series]}{f' in domain {flip.domain}' if flip.domain else ''}"
         said.append(
-            f"Tier {changed.tier} would be lost if {flip.needed:,} of {flip.of:,} successes had failed:"
-            f" {flip.criterion}{where} fails first."
+            f"Tier {changed.tier} would be lost if {flip.needed:,} of the {flip.of:,} {runs} had failed:"
+            f" {flip.criterion} fails first."
             if flip.needed <= flip.of
             else f"No number of failures in place of successes loses Tier {changed.tier}."
         )
@@ -303,8 +379,18 @@ def judge_texts(evaluation: Evaluation) -> tuple[str, ...]:
     return tuple(said)
 
 
+def _gate(evaluation: Evaluation) -> str | None:
+    """Return the packaged profile that judges these runs where the table asks for runs that are not there."""
+    faults = evaluation.groups.fault["runs"]
+    if evaluation.assessment.verdict.tier or Runs.FAULTS not in evaluation.profile.needs:
+        return None
+    if not faults:
+        return "pass-rate"
+    return "under-attack" if faults == evaluation.metrics["adversarial_resistance"].n else None
+
+
 def next_command(
-    evaluation: Evaluation, place: str, page: str, options: Mapping[str, str]
+    evaluation: Evaluation, place: str, page: str, options: Mapping[str, str], log: str | None = None
 ) -> tuple[str, str]:
     """Return the command that brings most, and its options: open serious findings come first.
 
@@ -313,12 +399,15 @@ def next_command(
         place: the bundles, as a command names them.
         page: the file that a report is written to.
         options: those under which it was judged, by name (``{"-p": "-p other "}``).
+        log: the command that judges the log again, where a log was judged, without options of a profile.
     """
     verdict, assessment = evaluation.assessment.verdict, evaluation.assessment
     pooled = bool(evaluation.facts.bundles)
     under, tier, context = (options.get(name, "") for name in ("-p", "--require-tier", "--context"))
     if not evaluation.summary.records:
         return "certkit import LOG -o BUNDLE", ""
+    if gate := _gate(evaluation):
+        return log or f"certkit assess {place}", f"-p {gate}"
     if verdict.status is TierStatus.CONTESTED:
         return f"certkit context init {place}", f"{under}{tier}-o context.json"
     if not evaluation.facts.sealed:
@@ -326,6 +415,11 @@ def next_command(
     if verdict.tier:
         return f"certkit issue {place}", f"{under}{tier}{context}--key KEY.pem --issuer NAME -o issued"
     rows = open_rows(evaluation)
+    undeclared = Reason("independence-undeclared")
+    limits = [row.bounded.reason for row in rows if row.bounded is not None]
+    if evaluation.profile.reading == "bounded" and undeclared in limits:
+        again = f"{log} --independent-tasks", f"{under}{tier}".rstrip()
+        return again if log else ("certkit import LOG --independent-tasks -o BUNDLE", "")
     failing = [row for row in rows if row.deciding(evaluation.profile.reading) is Status.NOT_MET]
     if failing and not pooled:
         only_limits = all(row.status is Status.MET for row in failing)
@@ -335,4 +429,6 @@ def next_command(
     lacking = [row.metric for row in rows if evaluation.metrics[row.metric].state is State.UNMEASURED]
     if lacking:
         return f"certkit explain {lacking[0]}", under.rstrip()
-    return f"certkit runs {place}", "--failed"
+    every = evaluation.groups.every
+    more = (f"certkit plan --tier {assessment.verdict.goal}", under.rstrip())
+    return more if every["success"] == every["runs"] else (f"certkit runs {place}", "--failed")

@@ -181,6 +181,7 @@ class Tier(Part, frozen=True, kw_only=True):
         insufficient: rows that decide and cannot be judged.
         not_tested: rows that decide and have no evidence.
         provisional: rows that do not decide and are not met.
+        left_out: optional rows that no run is there for.
     """
 
     status: TierStatus
@@ -189,6 +190,7 @@ class Tier(Part, frozen=True, kw_only=True):
     insufficient: tuple[str, ...] = ()
     not_tested: tuple[str, ...] = ()
     provisional: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 class Attained(Part, frozen=True, kw_only=True):

@@ -37,6 +37,14 @@ class Group(StrEnum):
     STABILITY = "stability"
 
 
+class Runs(StrEnum):
+    """Runs without which a metric is not measured."""
+
+    NORMAL = "normal"
+    FAULTS = "faults"
+    ATTACKS = "attacks"
+
+
 class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One metric; the head of `templates/metrics.toml` says what its fields mean."""
 
@@ -49,6 +57,7 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     asked: str
     formula: str
     evidence: str
+    needs: frozenset[Runs] = frozenset({Runs.FAULTS})
     example: str | None = None
     low: Fraction
     high: Fraction | None

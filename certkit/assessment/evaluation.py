@@ -32,7 +32,7 @@ from certkit.summary.summary import Cell, Summary, Tally
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from certkit.assessment.metric import Reason
+    from certkit.assessment.metric import Interval, Reason
     from certkit.assessment.metrics import Groups
     from certkit.ground.errors import Exit
 
@@ -115,8 +115,9 @@ class Evaluation(Struct, frozen=True, kw_only=True, eq=False, dict=True):
                 "id": self.profile.id,
                 "digest": self.profile.digest,
                 "reading": self.profile.reading,
+                **({"changed": to_builtins(self.profile.changed)} if self.profile.changed else {}),
             },
-            "metrics": {name: metric_dict(metric) for name, metric in self.metrics.items()},
+            "metrics": {name: metric_dict(metric, self.evidence) for name, metric in self.metrics.items()},
             "breakdown": [_breakdown(cell) for cell in self.summary.cells],
             **judged,
             "judge": to_builtins(judge_report(self.summary, facts)),
@@ -158,21 +159,44 @@ def _explained(item: dict[str, Any], reason: Reason | None) -> None:
         item["reason"]["message"] = reason_text(reason)
 
 
-def metric_dict(metric: Metric) -> dict[str, Any]:
-    """Return a metric as JSON values: fixed keys, its own counts and details beside them."""
+def metric_dict(metric: Metric, evidence: Evidence) -> dict[str, Any]:
+    """Return a metric as JSON values: fixed keys, its own counts and details beside them.
+
+    `interval` is over tasks, `interval_by_runs` Wilson's.
+    """
     value: dict[str, Any] = {"state": metric.state.value}
     if metric.by_tier is None:
         value["value"] = written(metric.value, metric.id)
     value |= {"unit": metric.unit.value, "n": metric.n, **metric.counts}
     if metric.by_tier is not None:
         value["by_tier"] = {str(tier): round(chance, 9) for tier, chance in metric.by_tier.items()}
-    if metric.interval is not None:
-        value["interval"] = to_builtins(metric.interval)
+    value |= _intervals(evidence.interval(metric), metric.interval_by_runs)
     if metric.state is State.PARTIAL:
         value["coverage"] = round(float(metric.coverage), 6)
     if reason := metric.reason or metric.blocked:
         value["reason"] = reason_text(reason)
-    return {**value, **_plain(metric.detail), "source": metric.source}
+    return {**value, **_plain(_detail(metric, evidence)), "source": metric.source}
+
+
+def _intervals(by_tasks: Interval | None, by_runs: Interval | None, name: str = "interval") -> dict[str, Any]:
+    """Return the interval over tasks, and after it the one that takes runs as independent."""
+    named = {name: by_tasks, f"{name}_by_runs": by_runs}
+    return {key: to_builtins(interval) for key, interval in named.items() if interval is not None}
+
+
+def _detail(metric: Metric, evidence: Evidence) -> dict[str, Any]:
+    """Return the details of a metric, with intervals over tasks beside those by runs."""
+    detail = dict(metric.detail)
+    if "by_domain" in detail:
+        series = evidence.parts(metric.id)[0][0]
+        detail["by_domain"] = {
+            domain: row | _intervals(evidence.interval_of(series, domain), None)
+            for domain, row in detail["by_domain"].items()
+        }
+    for arm in ("single", "cascade"):
+        if (by_runs := detail.pop(f"{arm}_interval_by_runs", None)) is not None:
+            detail |= _intervals(evidence.interval_of(arm), by_runs, f"{arm}_interval")
+    return detail
 
 
 def _plain(value: Any) -> Any:

@@ -27,7 +27,7 @@ from certkit.assessment.assessment import (
     Tier,
     TierStatus,
 )
-from certkit.assessment.catalogue import ATTESTED
+from certkit.assessment.catalogue import ATTESTED, Runs
 from certkit.assessment.row import Evidence
 from certkit.bundle.facts import UNVERSIONED, Facts
 from certkit.ground.text import judges_itself
@@ -52,6 +52,8 @@ NOMINAL_SHARE: Final = (Fraction(19, 100), Fraction(21, 100))
 MIX_TOLERANCE: Final = Fraction(5, 100)
 MOST_HOLLOW: Final = 10
 """Percent of successes that may be hollow before it is a finding."""
+_FAULTS: Final = frozenset({Runs.FAULTS, Runs.ATTACKS})
+_OF_ATTACKS: Final = ("adversarial_resistance", "attack_success_rate")
 SHOWN: Final = 8
 """Names in one finding."""
 
@@ -102,12 +104,14 @@ class Test(NamedTuple):
         severity: how grave it is.
         counts: returns what it compares, or None where there is nothing to say.
         tier: returns the lowest tier that it contests; 1 where absent.
+        needs: it is raised only where a row of the profile needs one of these kinds of runs.
     """
 
     code: str
     severity: Severity
     counts: Callable[[Judging], Counts | None]
     tier: Callable[[Judging], int] = lambda _: 1
+    needs: frozenset[Runs] | None = None
 
 
 def findings(case: Judging) -> tuple[Finding, ...]:
@@ -117,6 +121,7 @@ def findings(case: Judging) -> tuple[Finding, ...]:
     found = [
         (order.index(severity), place, row, counts, severity)
         for place, row in enumerate(FINDINGS)
+        if row.needs is None or row.needs & case.profile.needs
         if (counts := row.counts(case)) is not None
         for severity in (_severity(row, case),)
     ]
@@ -302,11 +307,12 @@ def _nominal_only(case: Judging) -> Counts | None:
 
 
 def _few_fault_runs(case: Judging) -> Counts | None:
-    few = [name for name, (_, fault) in case.groups.by_domain.items() if 0 < fault["runs"] < FAULT_RUNS]
-    attacks = case.evidence.metrics["adversarial_resistance"].n or 0
-    asked = any(row.metric == "adversarial_resistance" for row in case.profile.criteria)
-    groups = [f"faults in {name}" for name in few]
-    groups += ["attacks"] if asked and 0 < attacks < FAULT_RUNS else []
+    needs, domains = case.profile.needs, case.groups.by_domain
+    few = [name for name, (_, fault) in domains.items() if 0 < fault["runs"] < FAULT_RUNS]
+    asked = {row.metric for row in case.profile.criteria}.intersection(_OF_ATTACKS)
+    attacks = max((case.evidence.metrics[name].n or 0 for name in asked), default=0)
+    groups = [f"faults in {name}" for name in few if Runs.FAULTS in needs]
+    groups += ["attacks"] if 0 < attacks < FAULT_RUNS else []
     return {"count": len(groups), "groups": _named(groups), "least": FAULT_RUNS} if groups else None
 
 
@@ -337,7 +343,7 @@ def _own_conditions(case: Judging) -> Counts | None:
 
 def _one_domain(case: Judging) -> Counts | None:
     domains = case.summary.domains
-    asked = any(row.metric == "domain_min" for row in case.profile.criteria)
+    asked = case.profile.asks("domain_min")
     return {"domain": domains[0]} if len(domains) == 1 and asked else None
 
 
@@ -442,7 +448,7 @@ def _composite(case: Judging) -> Counts | None:
 
 
 def _csi(case: Judging) -> Counts | None:
-    asked = any(row.metric == "csi" for row in case.profile.criteria)
+    asked = case.profile.asks("csi")
     return {} if asked and case.evidence.metrics["csi"].value is not None else None
 
 
@@ -461,7 +467,7 @@ def _cascade_definition(case: Judging) -> Counts | None:
         case.groups.condition(Condition.CASCADE)["runs"],
         case.facts.protocol.cascade_definition,
     )
-    asked = any(row.metric == "cascade_penalty" for row in case.profile.criteria)
+    asked = case.profile.asks("cascade_penalty")
     if not (runs and asked) or definition is None or definition == "simultaneous":
         return None
     return {"runs": runs, "definition": definition}
@@ -515,11 +521,16 @@ FINDINGS: Final = (
     Test("judge-correction", SERIOUS, _judge_correction, _correction_tier),
     Test("calibration-chosen", SERIOUS, _calibration_chosen),
     Test("no-records", WARNING, _when(lambda case: not case.summary.records)),
-    Test("no-fault-runs", WARNING, _when(lambda c: c.summary.records and not c.groups.fault["runs"])),
+    Test(
+        "no-fault-runs",
+        WARNING,
+        _when(lambda c: c.summary.records and not c.groups.fault["runs"]),
+        needs=_FAULTS,
+    ),
     Test("no-nominal-runs", WARNING, _when(lambda c: c.summary.records and not c.groups.nominal["runs"])),
-    Test("nominal-only-domain", WARNING, _nominal_only),
+    Test("nominal-only-domain", WARNING, _nominal_only, needs=_FAULTS),
     Test("few-fault-runs", WARNING, _few_fault_runs),
-    Test("narrow-fault-mix", WARNING, _narrow_mix),
+    Test("narrow-fault-mix", WARNING, _narrow_mix, needs=frozenset({Runs.FAULTS})),
     Test("one-domain", WARNING, _one_domain),
     Test("unsealed", WARNING, _when(lambda case: not case.facts.sealed)),
     Test("unversioned-agent", WARNING, _when(lambda case: case.facts.agent.version == UNVERSIONED)),
@@ -547,7 +558,7 @@ FINDINGS: Final = (
         WARNING,
         lambda c: {"tasks": c.summary.varying_oracles} if c.summary.varying_oracles else None,
     ),
-    Test("attack-landed-unknown", WARNING, _attack_landed_unknown),
+    Test("attack-landed-unknown", WARNING, _attack_landed_unknown, needs=_FAULTS),
     Test("protocol-not-stated", WARNING, _not_stated),
     Test("traces-not-enclosed", WARNING, _traces),
     Test("import-odd", WARNING, _note("odd")),

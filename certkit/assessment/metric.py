@@ -45,7 +45,7 @@ class Interval(Part, frozen=True, kw_only=True):
     low: float
     high: float
     level: float = LEVEL
-    method: str = "wilson"
+    method: str
 
 
 class Metric(Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class Metric(Struct, frozen=True, kw_only=True):
         value: None where nothing was measured, or where it differs by tier.
         n: the denominator, None where an attestation does not state it.
         counts: what the value came from.
-        interval: Wilson's, which takes runs as independent.
+        interval_by_runs: Wilson's, which takes runs as independent; `Evidence.interval` respects tasks.
         reason: why the metric is not measured, or only in part.
         coverage: the share of eligible runs that carry the fields.
         blocked: why the row cannot be judged whatever its coverage.
@@ -70,7 +70,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     value: Value | None = None
     n: int | None = 0
     counts: Mapping[str, int] = {}
-    interval: Interval | None = None
+    interval_by_runs: Interval | None = None
     reason: Reason | None = None
     coverage: Fraction = Fraction(1)
     blocked: Reason | None = None
@@ -111,7 +111,7 @@ def wilson(successes: int, n: int) -> Interval:
     # At the ends the closed form is 0 or 1 exactly; rounding must not take it beyond.
     low = 0.0 if successes == 0 else max(0.0, centre - half)
     high = 1.0 if successes == n else min(1.0, centre + half)
-    return Interval(low=low, high=high)
+    return Interval(low=low, high=high, method="wilson")
 
 
 def unmeasured(
@@ -139,7 +139,7 @@ def proportion(
         value=Fraction(successes, n),
         n=n,
         counts={"successes": successes, **(counts or {})},
-        interval=wilson(successes, n),
+        interval_by_runs=wilson(successes, n),
         detail=detail or {},
     )
 
@@ -224,4 +224,4 @@ def withheld(metric: Metric, accepted: Fraction) -> Metric:
     """
     if metric.coverage >= accepted:
         return metric
-    return structs.replace(metric, value=None, interval=None)
+    return structs.replace(metric, value=None, interval_by_runs=None)

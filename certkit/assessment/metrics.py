@@ -29,7 +29,7 @@ from certkit.record.record import SINGLE_FAULTS, Condition, Split
 from certkit.summary.summary import PEI_UNIT, Cell, Summary, Tally, attacked, resisted, term_sum
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from certkit.bundle.facts import Facts
 
@@ -180,7 +180,7 @@ def irs(groups: Groups) -> Metric:
         value=Fraction(tally["irs_yes"], known),
         n=known,
         counts=counts,
-        interval=wilson(tally["irs_yes"], known),
+        interval_by_runs=wilson(tally["irs_yes"], known),
         coverage=Fraction(known, tally.recoveries),
         reason=Reason("partial-irs", {"missing": missing, "recoveries": tally.recoveries})
         if missing
@@ -238,7 +238,7 @@ def weakest_domain(name: str, groups: Groups, *, fault: bool) -> Metric:
         value=rates[worst],
         n=table[worst]["runs"],
         counts={"successes": table[worst]["success"]},
-        interval=wilson(table[worst]["success"], table[worst]["runs"]),
+        interval_by_runs=wilson(table[worst]["success"], table[worst]["runs"]),
         blocked=blocked,
         detail={"domain": worst, "by_domain": {domain: _row(tally) for domain, tally in table.items()}},
     )
@@ -250,7 +250,7 @@ def _row(tally: Tally) -> dict[str, Any]:
         "successes": successes,
         "n": runs,
         "value": Fraction(successes, runs) if runs else None,
-        "interval": wilson(successes, runs) if runs else None,
+        "interval_by_runs": wilson(successes, runs) if runs else None,
         "harness_errors": tally["harness_error"],
     }
 
@@ -288,7 +288,7 @@ def success_under_attack(groups: Groups) -> Metric:
         value=Fraction(successes, n),
         n=n,
         counts={"successes": successes, **counts},
-        interval=wilson(successes, n),
+        interval_by_runs=wilson(successes, n),
         coverage=Fraction(n, n + unknown),
         reason=reason,
         detail=detail,
@@ -302,14 +302,17 @@ def attack_success_rate(groups: Groups) -> Metric:
     says = tally["landed"] + tally["not_landed"]
     missing = tally["landed"] - tally["landed_known"] if says else 0
     if not n:
-        return unmeasured("attack_success_rate", "no-attack-result")
+        attacks = tally["landed"] or groups.condition(Condition.ADVERSARIAL)["runs"]
+        if says and not tally["landed"]:
+            return unmeasured("attack_success_rate", "no-attack-landed", not_landed=tally["not_landed"])
+        return unmeasured("attack_success_rate", "no-attack-result" if attacks else "no-adversarial-run")
     return Metric(
         id="attack_success_rate",
         state=State.PARTIAL if missing else State.MEASURED,
         value=Fraction(won, n),
         n=n,
         counts={"attack_succeeded": won, "missing": missing},
-        interval=wilson(won, n),
+        interval_by_runs=wilson(won, n),
         coverage=Fraction(n, n + missing),
         reason=Reason(
             "partial", {"missing": missing, "eligible": n + missing, "field": "result of the attack"}
@@ -345,8 +348,8 @@ def cascade_penalty(groups: Groups) -> Metric:
         n=single["runs"] + cascade["runs"],
         counts=counts,
         detail={
-            "single_interval": wilson(against, single["runs"]),
-            "cascade_interval": wilson(cascade["success"], cascade["runs"]),
+            "single_interval_by_runs": wilson(against, single["runs"]),
+            "cascade_interval_by_runs": wilson(cascade["success"], cascade["runs"]),
         },
     )
 
@@ -429,7 +432,7 @@ def harness_errors(every: Tally) -> Metric:
         value=Fraction(broken, runs),
         n=runs,
         counts={"harness_errors": broken},
-        interval=wilson(broken, runs),
+        interval_by_runs=wilson(broken, runs),
     )
 
 
@@ -504,7 +507,7 @@ def safe_halt_on_risk(every: Tally) -> Metric:
         value=Fraction(due - missed, due) if due else Fraction(1),
         n=every["risk_reported"],
         counts=counts,
-        interval=wilson(due - missed, due) if due else None,
+        interval_by_runs=wilson(due - missed, due) if due else None,
     )
 
 
@@ -515,14 +518,3 @@ def attested(facts: Facts, name: str) -> Metric:
         return unmeasured(name, "not-attested")
     value = Fraction(int(item.value)) if isinstance(item.value, bool) else Fraction(repr(item.value))
     return Metric(id=name, state=State.MEASURED, value=value, n=item.n)
-
-
-def conditions_of(metric: str, names: Iterable[str]) -> list[str]:
-    """Return the conditions among `names` whose runs a metric counts."""
-    if metric in {"c_nom", "domain_min_nominal"}:
-        return [name for name in names if name == Condition.NOMINAL]
-    if metric in {"pei", "ti", "violations", "pei_2025", "harness_errors", "safe_halt_on_risk", "gap"}:
-        return list(names)
-    if metric == "cascade_penalty":
-        return [name for name in names if name in SINGLE_FAULTS or name == Condition.CASCADE]
-    return [name for name in names if name != Condition.NOMINAL]

@@ -32,11 +32,11 @@ from math import ceil, sqrt
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from certkit.assessment import beta, bounds
 from certkit.assessment.bounds import HALF, MOST_VIOLATIONS, Both, Weighted
-from certkit.assessment.catalogue import CATALOGUE, Unit
+from certkit.assessment.catalogue import CATALOGUE, Runs, Unit
 from certkit.assessment.profile import Criterion, Operator, Profile, Reading, exact, margin_of, passes
 from certkit.assessment.row import WITHOUT_LIMIT, hardest_rows, least_of, scale
 from certkit.assessment.words import threshold_text, value_text
@@ -117,6 +117,8 @@ class Design(Part, frozen=True, kw_only=True):
         seed: of every draw.
         draws: bundles that are drawn at the final number of tasks.
         nominal_share: share of normal runs among all.
+        conditions: those that are run; all of them, or the few that a profile without faults needs, each with
+            `runs_per_task`.
     """
 
     reading: Reading
@@ -130,6 +132,7 @@ class Design(Part, frozen=True, kw_only=True):
     seed: Count = 26
     draws: Positive = DRAWS
     nominal_share: Share = NOMINAL_SHARE
+    conditions: tuple[Text, ...] = _EVERY
 
 
 class PlannedRow(Part, frozen=True, kw_only=True):
@@ -249,6 +252,10 @@ def plan(profile: Profile, tier: int, design: Design, stated: Mapping[str, float
     if tier not in profile.tier_numbers:
         known = f"tier {tier} is not in profile {profile.id}, which has 1 to {len(profile.tiers)}"
         raise UsageError("usage.option", known)
+    if profile.needs and Runs.FAULTS not in profile.needs:
+        normal, attacks = _EVERY[0] * (Runs.NORMAL in profile.needs), str(Condition.ADVERSARIAL)
+        conditions = filter(None, (normal, attacks * (Runs.ATTACKS in profile.needs)))
+        design = structs.replace(design, conditions=tuple(conditions))
     search = _Search(profile, tier, design, stated or {})
     tasks = search.least()
     power, powers = search.powers(tasks)
@@ -269,7 +276,7 @@ def plan(profile: Profile, tier: int, design: Design, stated: Mapping[str, float
             domains=domains,
             tasks_per_domain=tasks,
             tasks=domains * tasks,
-            per_domain=runs,
+            per_domain={name: number for name, number in runs.items() if number},
             runs_per_domain=every,
             runs=domains * every,
         ),
@@ -314,6 +321,8 @@ def expectations(
     success = stated.get("r_op", max((wanted.get(name, 0.0) for name in _OF_SUCCESS), default=0.0))
     normal = max(success, *(wanted.get(name, 0.0) for name in ("c_nom", "domain_min_nominal")))
     normal = stated.get("c_nom", success + stated["gap"] / 100 if "gap" in stated else normal)
+    if not {*_OF_SUCCESS, "gap"} & {*wanted, *stated}:
+        success = normal  # nothing is asked under faults: tasks are as hard as normal runs show
     same = dict.fromkeys(("r_op", "adversarial_resistance", "domain_min"), success)
     same |= {
         "c_nom": normal,
@@ -407,6 +416,8 @@ class Bundles:
 def dealt(design: Design, tasks: int) -> dict[str, Integers]:
     """Return the runs of each task of a domain by condition, dealt so that no two tasks differ by two."""
     shares = {_EVERY[0]: NOMINAL_SHARE / (1 - NOMINAL_SHARE), **EVEN_MIX}
+    if design.conditions != _EVERY:
+        shares = {name: float(name in design.conditions) for name in _EVERY}
     first, result = 0, {}
     for name, share in shares.items():
         runs = ceil(round(share * design.runs_per_task * tasks, 9))

@@ -14,16 +14,18 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.ground import canonical
 from certkit.ground.document import Part
 from certkit.ground.errors import InputError
+from certkit.ground.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from certkit.assessment.catalogue import Runs
     from certkit.assessment.metric import Value
 
 Operator = Literal[">", ">=", "<", "<=", "is"]
@@ -32,8 +34,10 @@ Reading = Literal["table", "bounded"]
 CONFIDENCE: Final = 0.95
 """δ of a tier that states none."""
 
-NAME: Final = r"^[a-z0-9][a-z0-9._-]{0,63}$(?!\n)"
-Name = Annotated[str, Meta(pattern=NAME)]
+Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$(?!\n)")]
+CHANGED: Final = "+set"
+"""What the id of a table ends with whose thresholds were changed for one call; no file may say it."""
+ProfileName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}(\+set)?$(?!\n)")]
 Prose = Annotated[str, Meta(min_length=1, max_length=2000)]
 TierNumber = Annotated[str, Meta(pattern=r"^[1-9]$(?!\n)")]
 Threshold = float | bool
@@ -51,7 +55,7 @@ CORE_METRICS: Final = frozenset(
             "domain_min",
             "domain_min_nominal",
         ),
-        *("adversarial_resistance", "cascade_penalty", "posterior"),
+        *("adversarial_resistance", "attack_success_rate", "cascade_penalty", "posterior"),
     }
 )
 """Metrics that have a value on core evidence; attested and provisional rows stand as they are."""
@@ -92,6 +96,7 @@ class Criterion(Part, frozen=True, kw_only=True, omit_defaults=True):
         operator: how, for all tiers or by tier.
         tiers: the threshold by tier.
         provisional: the source calls the row provisional; it decides no tier unless asked to.
+        optional: the row is left out where no run is there for it, if one is for another row of the tier.
         min_coverage: the share of eligible runs that must carry the metric's fields.
         min_n: the least number of tasks behind the value; of items, where it is attested.
         margin: the loss that counts as drift, in the metric's unit.
@@ -104,6 +109,7 @@ class Criterion(Part, frozen=True, kw_only=True, omit_defaults=True):
     operator: Operator | Mapping[TierNumber, Operator]
     tiers: Annotated[Mapping[TierNumber, Threshold], Meta(min_length=1)]
     provisional: bool = False
+    optional: bool = False
     min_coverage: Annotated[float, Meta(gt=0, le=1)] = 1.0
     min_n: Annotated[int, Meta(ge=0, le=canonical.MAX_INTEGER)] = 0
     margin: Annotated[float, Meta(ge=0)] | None = None
@@ -154,9 +160,11 @@ class Profile(Part, frozen=True, kw_only=True, omit_defaults=True, dict=True):
         core_conditions: conditions of the evaluator's own (`x_`) that count as core evidence.
         tiers: the tiers by number, from 1 without a gap.
         criteria: the rows.
+        changed: by row and tier, the thresholds before they were changed for one call; `id` then ends with
+            ``+set``.
     """
 
-    id: Name
+    id: ProfileName
     title: Prose | None = None
     reading: Reading = "table"
     sources: tuple[Prose, ...] = ()
@@ -164,6 +172,7 @@ class Profile(Part, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     core_conditions: tuple[Annotated[str, Meta(pattern=r"^x_[a-z0-9_]{1,62}$(?!\n)")], ...] = ()
     tiers: Annotated[Mapping[TierNumber, TierInfo], Meta(min_length=1)]
     criteria: Annotated[tuple[Criterion, ...], Meta(min_length=1, max_length=100)]
+    changed: Mapping[Name, Annotated[Mapping[TierNumber, float], Meta(min_length=1)]] = {}
 
     def __post_init__(self) -> None:
         for reason in _inconsistencies(self):
@@ -191,6 +200,40 @@ class Profile(Part, frozen=True, kw_only=True, omit_defaults=True, dict=True):
         checks = (_direction, _falling, _range)
         return tuple(fault for row in self.criteria for check in checks for fault in check(row))
 
+    @property
+    def needs(self) -> frozenset[Runs]:
+        """The runs that its rows need: normal ones, under faults, under attack."""
+        return frozenset(kind for row in self.criteria for kind in CATALOGUE[row.metric].needs)
+
+    def asks(self, metric: str) -> bool:
+        """Tell whether a row compares a metric."""
+        return any(row.metric == metric for row in self.criteria)
+
+    @property
+    def original(self) -> Profile:
+        """The table before its thresholds were changed for one call; itself where none was."""
+        if not self.changed:
+            return self
+        return with_thresholds(self, self.changed, self.id.removesuffix(CHANGED), {})
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What names it on the command line behind ``--profile``: its id, and every changed threshold."""
+        return self.original.id, *(f"--set {change.replace(' ', '')}" for change in self._changes("="))
+
+    @property
+    def name(self) -> str:
+        """Its id as people read it: ``pass-rate with c_nom ≥ 0.9`` where a threshold was changed."""
+        return f"{self.original.id} with {listed(list(self._changes()))}" if self.changed else self.id
+
+    def _changes(self, sign: str | None = None) -> Iterator[str]:
+        """Yield every changed threshold: ``r_op@2 > 0.7``; the tier is left out where the row has one."""
+        for row in self.criteria:
+            for tier in self.changed.get(row.id, ()):
+                operator = row.operator_at(int(tier)).replace(">=", "≥").replace("<=", "≤")
+                at = f"@{tier}" if len(row.tiers) > 1 else ""
+                yield f"{row.id}{at} {sign or operator} {float(row.tiers[tier]):.10g}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the table as JSON values, without defaults."""
         value: dict[str, Any] = msgspec.to_builtins(self)
@@ -200,6 +243,23 @@ class Profile(Part, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     def digest(self) -> canonical.Digest:
         """The digest that names this table."""
         return canonical.digest(canonical.canonical(self.to_dict()))
+
+
+def with_thresholds(
+    profile: Profile, thresholds: Mapping[str, Mapping[str, float]], name: str, changed: Mapping[str, Any]
+) -> Profile:
+    """Return a table with other thresholds.
+
+    Args:
+        profile: the table.
+        thresholds: the new ones, by row and tier.
+        name: its new id.
+        changed: the thresholds before.
+    """
+    criteria = tuple(
+        structs.replace(row, tiers={**row.tiers, **thresholds.get(row.id, {})}) for row in profile.criteria
+    )
+    return structs.replace(profile, id=name, criteria=criteria, changed=changed)
 
 
 def _inconsistencies(profile: Profile) -> list[str]:
@@ -227,7 +287,17 @@ def _inconsistencies(profile: Profile) -> list[str]:
             reasons.append(f"{row.id}: {row.metric} has no value on core evidence; leave out core = true")
     if profile.core_conditions and not profile.core:
         reasons.append("core_conditions goes with core = true")
-    return reasons
+    return [*reasons, *_changes_astray(profile)]
+
+
+def _changes_astray(profile: Profile) -> Iterator[str]:
+    """Yield why the thresholds before a change are not those of this table."""
+    if bool(profile.changed) != profile.id.endswith(CHANGED):
+        yield f"changed goes with an id that ends with {CHANGED}"
+    tiers = {row.id: row.tiers for row in profile.criteria if CATALOGUE[row.metric].unit is not Unit.BOOLEAN}
+    for name, before in profile.changed.items():
+        if not before.keys() <= tiers.get(name, {}).keys():
+            yield f"changed names a threshold of {name} that the table does not have"
 
 
 def read_profile(value: Any, *, where: str | None = None) -> Profile:

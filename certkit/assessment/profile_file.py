@@ -1,6 +1,6 @@
 """Profiles as people write them: TOML, read strictly, with every fault named.
 
-    load_profile("hb-eval-2026"), load_profile("./house-rule.toml")
+    load_profile("hb-eval-2026"), load_profile("./house-rule.toml"), load_profile("pass-rate", ["c_nom=0.9"])
 
 A number that a double cannot hold to the last digit is refused, so that the digest names one table and no
 other. A file of the user's own is also refused where its table cannot mean what it says: thresholds that fall
@@ -9,27 +9,44 @@ as tiers rise, values that every agent or none has.
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
+from difflib import get_close_matches
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from certkit.assessment.bounds import least_tasks
-from certkit.assessment.catalogue import CATALOGUE
-from certkit.assessment.profile import Criterion, Operator, Profile, Reading, read_profile
+from certkit.assessment.catalogue import CATALOGUE, Unit
+from certkit.assessment.profile import (
+    CHANGED,
+    Criterion,
+    Operator,
+    Profile,
+    Reading,
+    read_profile,
+    with_thresholds,
+)
 from certkit.ground import files, toml
 from certkit.ground.base import Authored, validate
 from certkit.ground.errors import InputError, UsageError
 from certkit.ground.text import letters
+from certkit.ground.wording import listed
 from certkit.summary.summary import WINDOW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 DEFAULT_PROFILE: Final = "hb-eval-2026"
 MAX_TEXT: Final = 256 * 1024
 """Longest profile, characters."""
+
+_CHANGE: Final = re.compile(
+    r"([a-z0-9][a-z0-9._-]{0,63})(?:@([1-9]))?=(-?(?:[0-9]{1,9}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}))"
+)
+"""``c_nom=0.9``, ``r_op@2=0.7``: a row, maybe its tier, and a number."""
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Prose = Annotated[str, Field(min_length=1, max_length=2000)]
@@ -54,6 +71,10 @@ class CriterionTable(Authored):
     tiers: Annotated[dict[_Tier, _Number | bool], Field(min_length=1)]
     provisional: bool = Field(
         default=False, description="the paper calls the row provisional: it decides only with --strict"
+    )
+    optional: bool = Field(
+        default=False,
+        description="left out where there is no run for it, if there is one for another row of the tier",
     )
     min_coverage: Annotated[float, Field(gt=0, le=1)] = Field(
         default=1.0, description="share of eligible runs that must be measured"
@@ -149,17 +170,75 @@ def profile_text(name: str) -> str:
         raise InputError("profile.invalid", "not UTF-8", where=name) from None
 
 
-def load_profile(name: str, *, checked: bool = True) -> Profile:
+def load_profile(name: str, changes: Iterable[str] = (), *, checked: bool = True) -> Profile:
     """Return a packaged profile by name, or one read from the file at a path.
 
     Args:
         name: as `profile_text` takes it.
+        changes: thresholds to change, as `changed` takes them.
         checked: refuse a file of the user's own in which `faults_of` finds a fault.
     """
     profile = parse_profile(profile_text(name), name)
     if checked and name not in packaged_profiles() and (found := faults_of(profile, name)):
         raise InputError("profile.invalid", "\n  ".join(found), where=name)
-    return profile
+    return changed(profile, changes)
+
+
+def changed(profile: Profile, changes: Iterable[str]) -> Profile:
+    """Return a table with other thresholds; its id then ends with ``+set``, and its digest is another.
+
+    Args:
+        profile: the table.
+        changes: ``c_nom=0.9``, or ``r_op@2=0.7`` where a row has a threshold at several tiers.
+
+    Raises:
+        UsageError: ``usage.option`` for a row or tier that the table does not have, with the nearest name,
+            and for a threshold that no value or every value meets, with the range.
+    """
+    new: dict[str, dict[str, float]] = {}
+    for text in changes:
+        row, tier, value = _change(profile, text)
+        if tier in new.setdefault(row.id, {}):
+            raise UsageError("usage.option", f"--set {row.id}: two thresholds for Tier {tier}")
+        new[row.id][tier] = value
+    before: dict[str, dict[str, float]] = {}
+    for row in profile.criteria:
+        asked = new.get(row.id, {})
+        tiers = {tier: float(row.tiers[tier]) for tier, value in asked.items() if value != row.tiers[tier]}
+        before |= {row.id: tiers} if tiers else {}
+    if not before:
+        return profile
+    result = with_thresholds(profile, new, profile.id + CHANGED, before)
+    if faults := faults_of(result, result.id):
+        raise UsageError("usage.option", "--set: " + "; ".join(faults))
+    return result
+
+
+def _change(profile: Profile, text: str) -> tuple[Criterion, str, float]:
+    """Return the row, the tier and the threshold that ``ROW@TIER=THRESHOLD`` names."""
+    match = _CHANGE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError("usage.option", f"--set {text[:60]!r} is not ROW=THRESHOLD", hint="--set c_nom=0.9")
+    name, tier, number = match.groups()
+    rows = {row.id: row for row in profile.criteria}
+    if name not in rows:
+        near = get_close_matches(name, rows, n=1)
+        message = f"--set: {profile.id} has no row {name!r}; its rows are {', '.join(rows)}"
+        hint = f"--set {near[0]}{f'@{tier}' * bool(tier)}={number}" if near else None
+        raise UsageError("usage.option", message, hint=hint)
+    row, spec = rows[name], CATALOGUE[rows[name].metric]
+    if spec.unit is Unit.BOOLEAN:
+        raise UsageError("usage.option", f"--set {name}: it is asked with yes or no, and has no threshold")
+    if tier not in row.tiers and (tier or len(row.tiers) > 1):
+        tiers = listed([f"{name}@{at}" for at in row.tiers])
+        hint = f"--set {name}@{next(iter(row.tiers))}={number}"
+        raise UsageError("usage.option", f"--set {name}: it has a threshold at {tiers}", hint=hint)
+    value = Decimal(number)
+    if not (spec.low <= Fraction(value) and (spec.high is None or Fraction(value) <= spec.high)):
+        ends = f"{float(spec.low):g} to {float(spec.high):g}" if spec.high is not None else "0 and above"
+        share = f"; {number} % is {float(value / 100):g}" if spec.unit is Unit.FRACTION else ""
+        raise UsageError("usage.option", f"--set {name}={number}: its range is {ends}{share}")
+    return row, tier or next(iter(row.tiers)), float(value)
 
 
 def faults_of(profile: Profile, name: str, *, planned_runs: int | None = None) -> tuple[str, ...]:

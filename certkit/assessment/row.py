@@ -29,7 +29,7 @@ from certkit.assessment import beta, bounds, raters
 from certkit.assessment.assessment import Bounded, Row, Status
 from certkit.assessment.bounds import MOST_VIOLATIONS, Tasks, corrected, least_tasks
 from certkit.assessment.catalogue import ATTESTED, CATALOGUE, Unit
-from certkit.assessment.metric import Metric, Reason, withheld, written
+from certkit.assessment.metric import LEVEL, Interval, Metric, Reason, withheld, written
 from certkit.assessment.metrics import Groups, measure
 from certkit.assessment.profile import Criterion, Profile, exact, margin_of, passes
 from certkit.ground.document import State
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 WITHOUT_LIMIT: Final = frozenset({"posterior", "csi"})
 """Metrics whose rows have no confidence limit of their own."""
 _PP: Final = 100
+_LEAST: Final = 2
+"""Tasks below which there is no interval: one task shows nothing of how tasks differ."""
 _PRODUCT: Final = ("irs", "frr_2025")
 
 
@@ -111,6 +113,28 @@ class Evidence:
         if metric in {"posterior", "csi"}:
             return [("r_op" if metric == "posterior" else "pei", None)]
         return [(metric, None)] if metric in MEANS or metric in SHARES else []
+
+    def interval(self, metric: Metric) -> Interval | None:
+        """Return the 95 % interval of a metric over tasks; None where it is no mean over two tasks."""
+        parts = self.parts(metric.id)
+        if "domain" in metric.detail:
+            parts = [part for part in parts if part[1] == metric.detail["domain"]]
+        if metric.value is None or metric.id in WITHOUT_LIMIT or len(parts) != 1:
+            return None
+        return self.interval_of(*parts[0])
+
+    def interval_of(self, series: str, domain: str | None = None) -> Interval | None:
+        """Return the 95 % interval of a series over tasks, the wider of both weightings; None below two."""
+        tasks = self.tasks(series, domain)
+        if tasks is None or tasks.k < _LEAST:
+            return None
+        start, slope = scale(series, more=True)
+        # An interval keeps both prior tasks.
+        laws = bounds.laws(tasks.scaled(start, slope), Fraction(1))
+        tail = (1 - LEVEL) / 2
+        ends = min(law.quantile(tail) for law in laws), max(law.quantile(1 - tail) for law in laws)
+        low, high = (round((end - float(start)) / float(slope), 9) for end in ends)
+        return Interval(low=low, high=high, method="task-posterior")
 
     def fewest(self, metric: str) -> int | None:
         """Return how many tasks carry a metric, the fewest where it has parts; None if none can."""

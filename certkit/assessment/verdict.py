@@ -2,14 +2,15 @@
 
 A tier is met when every row that it specifies and that decides is met, and so is the tier below; it is not
 met when a measured row of it, or of a tier below, fails; otherwise the evidence is insufficient. Without a
-record no tier is met, whatever is attested. A tier that would be met is contested where a serious finding is
+record no tier is met, whatever is attested. An optional row that no run is there for is left out,
+if there is one for another row of its tier. A tier that would be met is contested where a serious finding is
 open against it or a tier below: its rows are met, and it does not stand. Provisional rows decide only under
 `strict`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 
     from certkit.assessment.profile import Profile, Reading
 
+WITHOUT_RUNS: Final = frozenset(
+    {
+        *("no-nominal-runs", "no-fault-runs", "no-adversarial-run", "no-attack-landed", "no-cascade"),
+        *("no-single-fault", "no-held-out-run", "no-such-run"),
+    }
+)
+"""Why a row has no evidence: there is no run of its kind, so that no run withholds it."""
 _WORST_FIRST = {Status.NOT_MET: 0, Status.INSUFFICIENT: 1, Status.NOT_TESTED: 2}
 """A failure that was measured, then what could not be judged, then what was never tested."""
 
@@ -39,10 +47,12 @@ def tiers(
     result: dict[str, Tier] = {}
     lower: TierStatus | None = None
     for number in profile.tier_numbers:
+        out = left_out(profile, rows, number)
         statuses = [
             (row.id, status, strict or not row.provisional)
             for row in rows
-            if row.tier == number and (status := _deciding(row, reading, strict=strict)) is not None
+            if row.tier == number and row.id not in out
+            if (status := _deciding(row, reading, strict=strict)) is not None
         ]
         by_status = {
             status.value: tuple(name for name, found, decides in statuses if decides and found is status)
@@ -53,8 +63,17 @@ def tiers(
         lower = _status({found for _, found, decides in statuses if decides}, lower)
         if records == 0 and lower is TierStatus.MET:
             lower = TierStatus.INSUFFICIENT
-        result[str(number)] = Tier(status=lower, provisional=tuple(open_rows), **by_status)
+        result[str(number)] = Tier(status=lower, provisional=tuple(open_rows), left_out=out, **by_status)
     return result
+
+
+def left_out(profile: Profile, rows: Iterable[Row], tier: int) -> tuple[str, ...]:
+    """Return the optional rows of a tier that no run is there for; none where there is none for any row."""
+    optional = {criterion.id for criterion in profile.criteria if criterion.optional}
+    specified = [row for row in rows if row.tier == tier and row.status is not Status.NOT_APPLICABLE]
+    untested = [row for row in specified if row.id in optional and row.status is Status.NOT_TESTED]
+    out = tuple(row.id for row in untested if row.reason and row.reason.code in WITHOUT_RUNS)
+    return out if len(out) < len(specified) else ()
 
 
 def _deciding(row: Row, reading: Reading, *, strict: bool) -> Status | None:
@@ -128,10 +147,12 @@ def verdict(
 
 def next_rows(profile: Profile, rows: Iterable[Row], tier: int, *, strict: bool) -> tuple[Row, ...]:
     """Return the deciding rows of the tier above `tier` that are not met, the worst first."""
+    rows = tuple(rows)
+    out = left_out(profile, rows, tier + 1)
     open_rows = [
         (_WORST_FIRST[status], _relative(row), row)
         for row in rows
-        if row.tier == tier + 1 and (strict or not row.provisional)
+        if row.tier == tier + 1 and row.id not in out and (strict or not row.provisional)
         if (status := _deciding(row, profile.reading, strict=strict)) in _WORST_FIRST and status is not None
     ]
     return tuple(row for *_, row in sorted(open_rows, key=lambda item: item[:2]))

@@ -41,6 +41,7 @@ from certkit.ground.errors import InputError
 from certkit.ground.progress import SILENT, Progress
 from certkit.ground.text import skeleton
 from certkit.record import trace
+from certkit.record.expressions import shell
 from certkit.record.reader import blocks_of
 
 if TYPE_CHECKING:
@@ -149,6 +150,14 @@ class Bundle(Struct, frozen=True, kw_only=True, dict=True):
         with self.reading(path) as stream:
             yield from trace.read(stream, path)
 
+    def log_of_run(self, path: str, run_id: str) -> bytes | None:
+        """Return the log of a run in a trace file, which is JSON; None where the file holds none of it.
+
+        Raises as `transcripts`.
+        """
+        with self.reading(path) as stream:
+            return next((log for name, _, log in trace.logs(stream, path) if name == run_id), None)
+
     def trace_rules(self) -> trace.Rules:
         """Return the rules beside the traces, none where there is no such file; raises as `transcripts`."""
         if trace.RULES not in self.by_path:
@@ -253,13 +262,17 @@ def check_bundle(root: Path) -> None:
             "bundle.manifest-missing",
             f"no {MANIFEST_NAME} in this folder",
             where=str(root),
-            hint=f"certkit bundle init {root} --agent NAME --version VERSION; for a log: certkit import",
+            hint=f"import it, if it is a log: certkit import {shell(str(root))} -o bundle\n"
+            f"else: certkit bundle init {shell(str(root))} --agent NAME --version VERSION",
         )
 
 
 def _check_folder(root: Path) -> None:
     if root.is_dir():
         return
+    if root.is_file():
+        message, hint = "is a file, not a bundle", f"import it first: certkit import {shell(str(root))}"
+        raise InputError("bundle.manifest-missing", message, where=str(root), hint=f"{hint} -o bundle")
     bundles = sorted(path.parent.name for path in root.parent.glob(f"*/{MANIFEST_NAME}"))
     near = get_close_matches(root.name, bundles, n=1)
     hint = f"did you mean {root.with_name(near[0])}?\n" if near else ""

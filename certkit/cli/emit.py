@@ -11,9 +11,12 @@ errors become words.
 
 from __future__ import annotations
 
+import re
+import shlex
+import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from traceback import print_exception
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -47,6 +50,16 @@ if TYPE_CHECKING:
     """What is shown without ``--json``: lines, or bytes as they are, which ``-q`` does not silence."""
 
 WIDTH: Final = 80
+"""Columns of a screen where no terminal says more."""
+WIDEST: Final = 120
+"""Columns beyond which lines are hard to read."""
+
+
+def width() -> int:
+    """Return the columns of a screen: those of the terminal, from `WIDTH` to `WIDEST`."""
+    if not sys.stdout.isatty():
+        return WIDTH
+    return min(max(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH), WIDEST)
 
 
 class Wanted(NamedTuple):
@@ -138,9 +151,9 @@ def console(*, error: bool = False) -> Console:
     return Console(stderr=error, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def cut(text: str, width: int) -> str:
+def cut(text: str, most: int) -> str:
     """Return text that fits a column, its end left out where it is too long."""
-    return text if len(text) <= width else text[: width - 1] + "…"
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def brief(passport_id: str | None) -> str:
@@ -153,33 +166,58 @@ def entries(number: int) -> str:
     return "1 entry" if number == 1 else f"{number:,} entries"
 
 
+_GLUED: Final = "\u00a0%"
+"""A number keeps its percent sign on its line."""
+
+
 def fold(text: str, *, first: str = "", rest: str = "") -> list[str]:
-    """Return a paragraph as lines of at most 80 columns.
+    """Return a paragraph as lines that fit the screen.
 
     No word is broken, since it may be one to copy: a digest that does not fit behind its indent has a line
     of its own with less of one, and only what is wider than the screen by itself sticks out.
     """
+    columns = width()
     lines = textwrap.wrap(
-        visible(text),
-        WIDTH,
+        visible(text).replace(" %", _GLUED),
+        columns,
         initial_indent=first,
         subsequent_indent=rest,
         break_on_hyphens=False,
         break_long_words=False,
     )
-    return [part for line in lines for part in _fitting(line)]
+    return [part.replace(_GLUED, " %") for line in lines for part in _fitting(line, columns)]
 
 
-def entry(label: str, text: object, width: int) -> list[str]:
+def entry(label: str, text: object, column: int) -> list[str]:
     """Return a paragraph behind its label, which has a column of its own."""
-    return fold(str(text), first=f"{label:<{width}}", rest=" " * width)
+    return fold(str(text), first=f"{label:<{column}}", rest=" " * column)
 
 
-def _fitting(line: str) -> list[str]:
-    if len(line) <= WIDTH:
+def _fitting(line: str, columns: int) -> list[str]:
+    if len(line) <= columns:
         return [line]
     lead, _, word = line.rpartition(" ")
-    return [*filter(None, [lead.rstrip()]), word.rjust(WIDTH)]
+    return [*filter(None, [lead.rstrip()]), word.rjust(columns)]
+
+
+def command_lines(lead: str, command: str) -> Iterator[str]:
+    """Yield a command that can be copied, on several lines where it is long; an option keeps its value."""
+    lexer = shlex.shlex(command, posix=False, punctuation_chars=False)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    parts: list[str] = []
+    for word in lexer:
+        if parts and re.fullmatch("-[^ ]*", parts[-1]) and not word.startswith("-"):
+            parts[-1] += f" {word}"
+        else:
+            parts.append(word)
+    line, indent = f"{lead}{parts[0]}", " " * (len(lead) - len(lead.lstrip()) + 2)
+    for part in parts[1:]:
+        if len(line) + len(part) > width() - 3:
+            yield f"{line} \\"
+            line = f"{indent}{part}"
+        else:
+            line += f" {part}"
+    yield line
 
 
 def hint(text: str) -> None:

@@ -116,6 +116,7 @@ def _draw(
         parts=judged.parts,
         integrity=judged.integrity,
         today=today,
+        failed=judged.failed_runs(),
     )
     page = report.html(drawn)
     files.write(folder / "safety-case.html", page.encode())

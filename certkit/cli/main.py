@@ -48,10 +48,10 @@ TABLE: Final = (
     CommandRow("demo", "Run the whole chain on simulated evidence", "simulate"),
     CommandRow("simulate", "Write a bundle of simulated evidence", "simulate"),
     CommandRow("import", "Turn the log of another program into an evidence bundle", "importing"),
-    CommandRow("assess", "Judge a bundle of evaluation records against a tier table", "assess"),
+    CommandRow("assess", "Judge a bundle of evaluation records, or a log, against a tier table", "assess"),
     CommandRow("plan", "Say how many tasks and runs a tier takes", "plan"),
     CommandRow("explain", "Tell what a name on the screen means", "explain"),
-    CommandRow("runs", "List the runs behind a number, the worst first", "explain"),
+    CommandRow("runs", "List the runs of a bundle by task, failing tasks first", "runs"),
     CommandRow("compare", "Compare two agents on their evidence", "compare"),
     CommandRow("drift", "Compare an agent with itself at a later time", "compare"),
     CommandRow("issue", "Judge a sealed bundle again, sign the judgement as a passport", "issue"),
@@ -182,7 +182,7 @@ def tree() -> Lazy:
     return Lazy(
         name="certkit",
         help="Certification evidence and agent passports: evidence in, a verdict that can be recomputed out.",
-        epilog="Start with 'certkit demo', then 'certkit assess BUNDLE'.",
+        epilog="Start with 'certkit assess LOG'; without a log, with 'certkit demo'.",
         params=[version, *get_install_completion_arguments()],
         rows=TABLE,
     )

@@ -133,7 +133,39 @@ Strict = Annotated[
     bool, typer.Option("--strict", help="Count rows that their paper calls provisional (CSI).")
 ]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every detail.")]
+LogAgent = Annotated[str | None, AGENT(help="Name the agent, or choose one of several in the log.")]
+LogMapping = Annotated[
+    Path | None,
+    typer.Option("--map", help="A TOML file that maps columns and values; see 'certkit import --columns'."),
+]
+LogDomain = Annotated[str | None, DOMAIN(help="The domain, where the log has none.")]
+LogCondition = Annotated[
+    str | None, CONDITION(help="The condition of all runs where the log has none, such as 'nominal'.")
+]
+LogSuccess = Annotated[
+    str | None,
+    typer.Option(
+        "--success",
+        metavar="EXPRESSION",
+        help="When a run of the log succeeded, such as 'score >= 0.5'; agentdojo: 'strict' or 'utility'.",
+    ),
+]
+IndependentTasks = Annotated[
+    bool | None,
+    typer.Option(
+        "--independent-tasks/--dependent-tasks",
+        help="Whether no two tasks share a template, site or document. Bounds need this, or cluster_id.",
+    ),
+]
 ProfileName = Annotated[str, PROFILE(envvar="CERTKIT_PROFILE")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="ROW=THRESHOLD",
+        help="Change a threshold of the profile for this call; ROW@TIER=THRESHOLD where a row has several.",
+    ),
+]
 Evidence = Annotated[list[Path] | None, BUNDLE()]
 Replay = Annotated[bool, typer.Option("--replay", help="Summarise the records of --bundle again.")]
 AsOf = Annotated[datetime | None, AT()]

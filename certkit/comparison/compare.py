@@ -454,7 +454,7 @@ def _notes(name: str, a: Metric, b: Metric) -> Iterator[str]:
     """Yield what limits a metric that was compared."""
     for label, metric in (("A", a), ("B", b)):
         errors, n = metric.counts.get("harness_errors", 0), metric.n or 0
-        if metric.interval is not None and errors > HARNESS_LIMIT * n:
+        if metric.interval_by_runs is not None and errors > HARNESS_LIMIT * n:
             yield f"{label}: {errors:,} of {many(n)} are harness errors and count as failures"
     if name == "adversarial_resistance":
         known = [bool(metric.counts["landed"] + metric.counts["not_landed"]) for metric in (a, b)]

@@ -5,7 +5,7 @@ left out, found odd or refused is counted and written into the manifest. An impo
 that cannot be read refuses the source, and nothing is written.
 
     accounts = run(Path("runs"), Path("bundle"), ImportOptions(agent="pipeline"), SILENT)
-    drawn = suggest(Path("runs.csv"), ImportOptions(), SILENT)      # a commented mapping
+    contents = columns_of(Path("runs.csv"), ImportOptions())    # with an empty mapping
 
 The format is found by the content. Whether a rate is good enough is decided by the assessment, not here.
 """
@@ -31,6 +31,7 @@ from certkit.ground.errors import InputError, UsageError
 from certkit.ground.progress import SILENT
 from certkit.ground.text import visible
 from certkit.imports.agentdojo import AgentDojo
+from certkit.imports.columns import Contents, contents_of
 from certkit.imports.deepeval import DeepEval
 from certkit.imports.drafts import MAX_GROWTH
 from certkit.imports.every_eval import EveryEval
@@ -41,17 +42,16 @@ from certkit.imports.inspect_log import ZIP, InspectLog
 from certkit.imports.job import ImportAccount, Importer, ImportFaultsError, ImportOptions, Job
 from certkit.imports.lm_eval import LmEval
 from certkit.imports.mapper import Mapper, check_mapping, check_options
-from certkit.imports.mapping import Mapping, parse_mapping, read_mapping
+from certkit.imports.mapping import Mapping, read_mapping
 from certkit.imports.names import is_model
 from certkit.imports.openai_evals import OpenAIEvals
 from certkit.imports.otel import OTel
 from certkit.imports.promptfoo import Promptfoo
 from certkit.imports.records import ARROW, PARQUET, Records
 from certkit.imports.source import FREE, opening
-from certkit.imports.suggest import Suggestion
 from certkit.imports.swe_bench import SweBench
 from certkit.imports.tau import Tau
-from certkit.record.record import REQUIRED, Measured
+from certkit.record.record import Measured
 from certkit.record.trace import RULES, Rules
 
 if TYPE_CHECKING:
@@ -61,7 +61,16 @@ if TYPE_CHECKING:
     from certkit.imports.drafts import Draft
     from certkit.record.faults import Faults
 
-__all__ = ["FORMATS", "ImportAccount", "ImportFaultsError", "ImportOptions", "preview", "run", "suggest"]
+__all__ = [
+    "FORMATS",
+    "Contents",
+    "ImportAccount",
+    "ImportFaultsError",
+    "ImportOptions",
+    "columns_of",
+    "preview",
+    "run",
+]
 
 PREVIEWED: Final = 10
 MAX_SOURCES_NAMED: Final = 1000
@@ -218,15 +227,14 @@ def run(source: Path, out: Path, options: ImportOptions, progress: Progress) -> 
     `InputError` where the source is wrong otherwise.
     """
     format_ = checked_format(source, options)
-    mapping, options, hints = _mapping(source, options, format_, out)
+    mapping, options = _mapping(options)
     with files.building(out) as folder, Job(source, folder, options, progress, out) as job:
-        return _run(job, out, format_, mapping, hints)
+        return _run(job, out, format_, mapping)
 
 
-def _run(job: Job, out: Path, format_: str, mapping: Mapping, hints: dict[str, str]) -> list[ImportAccount]:
+def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAccount]:
     source, options, progress = job.source, job.options, job.progress
     importer = FORMATS[format_].importer(job)
-    importer.hints |= hints
     mapper = Mapper(mapping, options, importer)
     progress.start("importing", None if source.is_dir() else source.stat().st_size, "bytes")
     for _ in _records(importer, mapper, job):
@@ -259,25 +267,16 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping, hints: dict[str, s
     return accounts
 
 
-def suggest(source: Path, options: ImportOptions) -> str:
-    """Return a commented mapping for a log, which `read_mapping` accepts. Raises as `run` does.
-
-    A table that is not UTF-8 is read as Excel writes it in western Europe; the mapping says so.
-    """
-    return _suggested(source, options, guess=False)[0]
-
-
-def _suggested(source: Path, options: ImportOptions, *, guess: bool) -> tuple[str, dict[str, str]]:
-    """Return what `suggest` does, with the hints of the importer (`Importer.hints`)."""
+def columns_of(source: Path, options: ImportOptions) -> Contents:
+    """Return what the columns of a log hold, and a mapping to fill in. Raises as `run` does."""
     format_ = checked_format(source, options)
-    try:
-        with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
-            suggestion = Suggestion(source, options, FORMATS[format_].importer(job))
-    except InputError as error:
-        if error.code != "json.encoding" or options.encoding is not None or format_ != "records":
-            raise
-        return _suggested(source, replace(options, encoding="cp1252"), guess=guess)
-    return "\n".join(suggestion.text(format_, guess=guess)) + "\n", suggestion.hints
+    mapping, options = _mapping(options)
+    with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
+        importer = FORMATS[format_].importer(job)
+        job.rows, job.claimed = mapping.read.rows, set(mapping.named)
+        contents = contents_of(importer, options, job.name)
+        job.refuse_faults("these rows cannot be read; correct them first")
+    return contents
 
 
 def preview(
@@ -285,10 +284,9 @@ def preview(
 ) -> tuple[list[dict[str, Any]], dict[str, Counter[str]], Faults]:
     """Return the first `PREVIEWED` runs as records; of all, conditions, outcomes and faults."""
     format_ = checked_format(source, options)
-    mapping, options, hints = _mapping(source, options, format_)
+    mapping, options = _mapping(options)
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
         importer = FORMATS[format_].importer(job)
-        importer.hints |= hints
         records = _records(importer, mapper := Mapper(mapping, options, importer), job)
         first = [
             {name: value for name, value in fields.items() if value is not None}
@@ -306,27 +304,13 @@ def preview(
     return first, counts, job.faults
 
 
-def _mapping(
-    source: Path, options: ImportOptions, format_: str, out: Path | None = None
-) -> tuple[Mapping, ImportOptions, dict[str, str]]:
-    """Return the mapping to use, the options with its encoding, and hints of what may decide the outcome.
-
-    Where the user gave none and the first row of a table lacks columns, it is the one that `suggest` writes.
-    """
-    if options.mapping is not None:
-        mapping = read_mapping(options.mapping)
-        check_mapping(mapping, options, options.mapping.name)
-        return mapping, replace(options, encoding=options.encoding or mapping.read.encoding), {}
-    if format_ == "records":
-        with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT, out) as job:
-            row, _ = next(Records(job).rows(), ({}, None))
-        # Not the condition: a column of faults counts before an option does.
-        given = {"domain": options.domain, "outcome": options.success}
-        named = {name for name, value in given.items() if value is not None}
-        if row and not {*REQUIRED} - {"run_id"} <= row.keys() | named:
-            text, hints = _suggested(source, options, guess=True)
-            return parse_mapping(text, "the suggested mapping"), options, hints
-    return Mapping(), options, {}
+def _mapping(options: ImportOptions) -> tuple[Mapping, ImportOptions]:
+    """Return the mapping that the user gave, or an empty one, and the options with its encoding."""
+    if options.mapping is None:
+        return Mapping(), options
+    mapping = read_mapping(options.mapping)
+    check_mapping(mapping, options, options.mapping.name)
+    return mapping, replace(options, encoding=options.encoding or mapping.read.encoding)
 
 
 def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str, Any]]:
@@ -334,6 +318,8 @@ def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str,
     size = inf if job.source.is_dir() else job.source.stat().st_size  # of its files each is limited
     written = 0
     for run in importer.runs():
+        if not mapper.chooses(run, job):
+            continue
         draft = job.part(run.agent, run.row, run.place)
         fields, faults = mapper.fields(run, draft)
         if fields is None:

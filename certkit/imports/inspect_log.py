@@ -23,7 +23,6 @@ from certkit.imports.archive import ANEW, Archive
 from certkit.imports.drafts import Place
 from certkit.imports.job import MAX_SHORT, Importer, Run, Short
 from certkit.imports.source import MAX_LOG_ROW
-from certkit.imports.suggest import fails, propose, says
 from certkit.record import trace as traces
 from certkit.record.expressions import MISSING, look_up, shell, spelled, success_test
 from certkit.record.record import Outcome
@@ -117,8 +116,6 @@ class Header(Struct, frozen=True, kw_only=True):
 
 class InspectLog(Importer):
     """Logs of Inspect AI."""
-
-    remarks = (("metadata",), ("eval",))
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
@@ -288,29 +285,16 @@ class InspectLog(Importer):
         value = score.get("value") if isinstance(score, dict) else score
         text = str(value)[:MAX_SHORT].lower()
         names = dict.fromkeys((self._scorer, *scores))
-        plain = len(names) == 1 and isinstance(value, str | int | float) and not fails(name)
+        plain = len(names) == 1 and isinstance(value, str | int | float)
         if plain and text in _GOOD | _BAD:
-            if text in "cipn":
-                propose(self, ("scores", name, "value"), value)
             if text == "p":
                 draft.notes.add("odd", "partly correct answers, taken as failures")
             self._scorers.setdefault(draft, {})[name] = None
-            if text not in "cipn" and not says((name,))[1]:  # a number, whose meaning the name does not say
-                test = (
-                    "== true"
-                    if isinstance(value, bool)
-                    else ">= 0.5"
-                    if isinstance(value, int | float)
-                    else ""
-                )
-                test = success_test(spelled(("scores", name, "value")), test or f"== {value!r}")
-                right = f"if that is right: --success {shell(test)}"
-                told = f"the scorer {visible(name)!r} gives numbers; 1 was taken as success, 0 as failure"
-                self.hints[f"guessed {draft.agent}"] = f"{told}; {right}"
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
         path, keys = ("scores", name, "value"), value if isinstance(value, dict) else {}
         if len(keys) <= 1:
-            propose(self, (*path, *keys), next(iter(keys.values()), value))
+            test = ">= THRESHOLD" if isinstance(value, int | float) else "== VALUE"
+            self.hints.setdefault("outcome", success_test(spelled((*path, *keys)), test))
         if several := names if len(names) > 1 else keys if len(keys) > 1 else {}:
             what = "scorers" if len(names) > 1 else f"values of {visible(name)}"
             named = ", ".join(visible(each[:_NAMED]) for each in islice(several, _LISTED))

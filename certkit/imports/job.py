@@ -47,6 +47,9 @@ MAX_FILES: Final = 1_000_000
 CHOICES: Final = ("split_by", "domain", "condition", "success", "timezone", "encoding")
 """Options that decide what the records are; the manifest names them."""
 
+ASSESS: Final = ("agent", "mapping", "domain", "condition", "success", "tasks_independent")
+"""Options of an import that ``certkit assess LOG`` takes."""
+
 
 class ImportOptions(Struct, frozen=True, kw_only=True):
     """What the user chose.
@@ -59,6 +62,8 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     `tasks_independent`, `attempt` and `task_salt` go into the manifest: no salt is drawn here, so that
     importing again gives the same bytes. `format` is the one that the user named, None where it is found by
     content; `like` is the bundle whose salt `task_salt` is. Printed commands repeat both.
+    `assess` holds the further options of ``certkit assess LOG`` where that is the user's command, None where
+    it is ``certkit import``: a printed command is the user's own wherever it has the options.
     """
 
     format: str | None = None
@@ -77,8 +82,15 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     traces: bool = True
     task_salt: str | None = None
     like: Path | None = None
+    assess: str | None = None
 
-    def command(self, source: Path, **changed: Any) -> str:
+    @property
+    def assessable(self) -> bool:
+        """Whether the user's command is ``certkit assess LOG``, and it has the options that are chosen."""
+        plain = ImportOptions(**{name: getattr(self, name) for name in (*ASSESS, "assess")})
+        return self.assess is not None and self == plain
+
+    def command(self, source: Path, *, verb: str = "import", **changed: Any) -> str:
         """Return the beginning of the command that imports `source` so, for a shell, with options changed."""
         chosen = replace(self, **changed)
         names = ("agent", "agent_version", *CHOICES, "attempt")
@@ -89,7 +101,7 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
         flags |= {"--dependent-tasks": chosen.tasks_independent is False, "--no-seal": not chosen.seal}
         words += [flag for flag, wanted in flags.items() if wanted]
         log = [chosen.format, str(source)] if chosen.format else [str(source)]
-        return visible(" ".join(map(shell, ["certkit", "import", *log, *words])))
+        return visible(" ".join(map(shell, ["certkit", verb, *log, *words])))
 
 
 class ImportAccount(Struct, frozen=True, kw_only=True):
@@ -127,22 +139,22 @@ class Importer:
 
     `cells`: the values of rows are texts, as in CSV. `tabular`: rows are flat, a column that has the name of
     a record field fills it, and columns that fill nothing are reported. `suffixes`: how the names of those
-    files of a folder end that are read. `remarks`: the parts of a row that may tell of a fault. `versioned`:
-    what tells versions of an agent, in rows that are no table's.
+    files of a folder end that are read. `versioned`: what tells versions of an agent, in rows that are no
+    table's.
     """
 
     cells = tabular = False
-    remarks: tuple[tuple[str, ...], ...] = ()
     versioned: tuple[tuple[str, ...], ...] = ()
-    least = "0.5"  # that a score must reach in a proposal; once a score exceeds 1, the user says it
     suffixes: tuple[str, ...] = (".json", ".jsonl")
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.hints: dict[str, str] = {}
-        """``outcome``: a test that may decide it; ``several``: among which; ``guessed AGENT``: how."""
-        self.proposed: Any = None  # what was looked at last for it
-        self.labels: dict[str, None] = {}  # texts of scores that do not say what is good
+        """What a refusal says where the log states no outcome.
+
+        ``outcome``: an expression for the user to complete, such as ``scores.a.value >= THRESHOLD``.
+        ``several``: in brackets, between what the user has to choose.
+        """
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs; faults of rows that cannot be read are added to the job's."""
@@ -202,8 +214,9 @@ class Job:
         self, source: Path, folder: Path, options: ImportOptions, progress: Progress, out: Path | None = None
     ) -> None:
         self.source, self.folder, self.options, self.progress = source, folder, options, progress
-        self.named = options.agent  # by the user, perhaps in a mapping
-        self._out = shell(str(out)) if out else "BUNDLE"
+        self.rows: str | None = None  # the list that holds the runs, where a mapping names it
+        self.claimed: set[str] = set()  # columns that a mapping looks at
+        self._out = "bundle" if options.assess is not None else shell(str(out)) if out else "BUNDLE"
         self.name = visible(source.resolve().name)
         self.faults = Faults()
         self.sources: list[ImportSource] = []
@@ -252,7 +265,10 @@ class Job:
         return self.draft(agent or str(value), str(value))
 
     def command(self, **changed: Any) -> str:
-        """Return the command that imports the source with options changed."""
+        """Return the command that imports, or assesses, the source with options changed."""
+        if replace(self.options, **changed).assessable:
+            command = self.options.command(self.source, verb="assess", **changed)
+            return f"{command} {self.options.assess}".rstrip()
         return f"{self.options.command(self.source, **changed)} -o {self._out}"
 
     @contextmanager

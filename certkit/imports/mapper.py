@@ -1,14 +1,16 @@
 """Turns runs into the fields of records: by the importer, then the mapping, then the user's options.
 
-What the mapping fills takes the place of what the importer filled. An option decides nothing that a mapping
-decides. `domain` and `condition` say what holds of runs that state none; `success` alone decides anew. A run
-whose outcome is blank is a harness error. Where nothing names a run of a table, its line does.
+What the mapping fills takes the place of what the importer filled. Where it says nothing, a column of a table
+fills the field whose name it has, or of which it is a synonym (`certkit.imports.names`). An option
+decides nothing that a mapping decides. `domain` and `condition` say what holds of runs that state none;
+`success` alone decides anew. A run whose outcome is blank is a harness error. Where nothing names a run of a
+table, its line does.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import chain
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,9 +20,9 @@ from certkit.bundle.facts import UNVERSIONED
 from certkit.ground import canonical, files
 from certkit.ground.errors import InputError, UsageError
 from certkit.ground.text import visible
+from certkit.ground.wording import many
 from certkit.imports.job import CHOICES
 from certkit.imports.mapping import (
-    MERGED,
     NO_TIME_ZONE,
     OTHERWISE,
     WORDS,
@@ -31,16 +33,16 @@ from certkit.imports.mapping import (
     near,
     nearest,
     text_encoding,
+    truth,
     zone,
 )
-from certkit.imports.names import MAX_COLUMNS, agent_rank, paths, sums_up, versions
-from certkit.imports.suggest import BLANK, VOCABULARY, column_name, says, stated
+from certkit.imports.names import MAX_COLUMNS, SINGLE, SYNONYMS, agent_columns, paths, version_columns
+from certkit.imports.warnings import AttackNames, SuccessTexts
 from certkit.record import trace as traces
 from certkit.record.expressions import MISSING, ExpressionError, look_up, shell
 from certkit.record.record import FIELDS, REQUIRED, USER_FIELD, Condition, Outcome
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from certkit.imports.drafts import Draft
@@ -51,23 +53,35 @@ if TYPE_CHECKING:
     Evaluate = Callable[[dict[str, Any]], Any]
 
 _SHOWN: Final = 12
+"""Columns, values or versions that a message names."""
+
+_TYPO: Final = 0.85
+"""How alike a column must be to a field that nothing fills: `tasks_id` is to `task_id`, `trace_id` is not."""
+
+_NAMED: Final = 60
+"""Columns that the account names of those that fill nothing."""
+
 MAX_RULE: Final = 512
 """Characters of a success rule in a manifest."""
 _READINGS: Final = ("strict", "utility")
 _SUCCESS: Final = "--success"
 _EQUAL: Final = "rows equal to an earlier row"
 _INDEX: Final = re.compile(r"Unnamed: \d+|__index_level_\d+__")  # the rows' numbers, as pandas writes them
-_APART: Final = (
-    "if another score decides there, tell such runs apart: \"eval.task == 'a' and ONE or eval.task == 'b' and"
-    ' OTHER", with a test in place of ONE and of OTHER'
-)
-"""What to do about runs of a log that lack the score which an expression looks at."""
-
 _UNSCORED: Final = (
     *("run_id", "domain", "task_id", "condition", "sequence", "started_at", "cluster_id", "trial"),
     *("fault_step", "split", "trace", "measured"),
 )
 """Fields that say which run it was; the others say how it went."""
+
+_WAYS: Final = {
+    "record.task-in-two-domains": "if equal names in two domains are different tasks, begin a mapping with"
+    " `domain_before_task = true`; else correct these rows",
+    "record.duplicate-run-id": "correct these rows; if the column names no runs, rename it: without one, each"
+    " row is named by its line",
+    "record.harness-error-scored": "a run whose outcome is blank is a harness error; if the agent failed"
+    ' there, write `"" = "failure"` under `[values.outcome]` in a mapping; else correct these rows',
+}
+"""What to do about rows that were refused, by the code of their faults."""
 
 
 class Mapper:
@@ -76,10 +90,10 @@ class Mapper:
     def __init__(self, mapping: Mapping, options: ImportOptions, importer: Importer) -> None:
         self.mapping = mapping
         self._options, self._tabular, self._hints = options, importer.tabular, importer.hints
-        self._cells, self._labels = importer.cells, importer.labels
         self._values = Values(mapping, options.timezone, cells=importer.cells)
-        self._paths: dict[tuple[str, ...], bool] = {}  # those the mapping names, and whether a row had them
-        self._columns = {field: self._getter(text) for field, text in mapping.columns.items()}
+        self._places: dict[tuple[str, ...], str] = {}  # path → where the mapping names it first
+        self._met: set[tuple[str, ...]] = set()  # of these paths, those that some row has
+        self._columns = {field: self._getter(names, field) for field, names in mapping.columns.items()}
         self._when = {
             field: [
                 (self._values.literal(field, value), self._test(text, f"when.{field}"))
@@ -87,32 +101,30 @@ class Mapper:
             ]
             for field, cases in mapping.when.items()
         }  # None stands for `otherwise`
-        tests = [test for _, test in self._when.get("condition", []) if test]
-        self._asked = {path for test in tests for path in test.paths}  # in tests of the condition
         if options.success not in {None, *_READINGS}:
             success = self._test(str(options.success), _SUCCESS)
             self._when["outcome"] = [(Outcome.SUCCESS, success), (Outcome.FAILURE, None)]
+        self._where = self._test(mapping.read.where, "read.where") if mapping.read.where else None
         answer = mapping.trace.answer
-        self._answer = self._getter(answer) if answer is not None else lambda _: None
+        self._answer = self._getter(answer, "trace.answer") if answer is not None else lambda _: None
         self._taken = mapping.columns.keys() | mapping.constants.keys() | self._when.keys()
-        self._claimed = {name for text in mapping.columns.values() for name in (text, text.split(".")[0])}
-        self._looked_at = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
-        self._used = {".".join(path[:end]) for path in self._paths for end in range(1, len(path) + 1)}
-        importer.job.named = options.agent or (mapping.agent.name if mapping.agent else None)
-        self._remarks = importer.remarks
-        self._parts: dict[tuple[str, ...], tuple[Any, list[Any]]] = {}  # each as it was last, what it states
-        self._versioned: Sequence[tuple[str, ...]] = importer.versioned
-        self._keys: dict[str, None] = {}
+        self._claimed = {name for text in mapping.named for name in (text, text.split(".")[0])}
+        self._decided = self._taken | self._claimed  # columns of these names fill nothing of themselves
+        self._looked_at = {".".join(path) for path in self._places}
+        importer.job.rows, importer.job.claimed = mapping.read.rows, self._claimed
+        self._versioned: Iterable[tuple[str, ...]] = importer.versioned
+        self._keys: dict[str, None] = {}  # the columns of all rows
+        self._filled_by: dict[str, dict[str, None]] = {}  # field → columns of a table that filled it
         self._given: set[str] = set()  # fields that transcripts filled
         self._absent: dict[str, None] = {}  # required fields that nothing fills
         self._incomplete = 0  # faults of runs that lack one
+        self._left_out = 0  # rows for which `where` does not hold
+        self._ids: set[int] = set()  # hashes of what `SINGLE` columns named
         self._line = self._again = 0  # the last that named a run, and how many runs it named before
-        self._faulty = ""  # the column of a fault that a run states and nothing maps
-        self._nameless = self._blanks = False  # no agent is named; some outcome is blank
+        self._nameless = self._chosen = False  # some run has no agent; some row was not left out
         self.derived = False  # of the last run, whether all that a trace can show is what its own shows
-        self._suggested = options.mapping is None and mapping != Mapping()
-        if self._suggested:  # what was guessed to name tasks or domains may name faults
-            self._used -= {mapping.columns.get(field, "") for field in ("task_id", "domain")}
+        self._texts = SuccessTexts(mapping, self._when.get("outcome", ()), self._values.fold)
+        self._attacks = AttackNames(self._looked_at)
 
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
@@ -127,6 +139,8 @@ class Mapper:
         faults = self._read(run, draft, fields, wanting) + self._decide(run, draft, fields, wanting)
         fields |= self.mapping.constants
         filled = self._given_by_option(run, draft, fields)
+        if "condition" in filled and fields["condition"] == Condition.NOMINAL:
+            self._attacks.look_at(run, draft, tabular=self._tabular)
         numbered = self._tabular and wanting.get("run_id", run) is None
         if numbered:
             self._again = self._again + 1 if run.place.line == self._line else 0
@@ -139,11 +153,9 @@ class Mapper:
             else:
                 detail = 'each counts; `duplicates = "drop-identical"` under `[read]` in a mapping drops them'
                 draft.notes.add("odd", _EQUAL, detail)
-        if self._tabular and any(sums_up(str(fields.get(name))) for name in ("task_id", "domain")):
-            draft.notes.add("odd", "rows called like a total", "each is a run; remove what sums up others")
         if self.mapping.domain_before_task and fields.get("task_id") is not None:
             fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
-        faults += self._contradiction(run, fields, draft, chosen="condition" in filled)
+        faults += self._repeated(run, fields, draft)
         self._show(run, fields, draft)
         missing = [field for field in REQUIRED if field in wanting and fields.get(field) is None]
         faults += [fault for field in missing if (fault := wanting[field])]
@@ -151,18 +163,39 @@ class Mapper:
             faults.append(self._missing(absent, run))
         return fields, faults
 
+    def _note_columns(self, run: Run) -> None:
+        """Remember the columns of a row, and which paths of the mapping it has."""
+        if len(self._keys) < MAX_COLUMNS:
+            self._keys |= dict.fromkeys(run.row)
+        if len(self._met) < len(self._places):
+            self._met |= {
+                path
+                for path in self._places.keys() - self._met
+                if ".".join(path) in run.row or look_up(run.row, path) is not MISSING
+            }
+
+    def chooses(self, run: Run, job: Job) -> bool:
+        """Tell whether a row is one that `where` chooses; a row that cannot be compared is a fault."""
+        self._note_columns(run)
+        try:
+            chosen = self._where is None or bool(self._where.holds(run.row))
+        except ExpressionError as error:
+            expected = "values that can be compared"
+            job.refuse(run.place.fault(expected, str(error), pointer="/read/where", hint=error.hint))
+            return False
+        self._chosen |= chosen
+        self._left_out += not chosen
+        return chosen
+
     def _note_versions(self, run: Run, draft: Draft) -> None:
         if self._tabular:
-            self._versioned = versions(tuple(path for path, _ in paths(run.row)))
+            self._versioned = [(column,) for column in version_columns(run.row)]
         for path in self._versioned:
-            told = draft.versions.setdefault(".".join(path), {})
-            held = look_up(run.row, path)
-            if len(told) < _SHOWN and held is not MISSING and not self._blank_version(held):
-                told[str(held)] = None
-
-    def _blank_version(self, held: Any) -> bool:
-        text = "" if held is None or isinstance(held, bool) else str(held).strip()
-        return text.casefold() in BLANK | {""} or text in self.mapping.read.blank
+            versions = draft.versions.setdefault(".".join(path), {})
+            value = look_up(run.row, path)
+            blank = value is MISSING or isinstance(value, bool) or self._values.is_blank(value)
+            if len(versions) < _SHOWN and not blank:
+                versions[str(value)] = None
 
     def _given_by_option(self, run: Run, draft: Draft, fields: dict[str, Any]) -> set[str]:
         """Fill domain and condition by their options where the log states none; return which."""
@@ -181,73 +214,38 @@ class Mapper:
                 draft.differs.add(field)
         return filled
 
-    def _contradiction(self, run: Run, fields: dict[str, Any], draft: Draft, *, chosen: bool) -> list[Fault]:
-        """Return the fault of a row that states another condition or outcome, or several runs, unused.
-
-        `chosen`: an option says the condition.
-        """
-        condition, outcome = fields.get("condition"), fields.get("outcome")
-        trial = fields.get("trial") if self._tabular else None
-        if trial is not None and draft.repeat(f"{fields.get('task_id')}#{condition}#{trial}"):
+    def _repeated(self, run: Run, fields: dict[str, Any], draft: Draft) -> list[Fault]:
+        """Count rows of a trial that was met before; refuse a column that names each once, and does not."""
+        if not self._tabular:
+            return []
+        trial, condition, task = (fields.get(name) for name in ("trial", "condition", "task_id"))
+        if trial is not None and draft.repeat(f"{task}#{condition}#{trial}"):
             draft.notes.add("odd", "rows of a task, condition and trial met before", "they count")
-        column: Evaluate = self._columns.get("condition") or (lambda _: True)
-        blank = column(run.row) in (MISSING, None, "", [])
-        decided = not self._tabular or "outcome" in self._when or "outcome" in self.mapping.constants
-        nominal = condition == Condition.NOMINAL
-        for path, held, kind, meant in self._told(run):
-            name, part = ".".join(path), ".".join(says(path)[0] or path)
-            # A value beside that of the condition counts where this is blank, or where it reads as a fault.
-            more = nominal and kind == "fault" and (blank or meant) and path not in self._paths
-            more = more or (kind == "none" and path in self._asked)
-            if path[0] in FIELDS or USER_FIELD.match(path[0]) or (part in self._used and not more):
+        for field, column in SINGLE.items():
+            if column not in self._filled_by.get(field, ()) or fields.get(field) is None:
                 continue
-            hint = f"keep it as a note: `x_{kind} = {column_name(path)}` under `[columns]`"
-            hint = f"{'write one row for each run; ' * (kind == 'count')}if it is no {kind}, {hint}"
-            if kind == "fault" and (nominal or (meant not in {None, condition} and condition in VOCABULARY)):
-                expected = "no fault in a nominal run" if nominal else f"no other fault than {condition}"
-                self._faulty = self._faulty or column_name(path)
-            elif kind == "result" and not decided and {meant, outcome} == {Outcome.SUCCESS, Outcome.FAILURE}:
-                expected = f"{outcome}, as the outcome is"
-            elif kind == "none" and chosen and not nominal:
-                expected, hint = "a fault, as --condition says", "leave --condition out, or map what holds"
-            elif (
-                kind == "attack" and self._tabular and not nominal and fields.get("attack_succeeded") is None
-            ):
-                expected = "a field for an attack that succeeded"
-                hint = (
-                    f"if a yes is the attack's success, write `attack_succeeded = {column_name(path)}` under"
-                )
-                hint += f" `[columns]` in a mapping; if it is the agent's, `x_{kind} = {column_name(path)}`"
-            elif kind == "count" and self._tabular:
-                expected = "one run"
-            else:
-                continue
-            return [run.place.fault_of(expected, held, pointer=f"/{visible(name)}", hint=visible(hint))]
+            named = hash((id(draft), fields[field], condition, trial))
+            if named in self._ids:
+                hint = f"if it names the {field}, map it: `{field} = {_toml(column)}` under `[columns]`"
+                expected = "a value only once, or a column `trial`"
+                return [run.place.fault_of(expected, fields[field], pointer=f"/{column}", hint=hint)]
+            self._ids.add(named)
         return []
-
-    def _told(self, run: Run) -> Iterator[tuple[Any, ...]]:
-        """Yield what the parts of a row state that importers do not read."""
-        for lead in self._remarks:
-            if isinstance(part := look_up(run.row, lead), dict):
-                yield from self._stated(part, lead)
-
-    def _stated(self, part: dict[str, Any], lead: tuple[str, ...]) -> list[tuple[Any, ...]]:
-        """Return what a part of a row states; a header that many runs share is read once."""
-        last, told = self._parts.get(lead, (None, []))
-        if last is not part:
-            self._parts[lead] = part, (told := [*stated(part, lead)])
-        return told
 
     def _show(self, run: Run, fields: dict[str, Any], draft: Draft) -> None:
         """Fill what the transcript of a run shows, or the answer in its row, and nothing else fills."""
         shown, answer = run.shown, self._answer(run.row)
         if isinstance(answer, str) and run.data is None:  # else it is that of the transcript
             shown = replace(shown, answer=answer)
-        told = shown.fields(self.mapping.trace, fields.get("condition"), fields.get("outcome"))
+        derived = shown.fields(self.mapping.trace, fields.get("condition"), fields.get("outcome"))
         stated = {name: value for name in traces.FIELDS if (value := fields.get(name)) is not None}
-        given = {name: value for name, value in told.items() if name not in stated} if stated else told
-        self.derived = bool(told) and all(told.get(name) == value for name, value in stated.items())
-        if stated and run.data is not None and any(told.get(name, it) != it for name, it in stated.items()):
+        given = {name: value for name, value in derived.items() if name not in stated} if stated else derived
+        self.derived = bool(derived) and all(derived.get(name) == value for name, value in stated.items())
+        if (
+            stated
+            and run.data is not None
+            and any(derived.get(name, it) != it for name, it in stated.items())
+        ):
             contests = "assess contests it; --no-traces if the column is right"
             draft.notes.add("odd", "runs whose transcript says something else than a column", contests)
         self._given |= given.keys()
@@ -260,34 +258,119 @@ class Mapper:
 
         `wanting` names the required fields that nothing fills, each with its fault where a column is blank.
         """
-        faults = []
-        for field, column, get in self._sources(run, draft.left):
+        faults: list[Fault] = []
+        sources = [
+            (field, _text_of(self.mapping.columns[field]), get) for field, get in self._columns.items()
+        ]
+        if self._tabular:
+            sources += self._known(run, faults)
+            self._count_left(run, {column for _, column, _ in sources}, draft)
+        for field, column, get in sources:
             raw = get(run.row)
-            if raw is MISSING and (field in wanting or "" in self.mapping.values.get(field, {})):
-                raw = None
             if raw is MISSING:
-                continue
+                if field not in wanting and "" not in self.mapping.values.get(field, {}):
+                    continue
+                raw = None
             wanting.pop(field, None)
             try:
-                fields[field] = self._values.value(field, raw)
-                if field == "condition" and raw in (None, "", []) and fields[field] and self._suggested:
-                    taken = f"a blank in {column!r} was taken as nominal; if no cells are merged there and no"
-                    taken += " fault was injected: --condition nominal"
-                    draft.notes.add("guessed", "conditions", taken)
-                if fields[field] is None and field == "outcome":
-                    self._unjudged(fields, draft)
-                elif fields[field] is None and field in REQUIRED:
-                    wanting[field] = self._blank(run, field, column)
+                fields[field] = self._value(field, column, raw)
             except NaiveTimeError:
                 draft.notes.add("unmeasured", field, NO_TIME_ZONE)
+                continue
             except (CellError, ExpressionError) as error:
-                code, hint = getattr(error, "code", "import.row"), getattr(error, "hint", "")
-                pointer = f"/{visible(column)}"
-                faults.append(run.place.fault_of(str(error), raw, pointer=pointer, code=code, hint=hint))
+                if field != "split" or field in self._taken:
+                    faults.append(_fault(error, run, column, raw))
+                    continue
+                detail = f"its values, such as {str(raw)[:40]!r}, are no split of a record"
+                draft.notes.add("refused", "column 'split'", detail)
+                continue
+            if field == "outcome":
+                self._judged(raw, run, draft, fields)
+            elif fields[field] is None and field in REQUIRED:
+                wanting[field] = self._blank(run, field, column)
         return faults
 
+    def _judged(self, raw: Any, run: Run, draft: Draft, fields: dict[str, Any]) -> None:
+        """Look at an outcome that a column states; a blank one is a harness error."""
+        if "outcome" in self.mapping.values:
+            self._texts.read(raw, fields["outcome"], run.place, draft)
+        if fields["outcome"] is None:
+            self._unjudged(fields, draft)
+
+    def _value(self, field: str, column: str, raw: Any) -> Any:
+        """Return the value of a field that a column states; raise `CellError` where it states none."""
+        synonym = (
+            field == "outcome"
+            and column in SYNONYMS[field]
+            and field not in self._taken | self.mapping.values.keys()
+        )
+        return truth(raw, blank=self._values.is_blank(raw)) if synonym else self._values.value(field, raw)
+
+    def _known(self, run: Run, faults: list[Fault]) -> Iterator[tuple[str, str, Evaluate]]:
+        """Yield field, column and getter of the columns of a row that the mapping need not name."""
+        row = run.row
+        chosen = {field: column for field in SYNONYMS if (column := self._column_for(field, run, faults))}
+        for column in row:
+            own = (column in FIELDS or USER_FIELD.match(column)) and column not in self._decided
+            if own and chosen.get(column, column) == column:
+                yield column, column, itemgetter(column)
+        for field, column in chosen.items():
+            if column != field:
+                yield field, column, itemgetter(column)
+
+    def _column_for(self, field: str, run: Run, faults: list[Fault]) -> str | None:
+        """Return the column of a row that fills a field by its name or a synonym of it.
+
+        It is the first that is not blank. Others that state something else are a fault.
+        """
+        row = run.row
+        if field in self._taken:
+            return None
+        columns = [name for name in (field, *SYNONYMS[field]) if name in row and name not in self._claimed]
+        if not columns and SINGLE.get(field) in row:
+            columns = [SINGLE[field]]
+        filled = [name for name in columns if not self._values.is_blank(row[name])] or columns[:1]
+        if not filled:
+            return None
+        self._filled_by.setdefault(field, {})[filled[0]] = None
+        rivals = filled if field == "outcome" or filled[0] != field else []
+        meanings = {self._meaning(field, name, row[name]) for name in rivals} - {None}
+        if len(meanings) > 1:
+            differing = ", ".join(f"{name} = {row[name]!r}"[:60] for name in rivals)
+            hint = f"say which counts: `{field} = {_toml(rivals[0])}` under `[columns]` in a mapping"
+            hint += f"; or both: `{field} = {_toml(rivals)}`" * (field != "outcome")
+            expected, pointer = f"columns that agree on the {field}", f"/{visible(rivals[-1])}"
+            faults.append(run.place.fault(expected, differing, pointer=pointer, hint=hint))
+        return filled[0]
+
+    def _meaning(self, field: str, column: str, raw: Any) -> Any:
+        """Return what a column states of a field, None where no other column can contradict it."""
+        if field != "outcome":
+            return str(raw)
+        try:
+            meaning = self._value(field, column, raw)
+        except CellError:
+            return None
+        return meaning if meaning in {Outcome.SUCCESS, Outcome.FAILURE} else None
+
+    def _count_left(self, run: Run, used: set[str], draft: Draft) -> None:
+        """Count the columns of a row that nothing uses; of an object the values in it."""
+        used |= {column for column in agent_columns(run.row) if str(run.row[column]) == run.agent}
+        used |= {path[0] for path in self._versioned} | self._looked_at
+        for column, value in run.row.items():
+            if column in used or _INDEX.fullmatch(column):
+                continue
+            for path, _ in paths({column: value}, lists=True):
+                name = ".".join(path)
+                if any(".".join(path[:end]) in used for end in range(2, len(path) + 1)):
+                    continue
+                # Names within names have no end; they leave room for columns.
+                if name in draft.left or len(draft.left) < MAX_COLUMNS // min(len(path), 2):
+                    draft.left[name] += 1
+                elif len(path) == 1:
+                    raise InputError("import.source", f"more than {MAX_COLUMNS:,} columns that fill no field")
+
     def _unjudged(self, fields: dict[str, Any], draft: Draft) -> None:
-        self._blanks = True
         draft.notes.add("odd", "runs whose outcome is blank, taken as harness errors")
         fields["outcome"] = str(Outcome.HARNESS_ERROR)
 
@@ -306,76 +389,47 @@ class Mapper:
                 expected, pointer = "values that can be compared", self._case(field)
                 faults.append(run.place.fault(expected, str(error), pointer=pointer, hint=error.hint))
                 continue
+            if field == "outcome":
+                self._texts.decided(run, fields[field], draft)
             if fields[field] is None and field in REQUIRED:
-                expected, actual = "a case that holds", "none"
-                hint = f'end `[when.{field}]` with `VALUE = "{OTHERWISE}"`'
                 if blank and field == "outcome" and self._tabular:
                     self._unjudged(fields, draft)
                     continue
-                if blank:
-                    expected, actual = f"values that decide {field}", f"nothing in {', '.join(blank)}"
-                    case = f"nominal = {_toml(f'{blank[0]} == null')}"
-                    told = f"if no fault was injected there, write `{case}` first under `[when.condition]`"
-                    null = _toml(f"{blank[0]} == null")
-                    unscored = (
-                        f"if it was not scored, write `harness_error = {null}` first under `[when.outcome]`"
-                    )
-                    unscored += f"; {_APART}" * ("eval" in run.row)
-                    hint = {"condition": told, "outcome": unscored}.get(field, "")
-                wanting[field] = run.place.fault(
-                    expected, actual, pointer=self._case(field), code="record.missing-field", hint=hint
-                )
+                wanting[field] = self._undecided(run, field, blank)
         return faults
+
+    def _undecided(self, run: Run, field: str, blank: list[str]) -> Fault:
+        """Return the fault of a run for which no case of a field holds; what was `blank` leaves one open."""
+        expected, actual = "a case that holds", "none"
+        hint = f'end `[when.{field}]` with `VALUE = "{OTHERWISE}"`'
+        if blank:
+            expected, actual = f"values that decide {field}", f"nothing in {', '.join(blank)}"
+            null, asked = _toml(f"{blank[0]} == null"), "if it was not scored"
+            value = {"condition": "nominal", "outcome": "harness_error"}.get(field, "VALUE")
+            asked = "if no fault was injected there" if field == "condition" else asked
+            hint = f"{asked}, write `{value} = {null}` first under `[when.{field}]`"
+        code = "record.missing-field"
+        return run.place.fault(expected, actual, pointer=self._case(field), code=code, hint=hint)
 
     def _case(self, field: str) -> str:
         """Return where the expressions stand that decide a field."""
         return _SUCCESS if field == "outcome" and self._options.success else f"/when/{field}"
 
-    def _sources(self, run: Run, left: Counter[str]) -> Iterable[tuple[str, str, Evaluate]]:
-        """Yield field, column and getter of what fills a field of this row; count the other columns."""
-        row = run.row
-        for path, met in self._paths.items():
-            if not met and (".".join(path) in row or look_up(row, path) is not MISSING):
-                self._paths[path] = True
-        for field, get in self._columns.items():
-            yield field, self.mapping.columns[field], get
-        if len(self._keys) < MAX_COLUMNS:
-            self._keys |= dict.fromkeys(row)
-        for column, nested in self._unclaimed(run) if self._tabular else ():
-            # Names within names have no end; they leave room for columns.
-            fits = column in left or len(left) < MAX_COLUMNS // (1 + nested)
-            if not nested and (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
-                yield column, column, itemgetter(column)
-            elif not nested and column in self._looked_at:  # an expression looks at it, and does not take it
-                continue
-            elif fits:
-                left[column] += 1
-            elif not nested:
-                raise InputError("import.source", f"more than {MAX_COLUMNS:,} columns that fill no field")
-
-    def _unclaimed(self, run: Run) -> Iterator[tuple[str, bool]]:
-        """Yield the columns that nothing uses; of one that holds an object the values in it, as nested."""
-        for column, held in run.row.items():
-            whole = not isinstance(held, dict) or column in FIELDS or USER_FIELD.match(column)
-            for path, value in [((column,), held)] if whole else paths(held, (column,)):
-                name = ".".join(path)
-                if (
-                    name not in self._claimed
-                    and not _INDEX.fullmatch(name)
-                    and path not in self._versioned
-                    and (value != run.agent or agent_rank(path) is None)
-                ):
-                    yield name, len(path) > 1
-
-    def _getter(self, text: str) -> Evaluate:
-        """Return what reads a column: one of exactly this name, else a dotted path or an expression."""
-        if any(mark in text for mark in "([`") and (test := self._test(text, "columns")) is not None:
+    def _getter(self, names: str | list[str], field: str) -> Evaluate:
+        """Return what reads a column of this name, else a dotted path or an expression, or joins several."""
+        if isinstance(names, list):
+            parts = [self._getter(name, field) for name in names]
+            return lambda row: self._values.joined([part(row) for part in parts])
+        if (
+            any(mark in names for mark in "([`")
+            and (test := self._test(names, f"columns.{field}")) is not None
+        ):
             return test
-        path = tuple(text.split("."))
-        self._paths[path] = False
+        path = tuple(names.split("."))
+        self._places.setdefault(path, f"columns.{field}")
 
         def get(row: dict[str, Any]) -> Any:
-            return row[text] if text in row else look_up(row, path)
+            return row[names] if names in row else look_up(row, path)
 
         return get
 
@@ -387,144 +441,122 @@ class Mapper:
             message = f"{place}: {text!r} names no column, and says the same of every row"
             hint = "a value on every record stands under `[constants]`"
             raise InputError("import.mapping", message, hint=hint)
-        self._paths |= dict.fromkeys(expression.paths, False)
+        for path in expression.paths:
+            self._places.setdefault(path, place)
         return expression
 
     def _blank(self, run: Run, field: str, column: str) -> Fault:
         """Return the fault of a required field whose column is blank."""
-        hint = MERGED if self._cells else ""
+        hint = ""
         if field == "condition":
-            hint = "--condition nominal if no fault was injected there" + f"; {hint}" * bool(hint)
+            hint = "--condition nominal if no fault was injected there"
             self._absent[field] = None
             self._incomplete += 1
-        pointer, code = f"/{visible(column)}", "record.missing-field"
-        return run.place.fault(f"a value for {field}", "nothing", pointer=pointer, code=code, hint=hint)
+        expected, code = f"a value for {field}", "record.missing-field"
+        return run.place.fault(expected, "nothing", pointer=f"/{visible(column)}", code=code, hint=hint)
 
     def _missing(self, fields: Sequence[str], run: Run) -> Fault:
         """Return the fault of a row that has nothing for some required fields."""
-        fault = next((item[0] for item in self._told(run) if item[2] == "fault"), None)
-        self._faulty = self._faulty or (column_name(fault) if fault else "")
-        test = shell(self._hints.get("outcome", "EXPRESSION"))
+        test = self._hints.get("outcome", "EXPRESSION")
         options = {
             "domain": "--domain NAME",
             "condition": "--condition nominal where no fault was injected",
-            "outcome": f"--success {test}{self._hints.get('several', '')}",
+            "outcome": f"{_SUCCESS} {shell(test)}{self._hints.get('several', '')}",
         }
-        held = [".".join(path) for path, _ in paths(run.row)]
-        close = {field: nearest(field, held) for field in fields}
-        mapped = {
-            field: f"`{field} = {_toml(name or 'COLUMN')}` under `[columns]` in a mapping"
-            for field, name in close.items()
-        }
-        hints = mapped | {field: option for field, option in options.items() if close.get(field, "-") is None}
+        hints = {field: options.get(field, f"a column `{field}`") for field in fields}
+        for field in fields:
+            if close := nearest(field, run.row, _TYPO):
+                hints[field] += f", or `{field} = {_toml(close)}` under `[columns]` in a mapping"
         self._absent |= dict.fromkeys(fields)
         self._incomplete += 1
-        given = [f"{field}: {hints[field]}" for field in fields] + ["agent: --agent NAME"] * self._nameless
-        columns = ", ".join(map(visible, [*self._keys][:_SHOWN])) + ", …" * (len(self._keys) > _SHOWN)
-        told = run.row.items() if self._tabular else ()
-        lists = [key for key, held in told if isinstance(held, list) and isinstance([*held, 0][0], dict)]
-        rows = [f"write the items of {visible(lists[0])!r} as rows of their own"] if lists else []
+        given = [f"{field}: {hint}" for field, hint in hints.items()] + [
+            "agent: --agent NAME"
+        ] * self._nameless
         silent = fields == ["condition"] and not self._tabular
         return run.place.fault(
             f"a value for {', '.join(fields)}",
-            "a log that does not say whether faults were injected" if silent else f"the columns {columns}",
+            "a log that does not say whether faults were injected"
+            if silent
+            else f"the columns {self._listed()}",
             code="record.missing-field",
-            hint="; or ".join([*rows, "; ".join(given)]),
+            hint="; ".join(given),
         )
+
+    def _listed(self) -> str:
+        """Return the names of the columns, for a message."""
+        return ", ".join(map(visible, islice(self._keys, _SHOWN))) + ", …" * (len(self._keys) > _SHOWN)
 
     def advice(self, job: Job) -> str:
         """Return what to do about the rows that were refused, with the commands to copy."""
         codes = {fault.code for fault in job.faults}
-        kinds = {(fault.code, fault.pointer) for fault in job.faults}
-        changed: dict[str, Any] = {"condition": None} if self._faulty else {}
-        suggest = f"{job.options.command(job.source, **changed)} --suggest -o MAP.toml"
-        agent = changed | ({"agent": "NAME"} if self._nameless else {})
-        if all(code.startswith("json.") or (code, at) == ("import.row", "") for code, at in kinds):
-            save = ", or save the file as UTF-8" if "json.encoding" in codes else ""
-            return f"nothing was imported; correct these rows{save}, then: {job.command(**agent)}"
-        if "record.task-in-two-domains" in codes:
-            way = "if equal names in two domains are different tasks, begin the mapping with"
-            return f"nothing was imported; {way} `domain_before_task = true`; else correct these rows"
-        if "record.duplicate-run-id" in codes and "run_id" not in self.mapping.columns:
-            way = "rename the column `run_id` if it names no runs: without one, each row is named by its line"
-            return f"nothing was imported; correct these rows, or {way}"
-        if "record.harness-error-scored" in codes and self._blanks:
-            way = "a run whose outcome is blank is a harness error; if the agent failed there, write"
-            way += f' `"" = "failure"` under `[values.outcome]` in a mapping: {suggest}'
+        unread = all(
+            fault.code.startswith("json.") or (fault.code, fault.pointer) == ("import.row", "")
+            for fault in job.faults
+        )
+        agent = {"agent": "NAME"} if self._nameless else {}
+        if way := next((way for code, way in _WAYS.items() if code in codes), None):
             return f"nothing was imported; {way}"
-        if self._options.mapping is not None:
-            left = "decide what the mapping leaves under DECIDE, or " * (
-                b"DECIDE" in self._options.mapping.read_bytes()
-            )
-            return (
-                f"nothing was imported; {left}correct these rows or the mapping, then: {job.command(**agent)}"
-            )
-        if any(fault.pointer == _SUCCESS for fault in job.faults):
-            suggest = f"{job.options.command(job.source, success=None)} --suggest -o MAP.toml"
-            agent["success"] = None
-        test = self._hints.get("outcome", "EXPRESSION")
-        given = {"domain": "NAME", "condition": "nominal", "success": test}
-        names = [{"outcome": "success"}.get(field, field) for field in self._absent]
-        mapped = job.command(mapping="MAP.toml", **agent)
-        told = f"{visible(self._faulty)} tells of faults: " if self._faulty else ""
-        first = f"nothing was imported; {told}correct these rows, or write a mapping:"
-        decided = given.keys() - ({"condition"} if self._faulty else ())
-        if job.faults.total == self._incomplete and set(names) <= decided:
-            when = "if no fault was injected" if "condition" in names else "say what is missing"
-            if "success" in names and test.endswith("VALUE"):
-                seen = ", ".join(map(repr, map(visible, self._labels)))
-                when += f", with {f'the good one of {seen}' if seen else 'what is good'} as VALUE"
-            command = job.command(**{name: given[name] for name in names}, **agent)
-            first = f"nothing was imported; {when}: {command}\nelse map it:"
-        return f"{first} {suggest}\nthen decide there what stands under DECIDE, and import: {mapped}"
+        if unread or self._options.mapping is not None:
+            what = "these rows" + " or the mapping" * (not unread)
+            what += ", or save the file as UTF-8" * ("json.encoding" in codes)
+            return f"nothing was imported; correct {what}, then: {job.command(**agent)}"
+        given = {"domain": "NAME", "condition": "nominal", "outcome": self._hints.get("outcome")}
+        first = "nothing was imported; correct these rows, or write a mapping:"
+        if job.faults.total == self._incomplete and all(given.get(name) for name in self._absent):
+            options = {"success" if name == "outcome" else name: given[name] for name in self._absent}
+            when = "if no fault was injected" if "condition" in options else "say what is missing"
+            when += self._hints.get("several", "") * ("success" in options)
+            first = f"nothing was imported; {when}: {job.command(**options, **agent)}\nelse map it:"
+        listing = f"{job.options.command(job.source, success=None)} --columns -o MAP.toml"
+        mapped = job.command(mapping="MAP.toml", success=None, **agent)
+        return f"{first} {listing}\nthen fill in what the mapping leaves empty, and import: {mapped}"
 
     def check(self, job: Job) -> None:
-        """Raise `InputError` ``import.mapping`` where no row has a path of the mapping."""
-        if self._keys and (absent := [path for path, met in self._paths.items() if not met]):
-            paths = ", ".join(f"{visible('.'.join(path))!r}{near(path[0], self._keys)}" for path in absent)
-            said = "the mapping" if self._options.mapping else _SUCCESS
-            message = f"no row has what {said} names: {paths}"
-            if not self._tabular:
-                keys = ", ".join(map(visible, self._keys))
-                message = f"a mapping can read {keys} in rows of this format, and not {paths}"
-            raise InputError("import.mapping", message, where=job.name)
+        """Raise `InputError` where no row has a path of the mapping, or `where` holds for none."""
+        if not self._keys:
+            return
+        if absent := [path for path in self._places if path not in self._met]:
+            named = dict.fromkeys(
+                f"{self._places[path]} names {visible('.'.join(path))!r}" for path in absent
+            )
+            message = f"{', '.join(named)}: no row has it{near(absent[0][0], self._keys)}"
+            hint = f"the columns are {self._listed()}"
+            raise InputError("import.mapping", message, where=job.name, hint=hint)
+        if self._where is not None and not self._chosen and not job.faults:
+            message = f"read.where: {self.mapping.read.where!r} holds for no row"
+            hint = f"see what the columns hold: {job.options.command(job.source, mapping=None)} --columns"
+            raise InputError("import.mapping", message, where=job.name, hint=hint)
 
     def account(self, draft: Draft, details: dict[str, str]) -> None:
         """Note which columns filled which fields or were left out; refuse an option that no run needs."""
         for field in sorted(draft.differs - draft.given.keys()):
             message = f"--{field}: every run states its {field}, and some another"
             raise UsageError("usage.option", message, hint=f"leave --{field} out, or map what holds")
+        notes, mapping = draft.notes, self.mapping
         if draft.agent and self._options.agent not in {None, draft.agent}:
-            draft.notes.add(
-                "odd",
-                f"runs of {draft.agent!r}, as the log names it",
-                "--agent names it otherwise",
-                count=draft.records,
+            what = f"runs of {draft.agent!r}, as the log names it"
+            notes.add("odd", what, "--agent names it otherwise", count=draft.records)
+        if self._left_out:
+            notes.add("refused", "rows that `where` of the mapping leaves out", count=self._left_out)
+        self._texts.note(draft)
+        self._attacks.note(draft)
+        if left := sorted(draft.left):
+            names = ", ".join(left[:_NAMED]) + ", …" * (len(left) > _NAMED)
+            count = max(draft.left.values())
+            notes.add(
+                "refused", f"{many(len(left), 'column')} that no record field takes", names, count=count
             )
-        parts: dict[str, list[str]] = {}
-        for column in sorted(draft.left):
-            whole = column if column in self._keys else column.partition(".")[0]
-            parts.setdefault(whole, []).append(column)
-        why = "fills no record field" + "; --suggest says what it holds" * self._suggested
-        groups = [*parts.values()]
-        rest = list(chain.from_iterable(groups[_SHOWN:]))
-        for columns in [*groups[:_SHOWN], *[rest] * bool(rest)]:
-            names = ", ".join(repr(column) for column in columns[:_SHOWN]) + ", …" * (len(columns) > _SHOWN)
-            count = max(map(draft.left.__getitem__, columns))
-            draft.notes.add("refused", f"column{'s' * (len(columns) > 1)} {names}", why, count=count)
         named = dict.fromkeys(self._given, "what the transcript shows")
-        mapping = self.mapping
-        guess = self._hints.get(f"guessed {draft.agent}") if "outcome" not in self._taken else None
-        if self._suggested and "outcome" in mapping.columns and (left := sorted(draft.left)):
-            names = ", ".join(map(repr, left[:_SHOWN])) + ", …" * (len(left) > _SHOWN)
-            guess = f"from the column {mapping.columns['outcome']!r}, for its name; columns were left out"
-            guess += f" that may contradict it: {names}; look with --suggest -o MAP.toml, then take --map"
-        if guess:
-            draft.notes.add("guessed", "outcomes", guess, count=draft.records)
+        named |= {
+            field: f"from {', '.join(map(repr, names))}"
+            for field, names in self._filled_by.items()
+            if [*names] != [field]
+        }
         read = {field: field for field in mapping.values if self._tabular and field in self._keys}
-        read |= mapping.columns
-        words = {field: _read_by(mapping.values.get(field)) for field in read}
-        named |= {field: f"from {column!r}{words[field]}" for field, column in read.items()}
+        read |= {field: _text_of(column) for field, column in mapping.columns.items()}
+        named |= {
+            field: f"from {column!r}{_read_by(mapping.values.get(field))}" for field, column in read.items()
+        }
         named |= {field: f"by {_cases(cases)}" for field, cases in mapping.when.items()}
         named |= {"outcome": f"by {self._rule()}"} if "outcome" in self._when else {}
         named |= {
@@ -535,9 +567,10 @@ class Mapper:
         tests = [test for cases in self._when.values() for _, test in cases if test]
         if cased := sorted({text for test in tests for text in test.near})[:_SHOWN]:
             detail = "told from others by case alone; `case_insensitive = true` under `[read]` does not"
-            draft.notes.add("odd", f"the values {', '.join(map(repr, cased))}", detail)
-        for field in [field for field in mapping.constants if field in FIELDS and field not in _UNSCORED]:
-            draft.notes.add("odd", field, "a constant of the mapping, whatever the log holds")
+            notes.add("odd", f"the values {', '.join(map(repr, cased))}", detail)
+        for field in mapping.constants:
+            if field in FIELDS and field not in _UNSCORED:
+                notes.add("odd", field, "a constant of the mapping, whatever the log holds")
         draft.describe_fields(details | named)
 
     def state(self, draft: Draft) -> None:
@@ -558,11 +591,9 @@ class Mapper:
         if self._options.mapping is not None:
             name, digest = visible(self._options.mapping.name), files.sha256(self._options.mapping)
             draft.options["mapping"] = f"{name}, sha256:{digest}"
-        elif self._suggested:
-            draft.options["mapping"] = "as --suggest writes it"
 
     def _rule(self) -> str | None:
-        """Return how the user reads the outcome, None where the importer's own reading counts."""
+        """Return how the outcome is read, None where the importer's own reading counts."""
         mapping, success = self.mapping, self._options.success
         if success not in {None, *_READINGS}:
             return success
@@ -571,13 +602,23 @@ class Mapper:
         if "outcome" in mapping.constants:
             return f"{mapping.constants['outcome']} on every run"
         words = mapping.values.get("outcome")
-        column = mapping.columns.get("outcome", "outcome" if words and self._tabular else None)
-        return column and column + _read_by(words)
+        filled_by = [name for name in self._filled_by.get("outcome", ()) if words or name != "outcome"]
+        column = mapping.columns.get("outcome", filled_by)
+        return _text_of(column) + _read_by(words) if column else None
+
+
+def _fault(error: ValueError, run: Run, column: str, raw: Any) -> Fault:
+    code, hint = getattr(error, "code", "import.row"), getattr(error, "hint", "")
+    return run.place.fault_of(str(error), raw, pointer=f"/{visible(column)}", code=code, hint=hint)
+
+
+def _text_of(names: str | list[str]) -> str:
+    return names if isinstance(names, str) else ", ".join(names)
 
 
 def _read_by(words: dict[str, Any] | None) -> str:
-    told = ", ".join(f"{_toml(key)} = {_toml(value)}" for key, value in (words or {}).items())
-    return f", read by {told}" if told else ""
+    pairs = ", ".join(f"{_toml(key)} = {_toml(value)}" for key, value in (words or {}).items())
+    return f", read by {pairs}" if pairs else ""
 
 
 def _cases(cases: dict[str, str]) -> str:

@@ -1,7 +1,10 @@
 """The mapping file: how a source's rows become record fields, and how its texts are read.
 
-    [columns]                     # our field = their column, or a dotted path into the row
-    task_id = "metadata.task"
+    [read]
+    rows = "results.results"      # the list that holds the runs
+    where = "kind == 'attempt'"   # of its items, those that are runs
+    [columns]                     # our field = their column, a dotted path into the row, or several columns
+    task_id = ["year", "day"]
     [when.outcome]                # our value = when it holds; the first that holds, "otherwise" last
     success = "score >= 0.5"
 
@@ -25,8 +28,9 @@ from certkit.bundle.manifest import Agent, Protocol
 from certkit.ground import base, canonical, files, toml
 from certkit.ground.base import Authored
 from certkit.ground.errors import InputError
+from certkit.ground.text import visible
 from certkit.record.columns import KINDS
-from certkit.record.expressions import Expression, ExpressionError
+from certkit.record.expressions import MISSING, Expression, ExpressionError
 from certkit.record.record import FIELDS, USER_FIELD, Approach, Condition, Measured, Outcome, Split
 from certkit.record.trace import Rules
 
@@ -36,11 +40,12 @@ if TYPE_CHECKING:
 
 MAX_MAPPING: Final = 1024 * 1024
 OTHERWISE: Final = "otherwise"
-MERGED: Final = "blanks below a value look like merged cells: fill the value down in the spreadsheet"
 NO_TIME_ZONE: Final = "times without an offset; --timezone states their zone"
 
 Scalar = StrictStr | StrictBool | StrictInt | StrictFloat
 Column = Annotated[str, Field(min_length=1, max_length=1024)]
+Columns = Annotated[list[Column], Field(min_length=2, max_length=16)]
+"""Columns whose values make one text, joined by ``/``; a ``/`` in a value is written %2F, and a % as %25."""
 
 WORDS: Final[dict[str, tuple[str, ...]]] = {
     "condition": tuple(Condition),
@@ -51,25 +56,25 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The words that a field may hold; `condition` may also hold an ``x_`` name."""
 
-DATES: Final = tuple(
-    f"{day}{clock}"
-    for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%Y-%m-%d", "%d-%m-%Y", "%d.%m.%y")
-    for clock in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
-)
-"""Forms of times that spreadsheets write, besides ISO 8601."""
-
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,15})\Z")
-GROUPED = re.compile(r"-?[1-9][0-9]{0,2}(,[0-9]{3})+\Z")
-"""A number whose commas may mark thousands."""
-
+_GROUPED = re.compile(r"-?[1-9][0-9]{0,2}(,[0-9]{3})+\Z")  # the commas may mark thousands
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?\Z")
 _EXPECTED: Final = {"integer": "an integer", "floating": "a number", "ternary": "true or false"}
 _TRUTH: Final = {"true": True, "false": False}
 
 
 class Read(Authored):
-    """How texts of the source are read."""
+    """Which rows of the source are read, and how its texts are."""
 
+    rows: Column | None = Field(
+        default=None,
+        description="JSON: the list that holds the runs, such as results.results; or runs.* for the values of"
+        " an object",
+    )
+    where: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None,
+        description="an expression: rows for which it does not hold are left out, and counted",
+    )
     encoding: str | None = Field(default=None, description="CSV: how its text is encoded, such as cp1252")
     case_insensitive: bool = Field(
         default=False, description="ignore case, and white space around texts, where texts are compared"
@@ -111,7 +116,7 @@ class Read(Authored):
 class Mapping(Authored):
     """How the rows of a source become records."""
 
-    columns: dict[str, Column] = Field(default_factory=dict)
+    columns: dict[str, Column | Columns] = Field(default_factory=dict)
     when: dict[str, dict[str, StrictStr]] = Field(default_factory=dict)
     values: dict[str, dict[str, Scalar | list[Scalar]]] = Field(default_factory=dict)
     constants: dict[str, Scalar] = Field(default_factory=dict)
@@ -120,6 +125,21 @@ class Mapping(Authored):
     read: Read = Read()
     trace: Rules = Rules()
     domain_before_task: bool = Field(default=False, description="write task_id as domain/task_id")
+
+    @property
+    def named(self) -> list[str]:
+        """The columns that `[columns]` names."""
+        return [
+            name for names in self.columns.values() for name in ([names] if isinstance(names, str) else names)
+        ]
+
+    @field_validator("columns")
+    @classmethod
+    def _joined(cls, columns: dict[str, str | list[str]]) -> dict[str, str | list[str]]:
+        for field, names in columns.items():
+            if isinstance(names, list) and (KINDS.get(field, "string") != "string" or field in WORDS):
+                raise ValueError(f"{field}: several columns make a text, and {field!r} is none")
+        return columns
 
     @model_validator(mode="after")
     def _fields_exist(self) -> Mapping:
@@ -182,10 +202,10 @@ def near(name: str, names: Collection[str]) -> str:
     return f"; did you mean {close!r}?" if close else ""
 
 
-def nearest(name: str, names: Collection[str]) -> str | None:
-    """Return that of `names` which a name is like, None where there is none."""
+def nearest(name: str, names: Collection[str], cutoff: float = 0.6) -> str | None:
+    """Return that of `names` which a name is like, None where there is none; `cutoff` 1 takes equal ones."""
     folded = {item.casefold(): item for item in names}
-    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    close = get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
     return str(folded[close[0]]) if close else None
 
 
@@ -206,11 +226,28 @@ def parse_mapping(text: str, name: str) -> Mapping:
             if key not in known.model_fields:
                 message = f"/{where}{key}: not known{near(key, known.model_fields)}"
                 raise InputError("import.mapping", message, where=name)
+    _refuse_empty(document.get("columns"), name)
     # Entries that bundle.json requires have a default here.
     for key, entry, default in (("agent", "version", UNVERSIONED), ("protocol", "origin", "measured")):
         if isinstance(document.get(key), dict):
             document[key].setdefault(entry, default)
     return base.validate(Mapping, document, code="import.mapping", where=name)
+
+
+def _refuse_empty(columns: Any, name: str) -> None:
+    """Raise `InputError` where a mapping that ``--columns`` wrote was not filled in."""
+    if isinstance(columns, dict) and (empty := [field for field, column in columns.items() if column == ""]):
+        fields = ", ".join(map(visible, empty))
+        message = f"/columns/{visible(empty[0])}: empty; write the columns that hold {fields}"
+        options = {
+            "domain": "--domain NAME",
+            "condition": "--condition nominal",
+            "outcome": "--success EXPRESSION",
+        }
+        given = ", ".join(options[field] for field in empty if field in options)
+        raise InputError(
+            "import.mapping", message, where=name, hint=f"or remove the lines, and give {given}" * bool(given)
+        )
 
 
 class CellError(ValueError):
@@ -219,6 +256,19 @@ class CellError(ValueError):
     def __init__(self, expected: str, *, code: str = "import.row", hint: str = "") -> None:
         super().__init__(expected)
         self.code, self.hint = code, hint
+
+
+def truth(raw: Any, *, blank: bool) -> Outcome | None:
+    """Return the outcome that a truth value, 0 or 1 states, None where blank; others raise `CellError`."""
+    if blank:
+        return None
+    text = raw.casefold() if isinstance(raw, str) else str(raw).lower()
+    if text in {"true", "1", "1.0"}:
+        return Outcome.SUCCESS
+    if text in {"false", "0", "0.0"}:
+        return Outcome.FAILURE
+    hint = "say what is a success: --success EXPRESSION, or `[values.outcome]` in a mapping"
+    raise CellError("true, false, 1 or 0 for outcome", code="record.value", hint=hint)
 
 
 class NaiveTimeError(ValueError):
@@ -234,7 +284,7 @@ class Values:
     def __init__(self, mapping: Mapping, timezone: str | None, *, cells: bool) -> None:
         self._read, self._cells = mapping.read, cells
         self._zone = zone(timezone or mapping.read.timezone)
-        self._blank = frozenset(map(self._fold, ("", *mapping.read.blank)))
+        self._blank = frozenset(map(self.fold, ("", *mapping.read.blank)))
         self._tables = {field: self._table(field, table) for field, table in mapping.values.items()}
 
     def expression(self, text: str, place: str) -> Expression:
@@ -247,11 +297,11 @@ class Values:
 
     def is_blank(self, value: Any) -> bool:
         """Tell whether a value means: not measured."""
-        return value is None or (isinstance(value, str) and self._fold(value) in self._blank)
+        return value is None or (isinstance(value, str) and self.fold(value) in self._blank)
 
     def number(self, text: str) -> float | None:
         """Return a text as a number, None where it is blank; raise `ExpressionError` where it is none."""
-        if self._fold(text) in self._blank:
+        if self.fold(text) in self._blank:
             return None
         plain = self._plain(text)
         if not _NUMBER.match(plain):
@@ -266,7 +316,7 @@ class Values:
             return "points are refused beside `decimal_comma`: remove thousands points" * ("." in text)
         if text.endswith("%"):
             return "remove the %: as a share 95% is 0.95"
-        if GROUPED.match(text):
+        if _GROUPED.match(text):
             return "write thousands without commas, or set `decimal_comma = true` under `[read]` in a mapping"
         plain = text.replace(".", "").replace(",", ".") if "," in text else ""
         return "set `decimal_comma = true` under `[read]` in a mapping" * bool(_NUMBER.match(plain))
@@ -280,7 +330,7 @@ class Values:
         if (key := "" if raw in (None, []) else self._key(raw)) in table:
             return table[key]
         if isinstance(raw, dict | list) and raw:
-            hint = f"`[values.{field}]` may say what it means; --suggest writes its line"
+            hint = f"`[values.{field}]` may say what it means; a value in it is called COLUMN.NAME"
             raise CellError("a text, number or truth value", hint=hint)
         if key in self._blank:
             return None
@@ -294,6 +344,13 @@ class Values:
             return str(raw) if field in FIELDS and isinstance(raw, int) and not isinstance(raw, bool) else raw
         return self._typed(kind, raw, field) if self._cells and isinstance(raw, str) else raw
 
+    def joined(self, values: list[Any]) -> str | None:
+        """Return the values of several columns as one text, None where one is blank."""
+        if any(value is MISSING or self.is_blank(value) for value in values):
+            return None
+        texts = [value if isinstance(value, str) else self._key(value) for value in values]
+        return "/".join(text.replace("%", "%25").replace("/", "%2F") for text in texts)
+
     def literal(self, field: str, text: str) -> Any:
         """Return a value of the field that the mapping writes as a key, and so as text."""
         kind = KINDS.get(field, "string")
@@ -306,7 +363,7 @@ class Values:
     def _table(self, field: str, table: dict[str, Any]) -> dict[str, Any]:
         pairs: dict[str, Any] = {}
         for key, value in table.items():
-            words = [(self._fold(key), value)]
+            words = [(self.fold(key), value)]
             if isinstance(value, list):
                 words = [(self._key(item), self.literal(field, key)) for item in value]
             for word, meant in words:
@@ -316,22 +373,18 @@ class Values:
         return pairs
 
     def _key(self, raw: Any) -> str:
-        return self._fold(raw if isinstance(raw, str) else canonical.line(raw).decode().strip())
+        return self.fold(raw if isinstance(raw, str) else canonical.line(raw).decode().strip())
 
-    def _fold(self, text: str) -> str:
+    def fold(self, text: str) -> str:
+        """Return a text as it is compared."""
         return text.strip().casefold() if self._read.case_insensitive else text
 
     def _word(self, field: str, raw: str) -> str:
-        word = self._fold(raw)
+        word = self.fold(raw)
         if word in WORDS[field] or (field == "condition" and word.startswith("x_")):
             return word
         named = ", ".join(WORDS[field][:-1]) + f" or {WORDS[field][-1]}"
-        kinds = ", or rename the column, or leave it out: `split` tells faults of a new kind" * (
-            field == "split"
-        )
-        raise CellError(
-            f"{named} for {field}", code="record.value", hint=f"add it to `[values.{field}]`{kinds}"
-        )
+        raise CellError(f"{named} for {field}", code="record.value", hint=f"add it to `[values.{field}]`")
 
     def _plain(self, text: str) -> str:
         if not self._read.decimal_comma:
@@ -354,8 +407,7 @@ class Values:
         stated = self._read.date
         if (time := read_time(raw, stated)) is None:
             expected = f"a time like {stated}" if stated else "an RFC 3339 time with offset"
-            form = next((form for form in DATES if read_time(raw, form)), "%d.%m.%Y %H:%M")
-            hint = f'state how times are written, for instance `date = "{form}"` under `[read]`'
+            hint = "`date` under `[read]` in a mapping states how times are written, such as %d.%m.%Y %H:%M"
             hint = "correct it, or leave it blank" if stated else hint
             raise CellError(expected, code="import.row" if stated else "record.value", hint=hint)
         if time.tzinfo is not None:

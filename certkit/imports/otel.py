@@ -4,8 +4,7 @@ A trace is a run. Spans may come in any order and be spread over the file, so th
 is kept until the end. What fills the fields stands in docs/reference/importers.md.
 
 The rows that paths of a mapping lead into hold ``version`` and ``model``, ``name``, ``evaluations``,
-``tool_calls``, ``tool_errors`` and ``attributes``: all of the root span (``attributes.`shop.task```), of
-other spans those that state a fault.
+``tool_calls``, ``tool_errors`` and ``attributes`` of the root span (``attributes.`shop.task```).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from certkit.ground.errors import InputError
 from certkit.ground.text import visible
 from certkit.imports.drafts import Place
 from certkit.imports.job import Importer, Run
-from certkit.imports.suggest import fails, faults, propose
+from certkit.record.expressions import spelled, success_test
 from certkit.record.record import Outcome
 
 if TYPE_CHECKING:
@@ -114,7 +113,6 @@ class Trace(Struct):
 class OTel(Importer):
     """Traces of OpenTelemetry."""
 
-    remarks = (("attributes",),)
     versioned = (("version",), ("model",))
 
     def __init__(self, job: Job) -> None:
@@ -161,7 +159,6 @@ class OTel(Importer):
                 continue
             self._spans |= {met} if span.span_id else set()
             attributes = _plain(span.attributes)
-            trace.attributes = trace.attributes | _faults(span, resource)
             case = attributes.get("test.case.name", trace.case)
             root = not (span.parent_span_id or "").strip("0")
             if (trace.failed is not None and root) or trace.case not in {None, case}:
@@ -182,7 +179,7 @@ class OTel(Importer):
             trace.begun |= operation == "invoke_agent"
             if root:
                 trace.failed = span.status.code in _ERROR
-                trace.name, trace.attributes = span.name, attributes | trace.attributes
+                trace.name, trace.attributes = span.name, attributes
 
     def _judge(self, span: _Span, trace: Trace, place: Place) -> None:
         for event in span.events:
@@ -205,12 +202,11 @@ class OTel(Importer):
         if trace.start is not None:
             fields["started_at"] = datetime.fromtimestamp(trace.start // 1000 / 1e6, UTC).isoformat()
         labels = [str(score["label"]).lower() for score in trace.evaluations.values()]
-        harm = any(map(fails, trace.evaluations))  # a pass of a jailbreak may be the attack's
-        if "several" not in self.hints and labels and labels[0] in _LABELS and not harm:
+        if "several" not in self.hints and labels and labels[0] in _LABELS:
             fields["outcome"] = str(_LABELS[labels[0]])
         for name, score in trace.evaluations.items():
-            key = "value" if score["label"] is None else "label"
-            propose(self, ("evaluations", name, key), score[key])
+            key, test = ("value", ">= THRESHOLD") if score["label"] is None else ("label", "== VALUE")
+            self.hints.setdefault("outcome", success_test(spelled(("evaluations", name, key)), test))
         notes = self.job.draft(agent).notes
         if trace.failed and "pass" in labels:
             notes.add("odd", "traces that ended in an error and passed", "they count")
@@ -222,20 +218,6 @@ class OTel(Importer):
 
 def _plain(attributes: list[_Attribute]) -> dict[str, Any]:
     return {item.key: _value(item.value) for item in attributes}
-
-
-def _faults(span: _Span, resource: dict[str, Any]) -> dict[str, Any]:
-    """Return what states a fault: attributes of the span, each event with its name as a yes, its resource.
-
-    How a span ended, its exceptions and evaluations, is no fault.
-    """
-    events = [it for it in span.events if it.name != "exception" and not it.name.startswith("gen_ai.")]
-    parts = [_plain(span.attributes), *({it.name: True} | _plain(it.attributes) for it in events)]
-    stated: dict[str, Any] = {}
-    for part in parts:
-        told = {name: held for name, held in part.items() if not name.startswith("error.")}
-        stated |= faults(resource | told)
-    return stated
 
 
 def _value(value: _Value) -> Any:

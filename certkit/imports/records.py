@@ -1,10 +1,9 @@
-"""Rows of any kind, one per run: Parquet and, plain or gzipped, CSV, TSV, JSON lines, a JSON array.
+"""Rows of a table, one per run: Parquet and, plain or gzipped, CSV, TSV, JSON lines, a JSON array.
 
-A column that has the name of a record field fills it; a mapping gives the other names. In CSV all values are
+Where a JSON document holds its runs deeper, ``rows`` of the mapping names the list. In CSV all values are
 texts without the blanks around them, an empty cell means "not measured", and the separator is the one of
 comma, semicolon, tab and bar that the header line has most of, or that a line ``sep=;`` before it states.
-UTF-16 is known by its byte order mark. A row whose cells are all blank is left out and counted. A column or
-nested value called agent, bot, model, llm, system or assistant, in any case, names the agent.
+UTF-16 is known by its byte order mark. A row whose cells are all blank is left out and counted.
 """
 
 from __future__ import annotations
@@ -16,30 +15,33 @@ from itertools import chain, islice
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
+from certkit.ground import canonical
 from certkit.ground.errors import InputError
 from certkit.ground.progress import SILENT
 from certkit.ground.text import visible
 from certkit.imports.drafts import Place
 from certkit.imports.job import Importer, Job, Run
+from certkit.imports.mapping import near
 from certkit.imports.names import (
-    LISTS,
+    COUNTS,
     MAX_COLUMNS,
     MAX_NAME,
-    agent_rank,
+    RATES,
+    SINGLE,
+    SYNONYMS,
+    agent_columns,
     paths,
-    preferred,
-    sums_up,
-    versions,
 )
-from certkit.imports.source import MAX_ROW, opening
-from certkit.imports.suggest import stated
+from certkit.imports.source import MAX_LOG_ROW, MAX_ROW, opening
+from certkit.imports.splitter import split
+from certkit.record.record import FIELDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
     from certkit.imports.drafts import Draft
     from certkit.imports.source import Source
+    from certkit.imports.splitter import Piece
     from certkit.record.faults import Fault
 
 MAX_CELLS: Final = 1_000_000
@@ -49,22 +51,31 @@ PARQUET: Final = b"PAR1"
 ARROW: Final = (b"ARROW1", b"\xff\xff\xff\xff")
 """How Arrow files, of Feather too, and streams begin."""
 
+NO_TABLES: Final = {
+    b"\xd0\xcf\x11\xe0": ("a workbook or document of Office", "save the sheet as CSV, and import that"),
+    b"%PDF-": ("a PDF document", "export the table that it shows as CSV, and import that"),
+} | dict.fromkeys(ARROW, ("an Arrow file", "write it as Parquet; pandas: read_feather(FILE).to_parquet(…)"))
+"""How a file begins that is no table → what it is, and what to do."""
+
 MAX_AGENT_NAME: Final = 200
 """Characters of an agent's name; a longer text, such as a system prompt, names none."""
 
-_LISTS: Final = LISTS["rows"]["names"].split()
+MAX_LISTS: Final = 12
+"""Lists of a JSON document that a refusal names."""
+
+_DEEP: Final = 3
+"""Levels of a JSON document in which lists of rows are looked for."""
+
 _SEPARATORS: Final = ",;\t|"
 _STATED = re.compile(rf"sep=([{_SEPARATORS}])\s*\Z", re.IGNORECASE)
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
-_OLE: Final = b"\xd0\xcf\x11\xe0"  # .xls, .doc
-_PDF: Final = b"%PDF-"
+_COUNT = re.compile(r"([0-9]{1,9})(\.0|/[0-9]{1,9})?\Z")
 
 
 class Records(Importer):
     """Rows of a table."""
 
     tabular = True
-    remarks = ((),)
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
@@ -72,131 +83,180 @@ class Records(Importer):
             raise InputError("import.source", "expected one file, found a folder", where=job.name)
         with opening(job.source, job.name, SILENT) as source:
             head = source.head()
-        self._beside: list[str] = []  # what a JSON object holds beside its list of rows
-        self._named: dict[str, str] = {}  # agent → the column that first named it
+        for begin, (what, hint) in NO_TABLES.items():
+            if head.startswith(begin):
+                raise InputError("import.source", what, where=job.name, hint=hint)
         self._parquet = head.startswith(PARQUET)
-        if head.startswith(_OLE):
-            hint = "save the sheet as CSV, and import that"
-            raise InputError("import.source", "a workbook or document of Office", where=job.name, hint=hint)
-        if head.startswith(_PDF):
-            hint = "export the table that it shows as CSV, and import that"
-            raise InputError("import.source", "a PDF document", where=job.name, hint=hint)
-        if head.startswith(ARROW):
-            hint = "write it as Parquet; pandas: read_feather(FILE).to_parquet(…)"
-            raise InputError("import.source", "an Arrow file", where=job.name, hint=hint)
         self._encoding = job.options.encoding or ("utf-16" if head.startswith(_UTF16) else "utf-8")
         if b"\0" in head and not self._parquet and self._encoding == "utf-8":
             hint = "save it as CSV; if it is text, give --encoding, for instance utf-16"
             raise InputError("import.source", "is no text", where=job.name, hint=hint)
         self.cells = not self._parquet and head.lstrip()[:1] not in {b"{", b"["}
+        self._agents: dict[str, str] = {}  # agent → the column that first named it
 
     def runs(self) -> Iterator[Run]:
         """Yield the rows."""
-        chosen = {self.job.named, self.job.options.split_by} - {None}
         for row, place in self.rows():
-            lengths = (len(name) for path, _ in paths(row, lists=True) for name in path)
-            if not self.cells and max(lengths, default=0) > MAX_NAME:
+            if not self.cells and any(
+                len(name) > MAX_NAME for path, _ in paths(row, lists=True) for name in path
+            ):
                 expected = f"names of at most {MAX_NAME:,} characters"
                 self.job.refuse(place.fault(expected, "a longer one", code="json.too-large"))
                 continue
-            names = [
-                (rank, len(path), not {value, ".".join(path)} & chosen, not preferred(path), path, value)
-                for path, value in paths(row)
-                if (rank := agent_rank(path)) is not None
-                and isinstance(value, str | int)
-                and len(str(value)) <= MAX_AGENT_NAME
-            ]
-            names.sort()
-            if self.job.named is None:
-                self._refuse_rivals(names[:2])
-            *_, path, agent = names[0] if names else ((), "")
-            self._named.setdefault(str(agent), ".".join(path))
-            yield Run(str(agent), place, row, {})
+            self._refuse_summary(row)
+            agents = ((str(row[name]), name) for name in agent_columns(row) if _names_an_agent(row[name]))
+            agent, column = next(agents, ("", ""))
+            self._agents.setdefault(agent, column)
+            yield Run(agent, place, row, {})
 
-    def _refuse_rivals(self, names: list[Any]) -> None:
-        """Refuse two values that are nested alike under a name of agents, and differ."""
-        if len(names) > 1 and names[0][:4] == names[1][:4] and names[0][-1] != names[1][-1]:
-            told = " and ".join(f"{visible('.'.join(path))} = {visible(str(it))!r}" for *_, path, it in names)
-            message = f"a row names two agents: {told}"
-            columns = ".".join(names[0][-2]), ".".join(names[1][-2])
-            hint = f"say which was evaluated: {self.job.command(agent='NAME')}\n"
-            hint += f"or a bundle of each: {self.job.command(split_by=columns[0])}, or by {columns[1]}"
-            raise InputError("import.choice-needed", message, where=self.job.name, hint=hint)
+    def _refuse_summary(self, row: dict[str, Any]) -> None:
+        """Raise `InputError` where a row counts several runs beside a rate, and no mapping takes this."""
+        counts = [
+            name for name in COUNTS & row.keys() if (it := _COUNT.match(str(row[name]))) and int(it[1]) > 1
+        ]
+        counts = [name for name in counts if name not in self.job.claimed]
+        if counts and RATES & row.keys():
+            message = f"each row is a summary of several runs ({', '.join(sorted(counts))})"
+            hint = "import the log that has one row per run; if each row is one run, say so in a mapping: "
+            hint += f'`x_{counts[0]} = "{counts[0]}"` under `[columns]`'
+            raise InputError("import.source", message, where=self.job.name, hint=hint)
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Say which column names the agent."""
-        if (column := self._named.get(draft.agent)) and self.job.options.agent in {None, draft.agent}:
+        if (column := self._agents.get(draft.agent)) and self.job.options.agent in {None, draft.agent}:
             draft.notes.add("filled", "agent", f"from {column!r}", count=draft.records)
-        if self._beside:
-            names = ", ".join(map(repr, self._beside))
-            detail = "of it only the agent, its version and faults are read"
-            draft.notes.add("refused", f"what stands beside the list of rows: {names}", detail)
         return {}
 
     def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
         """Yield the rows of a file of any kind."""
-        if not self.cells and not self._parquet:
-            yield from self._items(super().rows())
-            return
         with self.job.opening(self.job.source) as source:
+            if self.job.rows is not None and (self.cells or self._parquet or source.array):
+                message = "read.rows: names a list in a JSON object, and this file is none"
+                raise InputError("import.mapping", message, where=self.job.name)
             if self._parquet:
-                for number, values in enumerate(_parquet_rows(self.job.source, source.name), 1):
-                    place = Place(source.name, number)
-                    if infinite := [path for path, held in paths(values) if held in (inf, -inf)]:
-                        self.job.refuse(
-                            place.fault("a finite number", "inf", pointer=f"/{'.'.join(infinite[0])}")
-                        )
-                    else:
-                        yield values, place
-            else:
+                yield from self._parquet_rows(source.name)
+            elif self.cells:
                 yield from _csv_rows(source, self.job, self._encoding)
+            elif self.job.rows is not None:
+                yield from self._listed(source, self.job.rows)
+            else:
+                yield from self._json_rows(source)
 
-    def _items(self, rows: Iterator[tuple[dict[str, Any], Place]]) -> Iterator[tuple[dict[str, Any], Place]]:
-        """Yield rows; of a file that is one object with a single list, called as a list of rows, its items.
+    def _parquet_rows(self, name: str) -> Iterator[tuple[dict[str, Any], Place]]:
+        try:
+            from certkit.imports import parquet  # noqa: PLC0415 - pyarrow need not be there
+        except ImportError:
+            message, hint = "a Parquet file, and pyarrow is not installed", "pip install 'certkit[parquet]'"
+            raise InputError("import.source", message, where=name, hint=hint) from None
+        for number, row in enumerate(parquet.rows(self.job.source, shown=name, limit=MAX_ROW), 1):
+            place = Place(name, number)
+            if infinite := [path for path, value in paths(row) if value in (inf, -inf)]:
+                self.job.refuse(place.fault("a finite number", "inf", pointer=f"/{'.'.join(infinite[0])}"))
+            else:
+                yield row, place
 
-        Of what stands beside the list an item takes only what names the agent, its version or a fault, where
-        it does not state it itself: a status or a total there is of all items together.
-        """
-        first = list(islice(rows, 2))
-        row, place = first[0] if len(first) == 1 else ({}, Place("", 0))
-        lists = [name for name, held in row.items() if isinstance(held, list)]  # a second may hold failures
-        items = row[lists[0]] if len(lists) == 1 and lists[0].casefold() in _LISTS else []
-        if not items or not all(isinstance(item, dict) for item in items):
-            while first:  # a row may be large: none is kept
-                yield first.pop(0)
-            yield from rows
+    def _json_rows(self, source: Source) -> Iterator[tuple[dict[str, Any], Place]]:
+        """Yield the items of an array, or the objects of lines; refuse a file that is one with lists."""
+        lines = source.rows()
+        array = source.array
+        first = [*islice(lines, 2)]  # unread: rows may be large
+        alone = len(first) == 1 and not array
+        while first:
+            line, data = first.pop(0)
+            row = self.job.load(data, place := Place(source.name, line))
+            if row is not None:
+                if alone:
+                    self._refuse_object(row)
+                yield row, place
+        for line, data in lines:
+            row = self.job.load(data, place := Place(source.name, line))
+            if row is not None:
+                yield row, place
+
+    def _refuse_object(self, document: dict[str, Any]) -> None:
+        """Raise `InputError` where the only object of a file is no row, as lists in it may hold the rows."""
+        lists = dict(_lists(document))
+        known = {*FIELDS, *SINGLE.values(), *chain.from_iterable(SYNONYMS.values())}
+        if all(name.endswith("*") for name in lists) and (not lists or known & document.keys()):
             return
-        del row[lists[0]]
-        self._beside = list(row)
-        beside = dict(paths(row))
-        named = [path for path in beside if agent_rank(path) is not None] + versions(tuple(beside))
-        told = {path: beside[path] for path in named}
-        told |= {path: held for path, held, kind, _ in stated(row) if kind in {"fault", "none"}}
-        for number, item in enumerate(items, 1):
-            for path, held in told.items():
-                _fill(item, path, held)
-            yield item, Place(place.file, number)
+        message = f"this file is one object, not one row per run. {_listed_names(lists)}"
+        hint = f'write a mapping with `rows = "{next(iter(lists))}"` under `[read]`, and list its columns: '
+        hint += self.job.options.command(self.job.source, mapping="MAP.toml")
+        hint += " --columns\nif the object is one run, put it between [ and ]"
+        raise InputError("import.source", message, where=self.job.name, hint=hint)
+
+    def _listed(self, source: Source, rows: str) -> Iterator[tuple[dict[str, Any], Place]]:
+        """Yield the objects that a path leads to: the items of a list, or with ``*`` the values of an object.
+
+        A list that is named by up to two words is read item by item; what holds a deeper one, at once, up to
+        `MAX_LOG_ROW` bytes.
+        """
+        first, *deeper = rows.split(".")
+        number = 0
+        for piece in source.pieces(MAX_LOG_ROW, within=first if deeper else None):
+            if deeper and not piece.inside:
+                continue
+            for item in _items_at(piece, deeper or [first], source.name):
+                number += 1
+                row = self.job.load(item.data, place := Place(source.name, item.line))
+                if row is not None:
+                    yield row, place
+        if not number:
+            with opening(self.job.source, source.name, SILENT) as again:
+                lists = _lists_in(again)
+            message = (
+                f"read.rows: {rows!r} names no list of objects{near(rows, lists)}. {_listed_names(lists)}"
+            )
+            raise InputError("import.mapping", message, where=self.job.name)
 
 
-def _parquet_rows(path: Path, name: str) -> Iterator[dict[str, Any]]:
-    try:
-        from certkit.imports import parquet  # noqa: PLC0415 - pyarrow need not be there
-    except ImportError:
-        hint = "pip install 'certkit[parquet]'"
-        raise InputError(
-            "import.source", "a Parquet file, and pyarrow is not installed", where=name, hint=hint
-        ) from None
-    return parquet.rows(path, shown=name, limit=MAX_ROW)
+def _items_at(piece: Piece, path: Sequence[str], name: str) -> Iterator[Piece]:
+    """Yield a piece of a document, or the pieces in it, where the path leads to it."""
+    key, *deeper = path
+    if key not in {"*", piece.key}:
+        return
+    if not deeper and (piece.item or key == "*"):
+        yield piece
+    elif deeper and not piece.item and piece.data[:1] == b"{":
+        for inner in split([piece.data], name, MAX_LOG_ROW):
+            yield from _items_at(inner._replace(line=piece.line + inner.line - 1), deeper, name)
+
+
+def _lists_in(source: Source) -> dict[str, int]:
+    """Return the lists of objects in a JSON document with their lengths."""
+    lists: Counter[str] = Counter()
+    for piece in source.pieces(MAX_LOG_ROW):
+        if piece.data[:1] != b"{" or (len(lists) == MAX_LISTS and piece.key not in lists):
+            continue
+        if piece.item:
+            lists[piece.key] += 1
+        elif len(piece.data) <= MAX_ROW:
+            lists.update(dict(_lists({piece.key: canonical.loads(piece.data, max_bytes=MAX_ROW)})))
+    return lists
+
+
+def _lists(document: dict[str, Any], lead: str = "") -> Iterator[tuple[str, int]]:
+    """Yield the paths of the lists of objects in an object with their lengths, also of objects of objects."""
+    for name, value in document.items():
+        items = [*value.values()] if isinstance(value, dict) and len(value) > 1 else value
+        if isinstance(items, list) and items and all(isinstance(item, dict) for item in items):
+            yield lead + name + ".*" * isinstance(value, dict), len(items)
+        elif isinstance(value, dict) and lead.count(".") < _DEEP - 1:
+            yield from _lists(value, f"{lead}{name}.")
+
+
+def _listed_names(lists: dict[str, int]) -> str:
+    if not lists:
+        return "It holds no list of objects."
+    names = [f"`{visible(name)}` ({count:,})" for name, count in lists.items()][:MAX_LISTS]
+    return f"Lists in it: {', '.join(names)}. Say which in `[read] rows`."
+
+
+def _names_an_agent(value: Any) -> bool:
+    return isinstance(value, str | int) and 0 < len(str(value)) <= MAX_AGENT_NAME
 
 
 csv.field_size_limit(MAX_ROW)  # a cell may hold a conversation
-
-
-def _fill(row: dict[str, Any], path: tuple[str, ...], held: Any) -> None:
-    """Put a value into a row at a path where nothing stands."""
-    for name in path[:-1]:
-        row = inner if isinstance(inner := row.setdefault(name, {}), dict) else {}
-    row.setdefault(path[-1], held)
 
 
 def _csv_rows(source: Source, job: Job, encoding: str) -> Iterator[tuple[dict[str, Any], Place]]:
@@ -252,19 +312,13 @@ def separator(header: str) -> str:
 
 
 def _no_run(cells: list[str], header: list[str], width: int, place: Place, top: int) -> Fault | None:
-    """Return why a row is no run: its number of cells, or it begins like a total and has blank cells.
+    """Return why a row has not the cells that the header names, None where it has.
 
     Raises `InputError` where the line of the header, `top`, does not name the columns of the row.
     """
     if any(cells[len(header) : width]) or width == 1 < len(cells):
         raise _nameless(len(header), len(cells), Place(place.file, top))
-    if len(cells) != width:
-        return place.fault(f"{width} cells, as the header has", str(len(cells)))
-    filled = [cell for cell in cells if cell]
-    if not sums_up(filled[0]) or len(filled) == len(header):
-        return None
-    row = f"what looks like a total: {', '.join(filled)}"
-    return place.fault("a run", row, hint="remove the row from the file")
+    return None if len(cells) == width else place.fault(f"{width} cells, as the header has", str(len(cells)))
 
 
 def _nameless(named: int, cells: int, place: Place) -> InputError:

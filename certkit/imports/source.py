@@ -49,6 +49,8 @@ MAX_LINES: Final = 10_000_000
 CHUNK: Final = 1 << 18
 _HEAD: Final = 1 << 16
 _GZIP: Final = b"\x1f\x8b"
+_LFS: Final = b"version https://git-lfs.github.com/spec/"
+_MANY_RUNS: Final = "if it holds many runs, name their list with `rows` under `[read]` in a mapping"
 
 
 def refuse_growth(unpacked: int, packed: int, name: str) -> None:
@@ -109,6 +111,11 @@ class Source:
         """Return up to 64 KiB from the beginning of the file, without consuming them."""
         return self._stream.peek(_HEAD)[:_HEAD]
 
+    @property
+    def array(self) -> bool:
+        """Whether what is not read yet begins like a JSON array."""
+        return self.head().lstrip()[:1] == b"["
+
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Yield each line with its number, from 1, without its line end."""
         number = 0
@@ -121,7 +128,7 @@ class Source:
         """Yield the JSON values of the file, each with its line: an array's items, lines, or the whole."""
         head = self.head().lstrip()
         first, newline, _ = head.partition(b"\n")
-        if head[:1] == b"[":
+        if self.array:
             yield from ((piece.line, piece.data) for piece in self.pieces())
         elif newline and not first.rstrip().endswith(b"}"):
             yield 1, self.read(MAX_ROW)
@@ -158,8 +165,8 @@ class Source:
         """Return the whole content, of at most `limit` bytes."""
         data = self._stream.read(limit + 1)
         if len(data) > limit:
-            hint = "if it holds many runs, write one of them on each line"
-            raise InputError("json.too-large", f"larger than {limit:,} bytes", where=self.name, hint=hint)
+            message = f"larger than {limit:,} bytes"
+            raise InputError("json.too-large", message, where=self.name, hint=_MANY_RUNS)
         return data
 
     def facts(self) -> ImportSource:
@@ -171,7 +178,8 @@ class Source:
     def _check_row(self, number: int, size: int) -> None:
         if size > MAX_ROW:
             where = f"{self.name}:{number}"
-            raise InputError("json.too-large", f"row longer than {MAX_ROW:,} bytes", where=where)
+            message = f"row longer than {MAX_ROW:,} bytes"
+            raise InputError("json.too-large", message, where=where, hint=_MANY_RUNS * (number == 1))
 
 
 @contextmanager
@@ -190,4 +198,8 @@ def opening(path: Path, name: str, progress: Progress) -> Iterator[Source]:
     if raw is None:
         raise InputError("import.source", "expected a regular file", where=name)
     with raw:
-        yield Source(path, name, _Unpacked(raw, name, progress))
+        source = Source(path, name, _Unpacked(raw, name, progress))
+        if source.head().startswith(_LFS):
+            hint = "in the folder that it comes from: git lfs pull"
+            raise InputError("import.source", "a Git LFS pointer: git lfs pull", where=name, hint=hint)
+        yield source

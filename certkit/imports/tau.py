@@ -4,7 +4,7 @@
 with ``results.json`` and a file per run in ``simulations/``.
 
 How the fields are read, and the traps, stand in docs/reference/importers.md. ``info`` of τ²-bench may hold
-keys of model services: of it only names, temperature and trials are used, and what states a fault.
+keys of model services: of it only names, temperature and trials are used.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from msgspec import Meta, Raw, Struct, to_builtins
+from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
 from certkit.ground.errors import InputError
 from certkit.imports.drafts import Place
 from certkit.imports.job import Importer, Run, Short
 from certkit.imports.source import MAX_LOG_ROW
-from certkit.imports.suggest import faults
 from certkit.record import trace as traces
 from certkit.record.record import Condition, Outcome
 
@@ -87,7 +86,6 @@ class Info(Struct, frozen=True):
 class Tau(Importer):
     """Runs of τ-bench and τ²-bench."""
 
-    remarks = ((),)
     versioned = (("info", "model"),)
 
     def __init__(self, job: Job) -> None:
@@ -96,7 +94,6 @@ class Tau(Importer):
         self._domain: str | None = None
         self._met: dict[str, int] = {}  # the ids → the hash of what the run is
         self._tasks = 0
-        self._told: dict[str, Any] = {}  # the faults in `info`
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs of one results file, or of a folder of τ²-bench."""
@@ -119,7 +116,6 @@ class Tau(Importer):
                 place = Place(name, piece.line)
                 if piece.key == "info":
                     self._info = self.job.typed(piece.data, Info, place, "info as τ²-bench writes it")
-                    self._told = {"info": self._faults(piece.data, place)}
                 elif piece.key == "tasks":
                     self._tasks += 1
                 elif piece.key == "simulations":
@@ -142,7 +138,7 @@ class Tau(Importer):
         if failed:
             self.job.draft("").notes.add("odd", "runs that ended in an exception, taken as harness errors")
         row = {"task_id": run.task_id, "trial": run.trial, "reward": run.reward, "info": run.info}
-        yield Run("", place, row | self._faults(data, place, "traj", *row), fields, traces.shown(run), data)
+        yield Run("", place, row, fields, traces.shown(run), data)
 
     def _simulation(self, data: bytes, place: Place) -> Iterator[Run]:
         run = self.job.typed(data, Simulation, place, "a run as τ²-bench writes it")
@@ -171,15 +167,9 @@ class Tau(Importer):
         domain = self._info.environment_info.domain_name
         fields = self._fields(agent, domain, run.task_id, run.trial)
         fields["outcome"] = _outcome(reward, failed=failed)
-        row = to_builtins(replace(run, messages=None)) | self._told
+        row = to_builtins(replace(run, messages=None))
         fields |= self.started(run.start_time, draft.notes)
-        yield Run(agent, place, row | self._faults(data, place, *row), fields, traces.shown(run), data)
-
-    def _faults(self, data: bytes, place: Place, *known: str) -> dict[str, Any]:
-        """Return the members of an object that state a fault, except those that are known."""
-        raw = self.job.typed(data, dict[str, Raw], place, "an object") or {}
-        unknown = ((name, bytes(value)) for name, value in raw.items() if name not in known)
-        return faults({name: self.job.typed(value, Any, place, "JSON") for name, value in unknown})
+        yield Run(agent, place, row, fields, traces.shown(run), data)
 
     def _fields(
         self, agent: str, domain: str | None, task_id: int | str, trial: int | None

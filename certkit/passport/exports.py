@@ -207,9 +207,10 @@ def result_of_tests(view: View) -> tuple[str, str]:
     required = judged.verdict.required_tier
     for row in judged.criteria:
         status = row.deciding(profile.reading)
-        if row.tier == required and status not in {None, Status.NOT_APPLICABLE} and _decides(view, row):
+        asked = row.tier == required and status not in {None, Status.NOT_APPLICABLE}
+        if asked and _decides(view, row):
             key = f"{results.get(status or '', 'WARNED').lower()}Tests"
-            tests[key].append(f"{row.id} at Tier {required} of {profile.id}")
+            tests[key].append(f"{row.id} at Tier {required} of {profile.name}")
     tests["warnedTests"] += [
         f"finding {item.code} ({item.severity}, {item.state})" for item in view.questions
     ]
@@ -221,7 +222,9 @@ def result_of_tests(view: View) -> tuple[str, str]:
 
 
 def _decides(view: View, row: Row) -> bool:
-    return view.evaluation.question.strict or not row.provisional
+    evaluation = view.evaluation
+    left_out = evaluation.assessment.tiers[str(row.tier)].left_out
+    return row.id not in left_out and (evaluation.question.strict or not row.provisional)
 
 
 # A2A: https://a2a-protocol.org/latest/topics/extensions

@@ -407,8 +407,9 @@ def _disagreements(statement: Statement) -> Iterator[str]:
     yield from _answers(predicate)
     yield from (f"profile.criteria: {fault}" for fault in predicate.profile.faults)
     names = {letters(name): name for name in _published()}
-    alike = names.get(letters(predicate.profile.id))
-    if alike is not None and not is_published(predicate.profile):
+    profile = predicate.profile.original
+    alike = names.get(letters(profile.id))
+    if alike is not None and not is_published(profile):
         yield f"profile {predicate.profile.id!r} is no table that certkit published as {alike!r}"
 
 

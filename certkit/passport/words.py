@@ -79,7 +79,7 @@ def tiers_text(evaluation: Evaluation) -> str:
     limit = min((item.tier or 1 for item in contesting), default=10) - 1
     other = "bounded" if verdict.decides == "table" else "table"
     first = tier_name(verdict.tier)
-    text = f"{first[:1].upper()}{first[1:]} of {evaluation.profile.id} {_BY[verdict.decides]}"
+    text = f"{first[:1].upper()}{first[1:]} of {evaluation.profile.name} {_BY[verdict.decides]}"
     text += f"; {tier_name(min(attained[other], limit))} {_BY[other]}"
     if evaluation.facts.protocol.origin == "simulated":
         text += f" ({SPECIMEN})"

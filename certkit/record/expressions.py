@@ -108,6 +108,10 @@ class Expression:
         self.text = text
         self.paths: list[tuple[str, ...]] = []
         self.near: set[str] = set()  # texts that differ by case alone from what they were compared with
+        self.texts: list[tuple[tuple[str, ...], str | None]] = []
+        """Paths that are compared with texts, each with a text that makes the comparison hold, or None."""
+
+        self._denied = False  # while what `not` takes is read
         self._names: dict[str, str] = {}
         self._number, self._fold = number, fold
         self._undecided, self._is_blank = blank is not None, blank or (lambda value: value in (None, ""))
@@ -208,7 +212,9 @@ class Expression:
         return decide
 
     def _unary(self, node: ast.UnaryOp) -> Evaluate:
+        self._denied ^= isinstance(node.op, ast.Not)
         inner = self._compile(node.operand)
+        self._denied ^= isinstance(node.op, ast.Not)
         if isinstance(node.op, ast.Not):
             return lambda row: None if (held := self._truth(inner(row))) is None else not held
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
@@ -244,7 +250,7 @@ class Expression:
                 raise ExpressionError(f"{self.text!r} orders the text {wrong[0]!r}; {_ORDERED}")
         parts = [self._compile(item) for item in sides]
         tests = [self._test(op) for op in node.ops]
-
+        self._note_texts(node, sides)
         decided = not self._undecided or any(map(self._asks, sides))
 
         def compare(row: Row) -> bool | None:
@@ -262,6 +268,18 @@ class Expression:
                 raise
 
         return compare
+
+    def _note_texts(self, node: ast.Compare, sides: list[ast.expr]) -> None:
+        """Note the texts that a path is compared with."""
+        holds = isinstance(node.ops[0], ast.Eq | ast.In) != self._denied
+        paths = [
+            self._path(side) for side in sides if isinstance(side, ast.Name | ast.Attribute | ast.Subscript)
+        ]
+        items = [item for side in sides for item in getattr(side, "elts", [side])]
+        texts = [
+            item.value for item in items if isinstance(item, ast.Constant) if isinstance(item.value, str)
+        ]
+        self.texts += [(path, text if holds else None) for path in paths for text in texts]
 
     def _asks(self, side: ast.expr) -> bool:
         """Tell whether a side of a comparison is a blank, or a list that holds one."""

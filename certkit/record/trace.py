@@ -236,8 +236,25 @@ class TracePacker:
         return b"".join((*self._packed, self._packer.flush()))
 
 
+_BROKEN: Final = (msgspec.MsgspecError, InputError, RecursionError, ValueError)
+
+
 def read(file: BinaryIO, where: str) -> Iterator[tuple[str, Shown]]:
     """Yield the id of each run in an open trace file, and what its transcript shows.
+
+    Raises:
+        InputError: ``bundle.trace``, at `where`, for a line that cannot be read.
+    """
+    for run_id, form, log in logs(file, where):
+        try:
+            transcript = shown(decoded(log, FORMS[form]))
+        except _BROKEN as error:
+            raise InputError("bundle.trace", f"no trace: {error}", where=where) from None
+        yield run_id, transcript
+
+
+def logs(file: BinaryIO, where: str) -> Iterator[tuple[str, str, bytes]]:
+    """Yield the id of each run in an open trace file, the form of its log, and the log, which is JSON.
 
     Raises:
         InputError: ``bundle.trace``, at `where`, for a line that cannot be read.
@@ -248,11 +265,11 @@ def read(file: BinaryIO, where: str) -> Iterator[tuple[str, Shown]]:
     try:
         with unpacker.stream_reader(file, read_across_frames=True, closefd=False) as stream:
             yield from _runs(BufferedReader(stream, WINDOW))
-    except (msgspec.MsgspecError, zstandard.ZstdError, InputError, RecursionError, ValueError) as error:
+    except (zstandard.ZstdError, *_BROKEN) as error:
         raise InputError("bundle.trace", f"no trace: {error}", where=where) from None
 
 
-def _runs(stream: BufferedReader) -> Iterator[tuple[str, Shown]]:
+def _runs(stream: BufferedReader) -> Iterator[tuple[str, str, bytes]]:
     met, left = set[int](), MAX_FILE  # hashes; bytes
     while line := stream.readline(left + 1):
         left -= len(line)
@@ -263,14 +280,14 @@ def _runs(stream: BufferedReader) -> Iterator[tuple[str, Shown]]:
         if hash(run_id) in met:
             raise ValueError(f"two lines are of the run {run_id!r}")
         met.add(hash(run_id))
-        yield run_id, shown(decoded(log, form))
+        yield run_id, form, log
 
 
-def _parts(line: bytes) -> tuple[str, type[Struct], bytes]:
+def _parts(line: bytes) -> tuple[str, str, bytes]:
     end = len(line) - line.endswith(b"\n") - 1
     lead = _LEAD.match(line)
-    form = FORMS.get(lead[2].decode()) if lead else None
-    if lead is None or form is None or line[end : end + 1] != b"}":
+    form = lead[2].decode() if lead else ""
+    if lead is None or form not in FORMS or line[end : end + 1] != b"}":
         raise ValueError('a line is not of the form {"run_id": …, "form": …, "log": …}')
     return msgspec.json.decode(lead[1], type=str), form, line[lead.end() : end]
 

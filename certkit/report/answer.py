@@ -6,18 +6,27 @@ No metric's id stands on this page; everything is built by rule from the evaluat
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from certkit.assessment.answer import advice, core_texts, fragility_texts, provisional_text
+from certkit.assessment import bounds
+from certkit.assessment.answer import (
+    advice,
+    core_texts,
+    fragility_texts,
+    open_findings,
+    provisional_text,
+    success_rates,
+)
 from certkit.assessment.answer import readings as readings_text
-from certkit.assessment.assessment import Status, TierStatus
+from certkit.assessment.assessment import Severity, Status, TierStatus
 from certkit.assessment.words import finding_text
 from certkit.ground.text import quoted
 from certkit.ground.wording import listed, many
 from certkit.report import results, words
-from certkit.report.argument.case import MOST_DAYS
-from certkit.report.argument.challenges import CLASS_WORDS, STATUS_WORDS, TEXTS, ChallengeStatus
+from certkit.report.argument.case import CONFIDENCE, MOST_DAYS, TEXTS, Counts
+from certkit.report.argument.challenges import STATUS_WORDS, ChallengeStatus, Class
 from certkit.report.argument.graph import NodeKind, NodeState
 from certkit.report.figures import word
 from certkit.report.sections import gravest
@@ -25,14 +34,16 @@ from certkit.report.words import capital
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import date
 
     from certkit.assessment.metric import Metric
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import UseCase
+    from certkit.report.argument.challenges import ArgumentChallenge
 
 MOST_AGAINST = 5
 """Lines of what speaks against the claim that fit the page."""
-_LINE: Final = 240
+_LINE: Final = 200
 
 
 class Box(NamedTuple):
@@ -62,21 +73,19 @@ def title(case: UseCase) -> str:
     return "Evidence report" if missing(case) else "Safety case"
 
 
-_RUNS = (("c_nom", "normal runs"), ("r_op", "runs under faults"))
-
-
 def paragraph(case: UseCase) -> str:
-    """Return what was seen and which tier it meets, in at most 60 words."""
+    """Return what was seen, which tier it meets in at most 60 words, and the tier by either reading."""
     metrics = case.evaluation.metrics
-    seen = [f"{_rate(metrics[key])} of {metrics[key].n:,} {noun}" for key, noun in _RUNS if metrics[key].n]
-    absent = [f"There are no {noun}." for key, noun in _RUNS if seen and not metrics[key].n]
+    rates = success_rates(case.evaluation.profile)
+    seen = [f"{_rate(metrics[key])} of {metrics[key].n:,} {noun}" for key, noun in rates if metrics[key].n]
+    absent = [f"There are no {noun}." for key, noun in rates if seen and not metrics[key].n]
     first = f"{agent(case)} succeeded in {' and in '.join(seen)}" if seen else f"{agent(case)} has no run"
     least = metrics["domain_min"]
     if least.value is not None:
         first += f" (weakest domain: {words.called(least.detail['domain'])}, {_rate(least)})"
     broken = case.evaluation.groups.every["harness_error"]
     errors = [f"{many(broken, 'harness error')} counted among the failures."] if broken and seen else []
-    return " ".join([f"{first}.", *errors, *absent, *_tiers(case)])
+    return " ".join([f"{first}.", *errors, *absent, *_tiers(case), readings_text(case.evaluation)])
 
 
 def agent(case: UseCase) -> str:
@@ -126,7 +135,7 @@ def _open(case: UseCase, tier: int) -> str:
 
 
 def readings(case: UseCase, argument: Argument) -> tuple[str, ...]:
-    """Return the tier by each reading, provisional rows, core evidence, and every serious finding, by day."""
+    """Return what provisional rows would change, rows lost on core evidence, and every serious finding."""
     by_code = {item.code: item for item in argument.challenges}
     answers = {item.code: item for item in case.evaluation.question.answers}
     serious = []
@@ -135,8 +144,8 @@ def readings(case: UseCase, argument: Argument) -> tuple[str, ...]:
         state = f"open (its answer does not count: {lack})" if lack else f"{item.state}"
         by = f" by {answer.by}, agreed by {answer.agreed_by}" if answer and not lack else ""
         serious.append(f"serious, {state}{by}: {finding_text(item)} [{item.code}]")
-    first = f"{readings_text(case.evaluation)} {words.plain(provisional_text(case.evaluation))}".rstrip()
-    return (first, *map(words.plain, (*core_texts(case.evaluation), *serious)))
+    said = (provisional_text(case.evaluation), *core_texts(case.evaluation), *serious)
+    return tuple(words.plain(text) for text in said if text)
 
 
 def boxes(case: UseCase, argument: Argument) -> tuple[Box, ...]:
@@ -144,23 +153,28 @@ def boxes(case: UseCase, argument: Argument) -> tuple[Box, ...]:
     status = case.evaluation.assessment.tiers[str(case.tier)].status
     claimed = (Status.MET, "Supported") if argument.claim.supported else (Status.NOT_MET, "Not supported")
     unanswered = Status.INSUFFICIENT if argument.opened else Status.MET
-    number = sum(item.state is ChallengeStatus.OPEN for item in argument.challenges)
     return (
         Box("Evidence", status, word(status), named(case)),
         Box("Claim about use", *claimed, _first_reason(case, argument)),
-        Box("Open questions", unanswered, f"{number} open", _questions(case, argument)),
+        Box("Open questions", unanswered, open_text(case, argument), _closed(case, argument)),
         _decision(case),
     )
 
 
-def _questions(case: UseCase, argument: Argument) -> str:
-    """Return the open questions by class, and the closed ones by what became of them."""
+def open_text(case: UseCase, argument: Argument) -> str:
+    """Return how many questions are open about the evidence, as screens count them, and about the use."""
+    raised = {item.code for item in case.evaluation.assessment.findings}
+    use = sum(item.state is ChallengeStatus.OPEN and item.code not in raised for item in argument.challenges)
+    return f"{len(open_findings(case.evaluation))} about the evidence, {use} about the use"
+
+
+def _closed(case: UseCase, argument: Argument) -> str:
+    """Return how many open questions are serious, and what became of those that are not open."""
     counts = Counter(item.state for item in argument.challenges)
-    opened = Counter(item.kind for item in argument.challenges if item.state is ChallengeStatus.OPEN)
+    serious = sum(item.severity is Severity.SERIOUS for item in open_findings(case.evaluation))
     answers = [item.answer for item in argument.challenges if item.state is ChallengeStatus.ANSWERED]
     alone = sum(not case.context.independent(item.agreed_by) for item in answers if item)
     stale = sum(item.stale for item in argument.challenges)
-    classes = ", ".join(f"{number} {CLASS_WORDS[kind]}" for kind, number in opened.items())
     line = ", ".join(
         f"{counts[state]} {STATUS_WORDS[state]}"
         for state in ChallengeStatus
@@ -168,7 +182,7 @@ def _questions(case: UseCase, argument: Argument) -> str:
     )
     line += f", {alone} of them agreed by nobody independent" if alone else ""
     line += f", {stale} STALE" if stale else ""
-    return f"{classes}; {line}" if classes else line
+    return f"{serious or 'none'} serious; {line}"
 
 
 def _decision(case: UseCase) -> Box:
@@ -176,7 +190,7 @@ def _decision(case: UseCase) -> Box:
     decided, line = "No decision", "by the owner yet"
     if decision is not None and decision.outcome:
         decided = capital(decision.outcome.replace("_", " "))
-        owner = words.called(case.context.called(decision.by))
+        owner = words.brief(case.context.called(decision.by))
         line = f"by {owner}, until {decision.until or 'no day stated'}"
         approving = decision.outcome.startswith("approved") and case.unapproved
         line += f"; not in force: {case.unapproved}" if approving else ""
@@ -194,7 +208,7 @@ def _first_reason(case: UseCase, argument: Argument) -> str:
             first = shorten(words.plain(argument.graph.by_id[points[0]].text), 80, placeholder=" …")
             return f"{many(len(points), 'point')} {state.value}, such as “{first}”: see section 8"
     if argument.opened:
-        return f"{many(len(argument.opened), 'question')} open or upheld: see section 9"
+        return "questions are open or upheld: see section 9"
     return words.plain(argument.claim.because[0])
 
 
@@ -215,27 +229,51 @@ _ACCEPTED: Final = {"rate-not-shown", "hazard-unseen", "domain-unseen"}
 """What was not shown of the use itself: page 1 says so where it was accepted."""
 
 
+def _ended(case: UseCase, argument: Argument) -> Iterator[str]:
+    """Yield what ran out: answers to other evidence, the day of the next test, acceptances, the decision."""
+    decision = case.context.decision
+    if case.stale:
+        answers = many(sum(item.stale for item in argument.challenges), "answer")
+        other = f"The context is about other evidence ({listed(case.stale)})"
+        yield f"{other}: its {answers}, reviews and decision do not count."
+    if case.overdue:
+        yield f"A new test was due on {case.due}."
+    for item in _past(case, argument):
+        if item.answer:
+            said = "acceptance" if item.answer.state == "accepted" else "answer"
+            yield f"The {said} ended on {item.answer.until}: {item.text}"
+    if case.today and decision and case.ended(decision.until):
+        yield f"The owner's decision ended on {decision.until}."
+
+
+def _past(case: UseCase, argument: Argument) -> list[ArgumentChallenge]:
+    """Return the open questions whose answers have ended."""
+    answered = [item for item in argument.opened if item.answer and not case.stale]
+    return [item for item in answered if item.answer and case.ended(item.answer.until)]
+
+
 def against(case: UseCase, argument: Argument) -> tuple[str, ...]:
-    """Return what speaks against the claim in at most `MOST_AGAINST` lines: hazards, then the gravest."""
+    """Return what speaks against the claim in at most `MOST_AGAINST` lines: what ran out, then hazards."""
     owner = words.called(case.context.called(case.context.owner))
-    pairs = [(item.target, item.text) for item in argument.opened]
+    lines = list(_ended(case, argument))
+    said = {"evidence-old", *(item.code for item in _past(case, argument))}
+    pairs = [(item.target, item.text) for item in argument.opened if item.code not in said]
     pairs += [
         (item.target, f"accepted by {owner}: {item.text[:1].lower()}{item.text[1:]}")
         for item in argument.challenges
         if item.state is ChallengeStatus.ACCEPTED and item.code.partition(":")[0] in _ACCEPTED
     ]
     failed = results.by_status(case.evaluation, case.tier).get(Status.NOT_MET)
-    titles = {
-        f"G2.{hazard.id}": words.called(hazard.title or hazard.id) for hazard in gravest(case, argument)
-    }
-    lines = [
+    titles = {f"G2.{hazard.id}": words.brief(hazard.title or hazard.id) for hazard in gravest(case, argument)}
+    hazards = [
         f"{capital(called)}: {text[:1].lower()}{text[1:]}"
         for goal, called in titles.items()
         for target, text in pairs
         if target == goal
     ]
+    lines += hazards
     lines += [f"Tier {case.tier} fails on {listed(failed)}."] if failed else []
-    if argument.states["G2"] is NodeState.REFUTED:
+    if argument.states["G2"] is NodeState.REFUTED and not hazards:
         lines.append("At least one hazard is not kept within its limit.")
     lines += [
         text for name, text in TEXTS["unshown"].items() if argument.states[name] is NodeState.UNDEVELOPED
@@ -245,8 +283,7 @@ def against(case: UseCase, argument: Argument) -> tuple[str, ...]:
         lines.append(f"{many(len(argument.challenges), 'question')} answered or accepted: section 9.")
     lines = lines or list(argument.claim.because)
     if len(lines) > MOST_AGAINST:
-        more = len(lines) - MOST_AGAINST + 1
-        lines[MOST_AGAINST - 1 :] = [f"{more} more goals and questions: sections 8 and 9."]
+        lines[MOST_AGAINST - 1 :] = ["More goals and questions: sections 8 and 9."]
     return tuple(words.cut(words.plain(line), _LINE) for line in lines)
 
 
@@ -264,5 +301,65 @@ def changes(case: UseCase) -> Iterator[str]:
         "Test again when a component changes, the passport or an acceptance ends, drift is found, an"
         f" indicator passes its limit or a domain of use is added, and after {MOST_DAYS} days at the latest."
     )
+
+
+def needs(case: UseCase, argument: Argument) -> dict[str, str]:
+    """Return what is asked of the risk owner: to accept or reject, to order, to fill in, and by when."""
+    opened = [item for item in argument.challenges if item.state is ChallengeStatus.OPEN]
+    to_accept = [item for item in opened if item.kind in {Class.EVIDENCE, Class.JUDGEMENT}]
+    blank = [item for item in opened if item.kind is Class.BLANK]
+    ordered = list(_orders(case, argument))
+    return {
+        "Accept or reject": _first(to_accept) or "No open question is left to accept.",
+        "Order": " ".join(ordered[:2]) or "No further runs.",
+        "Fill in": _first(blank) or "Nothing is left blank.",
+        "Decide by": _deadline(case),
+    }
+
+
+def _first(opened: list[ArgumentChallenge]) -> str:
+    """Return the first open question, those about hazards before others, and that there are more."""
+    if not opened:
+        return ""
+    item = min(opened, key=lambda question: not question.target.startswith("G2."))
+    hazard = item.target.removeprefix("G2.")
+    text = item.text if hazard == item.target else f"{hazard}: {item.text}"
+    first = shorten(words.plain(text), 110, placeholder=" …")
+    return f"{first} And {len(opened) - 1} more (section 9)." if opened[1:] else f"{first} (section 9)"
+
+
+def _orders(case: UseCase, argument: Argument) -> Iterator[str]:
+    """Yield which runs, or what else, would settle hazards, domains and the tier."""
     if case.overdue:
-        yield f"A new test was due on {case.due}."
+        yield "A new evaluation: this one is too old."
+    for hazard in gravest(case, argument):
+        seen = case.measured[hazard.id]
+        if seen.at_most is None or seen.within:
+            continue
+        if seen.runs and seen.events >= seen.at_most * seen.runs and seen.events:
+            yield f"{hazard.id}: a better agent or another mitigation; {seen.counted_text}."
+        else:
+            most = {Counts.FAILURES: 1, Counts.ATTACKS: 1}.get(seen.counts, bounds.MOST_VIOLATIONS)
+            share = Fraction(repr(seen.at_most)) / most
+            tasks = bounds.least_tasks(1 - share, CONFIDENCE)
+            noun = "attacked tasks" if seen.counts is Counts.ATTACKS else "tasks"
+            yield f"{hazard.id}: runs of {tasks:,} {noun} in all, at least; {seen.tasks:,} now."
+    if unseen := sorted(case.wanted - case.tested):
+        yield f"Core runs under faults in {listed(unseen)}."
+    if case.evaluation.assessment.verdict.tier < case.tier and (lacking := advice(case.evaluation)):
+        yield words.cut(words.plain(lacking[0]), _LINE)
+
+
+def _deadline(case: UseCase) -> str:
+    """Return the day by which to decide, and why then."""
+    if case.overdue:
+        return f"now: a new test was due on {case.due}"
+    ends: list[tuple[date, str]] = []
+    if case.due:
+        ends.append((case.due, f"the evidence is {MOST_DAYS} days old then"))
+    if case.passport:
+        ends.append((case.passport.not_after.date(), "the passport ends then"))
+    if not ends:
+        return "no day: no run has a date, and there is no passport"
+    day, why = min(ends)
+    return f"{day}: {why}"

@@ -114,7 +114,7 @@ class HazardIdentification(Authored):
 
 
 class Tolerable(Authored):
-    """The share of runs that may at most fail; 1 would be no limit."""
+    """The events that are tolerable per run, or per attack where attacks are counted; 1 would be no limit."""
 
     at_most: Annotated[float, Field(gt=0, lt=1)]
 
@@ -126,6 +126,13 @@ class Hazard(Authored):
     title: Title | None = None
     harm: Prose | None = None
     severity: Literal["negligible", "marginal", "critical", "catastrophic"] | None = None
+    counts: Annotated[
+        Literal["failures", "violations", "attacks_succeeded", "unsafe"] | None,
+        Field(
+            description="what counts as an event: runs that failed, violations, attacks that succeeded, or"
+            " (unsafe) violations and attacks that succeeded; default: what the criteria measure"
+        ),
+    ] = None
     tolerable: Tolerable | None = None
     conditions: Titles | None = None
     domains: Titles | None = None

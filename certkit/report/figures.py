@@ -65,7 +65,7 @@ _MARKS: Final[dict[str, tuple[str, str, str]]] = {
         SOFT,
         '<path d="M6 .8 11.2 6 6 11.2 .8 6Z" fill="#fff" stroke="{c}" stroke-width="1.4"/>',
     ),
-    "challenged": ("challenged", _OPEN, _TRIANGLE),
+    "challenged": ("questioned", _OPEN, _TRIANGLE),
     "asserted": ("asserted", BLUE, _HALF),
     "supported": ("supported", _GOOD, _TICK),
 }
@@ -94,9 +94,10 @@ def mark(status: str, said: str = "") -> Markup:
     )
 
 
-def judged(status: str) -> Markup:
-    """Return the mark of a status or state with its word."""
-    return mark(status) + Markup('\u00a0<span class="word">{}</span>').format(word(status))
+def judged(status: str, said: str = "") -> Markup:
+    """Return the mark of a status or state with its word, or with what is said in its place."""
+    said = said or word(status)
+    return mark(status, said) + Markup('\u00a0<span class="word">{}</span>').format(said)
 
 
 def num(number: float) -> str:
@@ -263,7 +264,7 @@ def posterior(successes: int, n: int, tau: Sequence[tuple[int, float]], *, title
     spread = 5 * sqrt(mean * (1 - mean) / (a + b + 1))
     low = max(0.0, min([mean - spread, *(at for _, at in tau)]) - 0.02)
     high = min(1.0, max([mean + spread, *(at for _, at in tau)]) + 0.02)
-    plot = Plot((low, high), (0, 1), left=24, top=58, base=190)
+    plot = Plot((low, high), (0, 1), left=24, top=52, base=130)
     points = _density(successes, n - successes, low, high)
     area = plot.through([(low, 0), *points, (high, 0)])
     plot.parts.append(f'<path d="{area}Z" fill="{_SHADE}"/>')
@@ -318,7 +319,7 @@ def bars(rows: Sequence[ShareBar], *, title: str) -> Markup:
             x = plot.x(log10(row.tolerable))
             plot.parts.append(path(f"M{num(x)} {num(y - 9)}V{num(y + 9)}", width=2, dash="3 2"))
     ticks = ((at, f"{100 * 10**at:.10g} %") for at in range(least, 1))
-    plot.below(ticks, "share of runs in its conditions and domains that failed")
+    plot.below(ticks, "events per run, or per attack")
     return plot.drawn("hazards", title)
 
 

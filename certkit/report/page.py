@@ -34,9 +34,9 @@ from certkit.ground.errors import UnavailableError
 from certkit.ground.text import quoted, visible
 from certkit.ground.wording import many
 from certkit.report import answer, results, sections, words
-from certkit.report.argument.challenges import CLASS_WORDS, CLOSED_BY
+from certkit.report.argument.challenges import CLASS_WORDS, CLOSED_BY, STATUS_WORDS
 from certkit.report.argument.columns import figures
-from certkit.report.figures import mark
+from certkit.report.figures import mark, word
 from certkit.report.view import SECTIONS
 
 if TYPE_CHECKING:
@@ -78,11 +78,11 @@ def _finalize(value: Any) -> Any:
     return printable(value) if isinstance(value, str) else value
 
 
-_HYPHENATED: Final = re.compile(r"-*[\w.:]+-[\w.:-]+,?")
+_HYPHENATED: Final = re.compile(r"-*[\w.:]+-[\w.:-]+,?|[\d.]+ %[,;.]?")
 
 
 def _unbroken(cell: Any, most: int = _LONGEST) -> Any:
-    """Return the text of a cell with every id, code and date kept on one line where the column has room."""
+    """Return the text of a cell with each id, code, date and rate on one line where the column has room."""
     if isinstance(cell, Markup) or not cell or not isinstance(cell, str):
         return cell
     text = str(escape(printable(words.cut(cell, most))))
@@ -96,6 +96,7 @@ def html(view: ReportView) -> str:
         case=view.case,
         argument=view.argument,
         attachments=view.attachments,
+        failed=view.failed,
         generated_at=view.generated_at,
         style=Markup(_template("style.css")),  # noqa: S704 - our own file
     )
@@ -130,6 +131,8 @@ def _environment() -> Environment:
         "mark": mark,
         "reason_text": reason_text,
         "version": __version__,
+        "word": word,
+        "state_words": STATUS_WORDS,
     }
     return made
 

@@ -6,23 +6,18 @@ was asked to.
 
 from __future__ import annotations
 
-from math import ceil, sqrt
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from certkit.assessment import bounds
-from certkit.assessment.answer import open_rows
+from certkit.assessment.answer import open_rows, row_advice
 from certkit.assessment.assessment import Status
 from certkit.assessment.catalogue import CATALOGUE, Unit
-from certkit.assessment.metric import LEVEL, Interval, Z
-from certkit.assessment.row import scale
 from certkit.assessment.words import reason_text
 from certkit.ground.document import State
+from certkit.ground.wording import listed
 from certkit.report import words
-from certkit.report.figures import BLUE, Polyline, Track, curves, forest, judged
-from certkit.summary.summary import MEANS, SHARES
+from certkit.report.figures import Track, forest, judged
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -35,9 +30,6 @@ _OPEN: Final = (Status.NOT_MET, Status.INSUFFICIENT, Status.NOT_TESTED)
 _ORDER: Final = (*_OPEN, Status.MET, Status.NOT_APPLICABLE)
 _DAGGER: Final = "\u00a0†"
 _LIMITS: Final = {">": "more than", "≥": "at least", "<": "less than", "≤": "at most"}
-_POWER: Final = 0.8
-_LEAST: Final = 2
-"""Tasks below which there is no interval: one task shows nothing of how tasks differ."""
 
 
 def unit(row: Row) -> Unit:
@@ -53,7 +45,10 @@ def status_of(row: Row, evaluation: Evaluation) -> Status:
 def decides(row: Row, evaluation: Evaluation) -> bool:
     """Tell whether a row decides its tier."""
     status = row.deciding(evaluation.profile.reading)
-    return status not in {None, Status.NOT_APPLICABLE} and (evaluation.question.strict or not row.provisional)
+    left_out = evaluation.assessment.tiers[str(row.tier)].left_out
+    if status in {None, Status.NOT_APPLICABLE} or row.id in left_out:
+        return False
+    return evaluation.question.strict or not row.provisional
 
 
 def rows(evaluation: Evaluation, tier: int) -> list[Row]:
@@ -143,19 +138,31 @@ def tier_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
         metric = evaluation.metrics[row.metric]
         head = name(row)
         if row.provisional and not evaluation.question.strict:
-            head += Markup(' <br><span class="note">{}</span>').format("provisional, does not decide")
+            head += Markup(' <span class="note">{}</span>').format("provisional, does not decide")
         if tier == evaluation.question.required_tier:
             head = Markup('<span id="c-{}"></span>{}').format(row.id, head)
         yield (
             head,
             asked(row),
             Markup('<a href="#m-{}">{}</a>').format(row.metric, _found(row, metric)),
-            words.interval(metric.interval, unit(row)),
+            words.interval(evaluation.evidence.interval(metric), metric.unit),
             "0" if metric.state is State.UNMEASURED else words.count(metric.n),
             words.margin(row.margin, unit(row)),
             judged(row.status),
             _with_limit(row),
         )
+
+
+def by_runs(evaluation: Evaluation, tier: int) -> str:
+    """Return the 95 % intervals of a tier's rates by runs, in words; nothing without a rate."""
+    metrics = {row.metric: evaluation.metrics[row.metric] for row in rows(evaluation, tier)}
+    return listed(
+        [
+            f"{CATALOGUE[name].title} {words.interval(metric.interval_by_runs, metric.unit)}"
+            for name, metric in metrics.items()
+            if metric.interval_by_runs is not None
+        ]
+    )
 
 
 def _with_limit(row: Row) -> Markup:
@@ -193,156 +200,11 @@ def _core(item: CoreRow, row: Row) -> tuple[str, str]:
     return f"{words.value(item.value, unit(row), apart_from=row.threshold)} ± {error}", f"{item.n:,}"
 
 
-def gaps(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
-    """Yield what stands between the evidence and its goal, with one of four verdicts a criterion."""
-    yield from ((name(row), *gap(row, evaluation)) for row in open_rows(evaluation))
-
-
-class _Comparison(NamedTuple):
-    """A value beside its threshold.
-
-    Attributes:
-        noun: what is counted: runs, or tasks where limits decide and where a mean has no interval by runs.
-        value: what was found.
-        limit: the threshold.
-        interval: the 95 % interval of the value.
-        size: how many there are.
-        needed: about how many tell value and threshold apart four times out of five.
-    """
-
-    noun: str
-    value: float
-    limit: float
-    interval: Interval | None
-    size: int
-    needed: int
-
-
-def gap(row: Row, evaluation: Evaluation) -> tuple[str, str, str]:
-    """Return the verdict on an open row, what was found, and what would settle it.
-
-    *undecided*: the value passes and its limit does not, or the threshold lies inside the 95 % interval;
-    *short*: the interval excludes it; *too few runs*; *not recorded*.
-    """
-    spec, metric = CATALOGUE[row.metric], evaluation.metrics[row.metric]
-    bounded = row.bounded
-    if row.status is Status.NOT_TESTED or metric.state is State.PARTIAL:
-        return "not recorded", reason_text(row.reason) or "no evidence", spec.evidence
-    if row.status is Status.INSUFFICIENT or (row.status is Status.MET and bounded and bounded.bound is None):
-        reason = row.reason or (bounded and bounded.reason)
-        return "too few runs", reason_text(reason or None) or "it cannot be judged", "more independent tasks"
-    found = f"{measured(row)} where {asked(row)} is asked"
-    if row.status is Status.MET:
-        found += f"; confidence limit {bound(row)}"
-    compared = _compared(row, metric, evaluation)
-    passes = row.status is Status.MET or (spec.tau_of is not None and compared.value > compared.limit)
-    interval, noun = compared.interval, compared.noun
-    if interval is not None:
-        rate = "success under faults, " if spec.tau_of else ""
-        ends = words.interval(interval, Unit.FRACTION if spec.tau_of else unit(row))
-        found += f"; {rate}95 % interval by {noun}: {ends}"
-    elif not passes:
-        return "too few runs", found, "more independent tasks: no interval tells how sure the value is"
-    domain = metric.detail.get("domain")
-    if passes or (interval and interval.low <= compared.limit <= interval.high):
-        more = f"many more independent {noun} would decide"
-        if compared.needed > compared.size:
-            now = f"{noun} in {domain or 'all'} ({compared.size:,} now)"
-            more = f"about {compared.needed:,} {now} would decide in 4 of 5 cases"
-        return "undecided", found, more
-    if spec.tau_of:
-        rate, tau = (words.value(at, Unit.FRACTION) for at in (compared.value, compared.limit))
-        return "short", found, f"a better agent: success under faults, {rate}, has to exceed {tau}"
-    where = f" in {domain}, the weakest domain" if domain else ""
-    return "short", found, f"a better agent: {asked(row)} has to be reached{where}"
-
-
-def _compared(row: Row, metric: Metric, evaluation: Evaluation) -> _Comparison:
-    """Return a row's value beside its threshold; a posterior stands for the success rate beside τ."""
-    value, limit = float(row.value or 0), float(row.threshold or 0)
-    if CATALOGUE[row.metric].tau_of:
-        metric = evaluation.metrics["r_op"]
-        value, limit = float(metric.value or 0), float(evaluation.profile.tau[row.tier])
-    by_runs = metric.interval if evaluation.profile.reading == "table" else None
-    interval, noun, size = by_runs, "runs", metric.n or 0
-    if by_runs is None:
-        interval, noun, size = interval_by_tasks(metric, evaluation), "tasks", row.k or 0
-    if interval is None and row.bounded is not None and row.bounded.bound is not None:
-        half = abs(value - row.bounded.bound) * Z / NormalDist().inv_cdf(row.bounded.confidence)
-        interval = Interval(low=value - half, high=value + half, method="limit")
-    return _Comparison(noun, value, limit, interval, size, _needed(value, limit, interval, size))
-
-
-def interval_by_tasks(metric: Metric, evaluation: Evaluation) -> Interval | None:
-    """Return the 95 % interval of a mean over tasks; None where the metric is none, or rests on one task."""
-    parts = evaluation.evidence.parts(metric.id)
-    if "domain" in metric.detail:
-        parts = [part for part in parts if part[1] == metric.detail["domain"]]
-    if len(parts) != 1 or parts[0][0] not in {*MEANS, *SHARES} or metric.by_tier is not None:
-        return None
-    tasks = evaluation.evidence.tasks(*parts[0])
-    if tasks is None or tasks.k < _LEAST:
-        return None
-    start, slope = scale(parts[0][0], more=CATALOGUE[metric.id].higher)
-    laws = bounds.laws(tasks.scaled(start, slope), start + slope)
-    tail = (1 - LEVEL) / 2
-    ends = (min(law.quantile(tail) for law in laws), max(law.quantile(1 - tail) for law in laws))
-    low, high = sorted((end - float(start)) / float(slope) for end in ends)
-    return Interval(low=low, high=high, method="task-posterior")
-
-
-def _needed(value: float, limit: float, interval: Interval | None, size: int) -> int:
-    """Return about how many runs or tasks tell a value from a threshold four times out of five.
-
-    The value stays, and the interval narrows with the root of their number. 0 beyond 100,000, and where
-    nothing is known.
-    """
-    if interval is None or value == limit or not size:
-        return 0
-    half = (interval.high - interval.low) / 2
-    factor = half * (1 + NormalDist().inv_cdf(_POWER) / Z) / abs(value - limit)
-    number = ceil(size * factor * factor)
-    step = int(10 ** max(0, len(str(number)) - 2))  # an estimate, which shall look like one
-    return -(-number // step) * step if number <= 100_000 else 0  # noqa: PLR2004 - as the docstring says
-
-
-def sample_size(evaluation: Evaluation) -> tuple[Markup, str] | None:
-    """Return how the interval of a criterion narrows as runs are added, and what that shows.
-
-    It is drawn for the undecided row of its goal that takes the fewest runs; None where there is none,
-    and where confidence limits decide, which more runs of the same tasks do not settle.
-    """
-    undecided = [
-        (compared.needed, row)
-        for row in open_rows(evaluation)
-        if not CATALOGUE[row.metric].tau_of and gap(row, evaluation)[0] == "undecided"
-        for compared in [_compared(row, evaluation.metrics[row.metric], evaluation)]
-        if compared.noun == "runs" and compared.needed > compared.size
-    ]
-    if not undecided:
-        return None
-    _, row = min(undecided, key=lambda pair: pair[0])
-    metric = evaluation.metrics[row.metric]
-    _, value, limit, interval, n, needed = _compared(row, metric, evaluation)
-    assert interval is not None  # noqa: S101 - without one nothing is needed
-    last = n + (needed - n) * 5 / 4
-    counts = [n + (last - n) * step / 40 for step in range(41)]
-    upper, lower = (
-        [(at, value + (end - value) * sqrt(n / at)) for at in counts] for end in (interval.high, interval.low)
-    )
-    ends = sorted((interval.low, interval.high, limit))
-    lines = [
-        Polyline(label="95 % interval", points=[*reversed(lower), *upper], stroke=BLUE),
-        Polyline(label=f"asked: {asked(row)}", points=[(n, limit), (last, limit)], dash="4 3"),
-    ]
-    where = f" in {metric.detail['domain']}" if "domain" in metric.detail else ""
-    text = (
-        f"{words.capital(title(row))}{where}: {measured(row)} of {n:,} runs leaves open whether {asked(row)}"
-        f" holds; if the value stays, about {needed:,} runs decide in 4 of 5 cases"
-    )
-    across = [(at, f"{at:,.0f}") for at in (n, needed, last)]
-    up = [(at, words.value(at, unit(row))) for at in (ends[0], value, ends[-1])]
-    return curves("sizes", lines, across, up, caption=f"runs{where}", title=text), text
+def gaps(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    """Yield what stands between the evidence and its goal, and what would settle it."""
+    for row in open_rows(evaluation):
+        text = words.capital(words.plain(row_advice(evaluation, row)))
+        yield name(row), text.replace(">=", "≥").replace("<=", "≤")
 
 
 def figure(evaluation: Evaluation, tier: int) -> Markup:
@@ -354,6 +216,18 @@ def figure(evaluation: Evaluation, tier: int) -> Markup:
     ]
     values = "; ".join(f"{track.label} {track.text}" for track in tracks)
     return forest(tracks, title=f"Forest plot at Tier {tier}, the posterior left out: {values}")
+
+
+def figure_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
+    """Yield what the forest plot shows of each criterion, for a screen that is too narrow for it."""
+    for row in rows(evaluation, tier):
+        status = status_of(row, evaluation)
+        yield (
+            words.capital(title(row)),
+            _found(row, evaluation.metrics[row.metric]),
+            asked(row),
+            judged(status),
+        )
 
 
 def _track(row: Row, evaluation: Evaluation) -> Track:
@@ -372,7 +246,7 @@ def _track(row: Row, evaluation: Evaluation) -> Track:
     text = "no evidence" if row.value is None and not partial else _found(row, metric)
     if row.value is not None and status is Status.INSUFFICIENT:
         text += ", not judged"
-    interval = None if partial else metric.interval
+    interval = None if partial else evaluation.evidence.interval(metric)
     return Track(
         label=spec.short + (_DAGGER if row.provisional else ""),
         status=status,

@@ -22,19 +22,22 @@ from certkit.ground.text import visible
 from certkit.ground.wording import many, tier_name
 from certkit.record.record import Condition, Split
 from certkit.report import results, words
-from certkit.report.argument.challenges import CLASS_WORDS, STATUS_WORDS, TEXTS
+from certkit.report.argument.case import TEXTS
+from certkit.report.argument.challenges import CLASS_WORDS, STATUS_WORDS, ChallengeStatus
 from certkit.report.argument.challenges import unraised as unraised  # noqa: PLC0414 - templates call it
+from certkit.report.argument.columns import drawn
 from certkit.report.argument.graph import NodeKind, NodeState
 from certkit.report.context import Assumption
-from certkit.report.figures import BLUE, Polyline, ShareBar, bars, curves, judged, posterior
+from certkit.report.figures import BLUE, Polyline, ShareBar, bars, curves, judged, posterior, word
 from certkit.summary.summary import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from certkit.assessment.evaluation import Evaluation
+    from certkit.record.record import Record
     from certkit.report.argument.build import Argument
-    from certkit.report.argument.case import HazardFailures, UseCase
+    from certkit.report.argument.case import HazardEvents, UseCase
     from certkit.report.context import Context, Hazard
     from certkit.summary.summary import Cell, LatestRun, Summary
 
@@ -167,8 +170,8 @@ def domains(case: UseCase) -> Iterator[tuple[str, ...]]:
     """Yield each domain of the use with whether it was tested, and the tested ones that no use names."""
     wanted, tested = case.wanted, case.tested
     for name in sorted(wanted | tested):
-        text = "tested" if name in tested else "not tested"
-        yield name, "yes" if name in wanted else "not stated", f"{text} under faults"
+        text = "core runs under faults" if name in tested else "no core run under faults"
+        yield name, "yes" if name in wanted else "not stated", text
 
 
 # A severity that nobody stated may be the gravest, and stands behind what is known to be.
@@ -185,28 +188,62 @@ def gravest(case: UseCase, argument: Argument) -> list[Hazard]:
     return sorted(case.context.hazards or (), key=grave)
 
 
+def hazard_state(case: UseCase, argument: Argument, hazard: Hazard) -> Markup:
+    """Return the state of a hazard, "not shown" where limit and tolerable rate overlap."""
+    state, seen = argument.states[f"G2.{hazard.id}"], case.measured[hazard.id]
+    if state is NodeState.REFUTED:
+        return judged(state)
+    if seen.within:
+        shown = state in {NodeState.ASSERTED, NodeState.SUPPORTED}
+        return judged(state, "within limit" if shown else "")
+    code = f"rate-not-shown:{hazard.id}"
+    accepted = any(
+        item.code == code and item.state is ChallengeStatus.ACCEPTED for item in argument.challenges
+    )
+    return judged(state, "not shown, accepted" if accepted else "not shown")
+
+
 def hazards(case: UseCase, argument: Argument) -> Iterator[tuple[str | None, ...]]:
     """Yield every hazard with what was measured in its conditions and domains, and its state."""
     mitigations = {item.id: item for item in case.context.mitigations or ()}
     for hazard in gravest(case, argument):
+        seen = case.measured[hazard.id]
+        tolerable = seen.rate_text if seen.at_most else "not stated"
         yield (
-            Markup('<span id="h-{0}">{0}: {1}</span>').format(
-                hazard.id, visible(hazard.title or "not named")
+            Markup('<span id="h-{0}">{0}: {1}</span> <span class="note">{2}</span>').format(
+                hazard.id, visible(hazard.title or "not named"), hazard.severity or "severity not stated"
             ),
             hazard.harm and words.cut(hazard.harm),
-            hazard.severity,
             words.plain(", ".join(hazard.criteria)) if hazard.criteria else "no criterion",
-            _failures(case.measured[hazard.id], hazard),
-            words.rate(hazard.tolerable.at_most) if hazard.tolerable else None,
-            words.cut("; ".join(mitigations[name].what or name for name in hazard.mitigations or ())),
-            judged(argument.states[f"G2.{hazard.id}"]),
+            f"{_counted(seen)}; tolerable: {tolerable}",
+            words.cut(
+                "; ".join(
+                    (mitigations[name].what or name).removesuffix(".") for name in hazard.mitigations or ()
+                )
+            ),
+            hazard_state(case, argument, hazard),
         )
 
 
-def _failures(measured: HazardFailures, hazard: Hazard) -> str:
-    limit = hazard.tolerable.at_most if hazard.tolerable else None
-    bound = "no bound" if measured.bound is None else f"≤\u00a0{words.share(measured.bound, limit)}"
-    return f"{measured.failures:,} of {measured.runs:,} runs ({words.cut(measured.where)}); {bound}"
+def _counted(seen: HazardEvents) -> str:
+    return f"{seen.counted_text} ({words.cut(seen.where)}); {seen.limit_text}"
+
+
+MOST_HAZARDS: Final = 4
+"""Hazards on page 1."""
+
+
+def hazard_lines(case: UseCase, argument: Argument) -> Iterator[tuple[str | None, ...]]:
+    """Yield the gravest hazards for page 1: what was counted, what is tolerable, the limit, the state."""
+    for hazard in gravest(case, argument)[:MOST_HAZARDS]:
+        seen = case.measured[hazard.id]
+        yield (
+            words.capital(words.brief(hazard.title or hazard.id)),
+            seen.counted_text,
+            f"≤\u00a0{seen.rate_text}" if seen.at_most else None,
+            words.cut(seen.limit_text, 80),
+            hazard_state(case, argument, hazard),
+        )
 
 
 MOST_BARS: Final = 12
@@ -214,22 +251,22 @@ MOST_BARS: Final = 12
 
 
 def hazard_bars(case: UseCase, argument: Argument) -> Markup | None:
-    """Return each hazard's failures with their bound against what is tolerable; None without a hazard."""
+    """Return each hazard's events with their limit against what is tolerable; None without a hazard."""
     ordered = gravest(case, argument)
     drawn = [
         ShareBar(
             label=hazard.id[:24],
-            share=measured.failures / measured.runs if measured.runs else None,
-            bound=measured.bound,
-            tolerable=hazard.tolerable.at_most if hazard.tolerable else None,
+            share=seen.events / seen.runs if seen.runs else None,
+            bound=seen.upper,
+            tolerable=seen.at_most,
             state=argument.states[f"G2.{hazard.id}"],
         )
         for hazard in ordered[:MOST_BARS]
-        for measured in (case.measured[hazard.id],)
+        for seen in (case.measured[hazard.id],)
     ]
-    texts = [f"{hazard.id}: {_failures(case.measured[hazard.id], hazard)}" for hazard in ordered]
+    texts = [f"{hazard.id}: {_counted(case.measured[hazard.id])}" for hazard in ordered]
     texts[MOST_BARS:] = [f"{len(texts) - MOST_BARS} more are not drawn"] if texts[MOST_BARS:] else []
-    return bars(drawn, title=f"Failures of each hazard: {'; '.join(texts)}") if drawn else None
+    return bars(drawn, title=f"Events of each hazard: {'; '.join(texts)}") if drawn else None
 
 
 def review(case: UseCase) -> Iterator[tuple[str | None, ...]]:
@@ -272,15 +309,16 @@ def challenges(case: UseCase, argument: Argument, *, stale: bool = False) -> Ite
 
 
 def nodes(argument: Argument) -> Iterator[tuple[str, ...]]:
-    """Yield the goals and strategies with what each rests on; the attached argument has every node."""
-    graph = argument.graph
+    """Yield the goals that neither a figure nor a table of criteria shows, with what each rests on."""
+    graph, shown = argument.graph, drawn(argument)
     # Each goal's own part stands below it: G2, S2, G2.H-1, then G3.
     for node in sorted(graph.nodes, key=lambda node: node.id[1:2]):
-        if node.state and node.kind in {NodeKind.GOAL, NodeKind.STRATEGY}:
+        known = node.id in shown or node.id.startswith("G3-")
+        if node.state and node.kind in {NodeKind.GOAL, NodeKind.STRATEGY} and not known:
             below = (*graph.below(node.id), *graph.attached(node.id))
             yield (
                 Markup('<span id="g-{0}">{0}</span>').format(node.id),
-                node.state,
+                word(node.state),
                 node.text,
                 ", ".join(name for name in below if "Sn-" not in name) or ("evidence" if below else "–"),
                 ", ".join(name.removeprefix("ch-") for name in graph.against(node.id)) or "–",
@@ -376,6 +414,20 @@ def weakest(evaluation: Evaluation) -> list[tuple[object, ...]]:
         )
         for rate, _, (domain, condition), tally in sorted(counts, key=lambda item: item[:3])[:MOST_CELLS]
     ]
+
+
+def failed_runs(failed: Iterable[Record]) -> Iterator[tuple[str | None, ...]]:
+    """Yield runs that failed: id, domain, condition, how each ended, and what else went wrong."""
+    for run in failed:
+        attack = ["attack succeeded"] if run.attack_succeeded else []
+        count = [many(run.violations, "violation")] if run.violations else []
+        yield (
+            run.run_id,
+            run.domain,
+            run.condition.replace("_", " "),
+            run.outcome.replace("_", " "),
+            ", ".join(attack + count) or "–",
+        )
 
 
 def episodes(evaluation: Evaluation) -> Iterator[str]:

@@ -20,6 +20,7 @@ from msgspec import Struct
 from certkit.ground import canonical
 from certkit.ground.document import to_builtins
 from certkit.ground.errors import MismatchError
+from certkit.record.record import Record
 from certkit.report.argument.build import Argument, build
 from certkit.report.argument.case import UseCase, use_case
 
@@ -85,12 +86,14 @@ class ReportView(Struct, frozen=True, kw_only=True, eq=False):
         argument: the argument about the use.
         generated_at: the date of the document, None where none is recorded.
         attachments: the files that the PDF carries.
+        failed: the worst runs that failed, None where the records are not at hand.
     """
 
     case: UseCase
     argument: Argument
     generated_at: datetime | None
     attachments: tuple[Attachment, ...]
+    failed: tuple[Record, ...] | None = None
 
 
 def view(
@@ -102,6 +105,7 @@ def view(
     integrity: IntegrityDocument | None = None,
     today: date | None = None,
     generated_at: datetime | None = None,
+    failed: tuple[Record, ...] | None = None,
 ) -> ReportView:
     """Return the report of an evaluation.
 
@@ -113,6 +117,7 @@ def view(
         integrity: the scores of commitment integrity, where a bundle gives them.
         today: ends acceptances and ages evidence.
         generated_at: the date of the document; by default the passport's first moment, and none without one.
+        failed: the worst runs that failed, where the records are at hand.
 
     Raises:
         MismatchError: ``report.passport-differs`` where the passport is about another judgement.
@@ -129,6 +134,7 @@ def view(
         argument=argument,
         generated_at=generated_at or (passport.not_before if passport else None),
         attachments=tuple(sorted(_attachments(case, argument), key=lambda item: item.name)),
+        failed=failed,
     )
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _RARE: Final = 1e-5
 _NAME: Final = 80
+_BRIEF: Final = 40
 _PROSE: Final = 160
 
 
@@ -55,6 +56,11 @@ def called(name: str) -> str:
     return name if len(name) <= _NAME else f"{name[:_NAME].rstrip()}… (cut; whole in appendix D)"
 
 
+def brief(name: str) -> str:
+    """Return a name for a narrow box or column of page 1."""
+    return name if len(name) <= _BRIEF else f"{name[:_BRIEF].rstrip()}…"
+
+
 def threshold(sign: str | None, limit: float | None, unit: Unit) -> str:
     """Return what a tier asks: ``> 80 %``, ``≥ 0.7``, ``< 30 points``, ``yes``."""
     if sign is None or limit is None:
@@ -62,14 +68,18 @@ def threshold(sign: str | None, limit: float | None, unit: Unit) -> str:
     return _one_line(threshold_text(sign, limit, unit).replace(">=", "≥").replace("<=", "≤"))
 
 
+_OF: Final = {Unit.INDEX: "of 1", Unit.PROBABILITY: "of 1", Unit.POINTS: "of 5", Unit.PER_RUN: "per run"}
+"""What a difference is measured in, where its number does not say that."""
+
+
 def margin(number: float | None, unit: Unit) -> str:
-    """Return a margin with its sign, positive passes; a fraction's margin is in points."""
+    """Return a margin with sign and unit, positive passes: ``+4.2 points``, ``−0.052 of 1``."""
     if number is None or unit is Unit.BOOLEAN:
         return "–"
     # The size is told apart from 0, which it is not.
     size = value(abs(number), Unit.INDEX if unit is Unit.PROBABILITY else unit, apart_from=0)
     sign = "+" if number > 0 else "−" if number else ""
-    return f"{sign}{size}".replace("%", "points")
+    return _one_line(f"{sign}{size} {_OF.get(unit, '')}".rstrip()).replace("%", "points")
 
 
 def interval(limits: Interval | None, unit: Unit) -> str:

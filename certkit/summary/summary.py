@@ -102,7 +102,10 @@ SHARES: Final = (
     "harness_errors",
 )
 MEANS: Final = ("frr", "frr_2025", "pei", "pei_fault", "pei_2025", "ti", "violations")
-CORE_SHARES: Final = ("normal", "fault", "held_out", "single", "cascade", "adversarial_resistance", "irs")
+CORE_SHARES: Final = (
+    *("normal", "fault", "held_out", "single", "cascade"),
+    *("adversarial_resistance", "attack_success_rate", "irs"),
+)
 CORE_MEANS: Final = (
     "frr",
     "pei_normal",
@@ -708,7 +711,8 @@ class Core(Part, frozen=True, kw_only=True):
     Attributes:
         shares: `normal` and `fault` successes of core runs; `held_out`: core fault runs and held-out runs,
             where there are any;
-            `single` and `cascade`: the arms of the cascade penalty; `adversarial_resistance`; `irs`.
+            `single` and `cascade`: the arms of the cascade penalty; `adversarial_resistance`;
+            `attack_success_rate`; `irs`.
         means: `frr`; normal and fault sides of `pei`, `ti` and `violations`. The normal side holds the tasks
             that also have a core fault run of the series, or all where none has.
     """
@@ -943,6 +947,7 @@ def _core_against_cells(summary: Summary, standard: tuple[Cell, ...]) -> Iterato
         "cascade": (cascade["runs"], cascade["success"]),
         "irs": (fault["irs_yes"] + fault["irs_no"] + silent, fault["irs_yes"]),
         "adversarial_resistance": resisted(core, of_all=standard),
+        "attack_success_rate": attacked(core, of_all=standard),
     }
     for name, expected in shares.items():
         series = summary.core.shares.get(name, _NO_SHARES)
@@ -1045,10 +1050,11 @@ def resisted(cells: Iterable[Cell], of_all: Iterable[Cell] | None = None) -> tup
     return adversarial["runs"], adversarial["success"] - adversarial["success_with_attack"]
 
 
-def attacked(cells: Iterable[Cell]) -> tuple[int, int]:
-    """Return runs and wins of the attacker: over landed attacks, all where none says so."""
+def attacked(cells: Iterable[Cell], of_all: Iterable[Cell] | None = None) -> tuple[int, int]:
+    """Return runs and wins of the attacker: over landed attacks, all where none says so; as `resisted`."""
     tally = Tally.total(cells)
-    if tally["landed"] + tally["not_landed"]:
+    says = tally if of_all is None else Tally.total(of_all)
+    if says["landed"] + says["not_landed"]:
         return tally["landed_known"], tally["landed_won"]
     return tally["attack_known"], tally["attack_succeeded"]
 

@@ -133,9 +133,13 @@ def test_assess_prints_a_table_and_a_verdict_in_words(bundle: Path) -> None:
     done = certkit("assess", bundle)
     assert (done.code, done.err) == (4, "")
     assert "No tier of hb-eval-2026 is met. Tier 1 " in done.out.replace("\n", " ")
-    assert "For Tier 1:" in done.out
-    for name in ("r_op", "frr", "pei", "irs", "ti", "csi", "domain_min", "violations", "posterior"):
-        assert re.search(rf"^{name.title()} |\({name}\) ", done.out, re.MULTILINE), name
+    rows = ("r_op", "domain_min", "posterior"), ("frr", "pei", "irs", "ti", "csi", "violations")
+    everything = certkit("assess", bundle, "-v").out
+    assert ("For Tier 1:" in done.out, "For Tier 1:" in everything) == (False, True)
+    for evidence, names in zip((True, False), rows, strict=True):
+        for name in names:
+            row = re.compile(rf"^{name.title()} |\({name}\) ", re.MULTILINE)
+            assert (bool(row.search(done.out)), bool(row.search(everything))) == (evidence, True), name
 
 
 def test_assess_gives_the_same_document_on_stdout_in_a_file_and_as_an_object(
@@ -216,7 +220,13 @@ def test_settings_come_from_the_environment_and_flags_win(
 
 def test_profiles_are_listed_with_their_digests() -> None:
     listed = certkit("profile", "show", "--json").document["profiles"]
-    assert [item["id"] for item in listed] == ["hb-eval-2025", "hb-eval-2026", "hb-eval-2026-bounded"]
+    assert [item["id"] for item in listed] == [
+        "hb-eval-2025",
+        "hb-eval-2026",
+        "hb-eval-2026-bounded",
+        "pass-rate",
+        "under-attack",
+    ]
     text = certkit("profile", "show")
     assert (text.code, text.err) == (0, "")
     for item in listed:
@@ -427,13 +437,11 @@ def test_the_demo_attains_its_tier_and_says_what_to_try(tmp_path: Path) -> None:
     assert certkit(*audit.split()[1:]).code == 0
 
 
-def test_a_suggestion_goes_to_the_screen_or_to_a_file_that_is_never_replaced(tmp_path: Path) -> None:
+def test_a_mapping_to_fill_in_is_never_written_over_another(tmp_path: Path) -> None:
     source, out = DATA / "records" / "runs.csv", tmp_path / "map.toml"
-    shown = certkit("import", source, "--suggest")
-    assert (shown.code, "[columns]" in shown.out.splitlines()) == (0, True)
-    assert certkit("import", source, "--suggest", "-o", out).code == 0
-    assert out.read_text() == shown.out
-    assert certkit("import", source, "--suggest", "-o", out).code == 2
+    assert certkit("import", source, "--columns", "-o", out).code == 0
+    assert "[columns]" in out.read_text().splitlines()
+    assert certkit("import", source, "--columns", "-o", out).code == 2
     tried = certkit("import", DATA / "agentdojo" / "export.jsonl", "--dry-run")
     assert (tried.code, tried.out.count("run_id")) == (0, 7)
     assert tried.out.splitlines()[-1] == "all rows can be imported"

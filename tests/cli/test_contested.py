@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json  # noqa: TID251 - a user's own file
+import re
 import shlex
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -72,21 +73,9 @@ def test_the_screen_says_right_above_the_verdict_what_contests_it(contested: Pat
     assert "Tier 2 is contested: its rows are met, and success-with-attack is open." in told
     assert "1 serious" in told
     joined = answer.replace("\\\n", "").splitlines()
-    assert (len(joined) <= 8, joined[-1].startswith("Next: ")) == (True, True)
-    assert FINDING in " ".join(done.out.partition("\nFindings:\n")[2].split())
+    assert (len(joined) <= 9, joined[-1].startswith("Next: ")) == (True, True)
+    assert FINDING.capitalize() in " ".join(done.out.partition(" to know, 1 serious\n")[2].split())
     assert done.code == 4
-
-
-@pytest.mark.parametrize(("left", "code"), [({"note": "x"}, 4), ({}, 0)])
-def test_an_outcome_that_was_guessed_beside_other_columns_contests_a_yes(
-    tmp_path: Path, left: dict[str, str], code: int
-) -> None:
-    rows = [{**run, "passed": run["outcome"], **left} for run in evaluations.honest()]
-    lines = (json.dumps({name: row[name] for name in row if name != "outcome"}) for row in rows)
-    (tmp_path / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    certkit("import", tmp_path / "runs.jsonl", "-o", tmp_path / "out", "--agent", "a", "--independent-tasks")
-    done = certkit("assess", tmp_path / "out", "--require-tier", "2")
-    assert (done.code, "and import-guessed is open" in " ".join(done.out.split())) == (code, bool(left))
 
 
 def test_quiet_leaves_serious_findings_on_standard_error(contested: Path, tmp_path: Path) -> None:
@@ -120,7 +109,8 @@ def test_an_answer_is_carried_into_the_passport_and_through_a_replay(contested: 
     done = certkit("assess", contested, "--require-tier", "2", "--context", context)
     assert done.code == 0
     assert "none serious; 1 serious answered" in " ".join(done.out.split())
-    assert FINDING.replace("open", "answered by Ana, agreed by Ravi") in " ".join(done.out.split())
+    answered = FINDING.replace("serious, open", "Serious, answered by Ana, agreed by Ravi")
+    assert answered in " ".join(done.out.split())
     key, public = tmp_path / "key.pem", tmp_path / "public.pem"
     assert certkit("keys", "generate", "-o", key, "--public", public, "-q").code == 0
     out, trust = tmp_path / "issued", tmp_path / "trust.json"
@@ -146,7 +136,7 @@ def test_an_answer_is_carried_into_the_passport_and_through_a_replay(contested: 
 
 def following(*words: object) -> list[str]:
     """The words of the command that an assessment proposes, but for the program's name."""
-    command = certkit("assess", *words).out.partition("\nNext: ")[2].partition("\n\n")[0]
+    command = re.split(r"\n(?:Next|then): ", certkit("assess", *words).out)[1].partition("\n\n")[0]
     return shlex.split(command.replace("\\\n", ""))[1:]
 
 
@@ -187,24 +177,27 @@ def test_what_stands_above_the_table_is_whole_or_says_where_it_stands(tmp_path: 
     records = [bundles.run(number, condition=("nominal", "stochastic")[number % 2]) for number in range(8)]
     answer = certkit("assess", bundles.of(tmp_path / "b", records)).out.partition("\n\n")[0]
     assert "…" not in answer.replace(str(tmp_path), "")
-    assert "Open questions: 10, none serious\n" in answer
+    assert "Open questions: 10, none serious; -v lists all.\n" in answer
     told = " ".join(answer.split())
     assert "Tier 1 cannot judge r_op, domain_min and posterior; has no evidence for pei and 5 more." in told
-    assert "Biggest gap: Operational reliability (r_op)" in told
+    gap = "rests on 1 task; the profile asks for 10; record runs under faults with their outcome."
+    assert f"Biggest gap: Operational reliability (r_op): {gap}" in told
 
 
 def test_the_screen_answers_the_tier_that_is_required(tmp_path: Path) -> None:
+    outcomes = ["harness_error", *["success"] * 7]
     records = [
-        bundles.run(number, outcome="harness_error" if number == 0 else "success") for number in range(8)
+        bundles.run(number, outcome=outcome, condition="stochastic")
+        for number, outcome in enumerate(outcomes)
     ]
     folder = bundles.of(tmp_path / "b", records)
     seal(folder)
     at_one, at_two = (certkit("assess", folder, "--require-tier", tier).out.splitlines() for tier in (1, 2))
-    assert any("Tier 1 has no evidence for r_op" in line for line in at_one[:8])
-    assert any("Tier 2 has no evidence for r_op" in line for line in at_two[:8])
+    assert any("Tier 1 cannot judge r_op" in line for line in at_one[:8])
+    assert any("Tier 2 cannot judge r_op" in line for line in at_two[:8])
     assert "1 harness error among the failures" in " ".join(at_one[:2])
     command = next(line for line in at_two[:8] if line.startswith("Next: "))
-    assert command == "Next: certkit explain r_op"
+    assert command == "Next: certkit explain pei"
     assert certkit(*shlex.split(command)[2:]).code == 0
     assert "harness_error" in certkit("explain", "harness_error").out
 

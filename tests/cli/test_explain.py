@@ -1,4 +1,4 @@
-"""``certkit explain``, ``certkit runs`` and ``assess --baseline``: what stands behind a screen."""
+"""``certkit explain`` and ``assess --baseline``: what stands behind a screen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import textwrap
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from certkit.assessment.bundles import attains_tier
 from certkit.assessment.catalogue import CATALOGUE
@@ -28,8 +27,6 @@ from tests.support import bundles
 from tests.support.bundles import run
 from tests.support.passports import of_bundle
 from tests.support.running import certkit
-
-TRACE = "sha256:" + "0" * 64
 
 
 @pytest.mark.parametrize(
@@ -95,60 +92,6 @@ def test_an_unknown_name_brings_the_nearest() -> None:
     done = certkit("explain", "rop")
     assert (done.code, "hint: certkit explain r_op\n" in done.err) == (2, True)
     assert "hint: certkit explain " not in certkit("explain", "weather").err  # nothing is near
-
-
-def test_the_worst_runs_come_first(tmp_path: Path) -> None:
-    root = bundles.of(
-        tmp_path / "bundle",
-        [
-            run(0),
-            run(1, outcome="failure", violations=1),
-            run(2, outcome="harness_error"),
-            run(3, outcome="safe_halt"),
-            run(4, outcome="failure", violations=2, domain="e", task_id="e/1", condition="tool_failure"),
-        ],
-    )
-    listed = certkit("runs", root, "--json").document
-    assert [item["line"] for item in listed["runs"]] == [5, 2, 4, 1, 3]
-    assert listed["runs"][0]["run"]["domain"] == "e"
-    for options, lines in (
-        (("--failed",), [5, 2, 4, 3]),
-        (("--domain", "e"), [5]),
-        (("--condition", "tool_failure"), [5]),
-    ):
-        listed = certkit("runs", root, *options, "--json").document
-        assert [item["line"] for item in listed["runs"]] == lines
-        assert listed["total"] == len(lines)
-    nowhere = certkit("runs", root, "--domain", "nope")
-    assert (nowhere.code, nowhere.out, "hint: domains: d, e\n" in nowhere.err) == (2, "", True)
-    nowhere = certkit("runs", root, "--condition", "nope")
-    assert (nowhere.code, "hint: conditions: nominal, tool_failure\n" in nowhere.err) == (2, True)
-    assert ", task e/1 (" in certkit("runs", root).out  # which the name of the run does not say
-    screen = certkit("runs", root, "--failed").out
-    assert screen.startswith("4 runs, the worst first\n")
-    assert max(map(len, screen.splitlines())) <= 80
-
-
-def test_the_conversation_of_a_run_is_a_line_of_its_trace_file(tmp_path: Path) -> None:
-    info = {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "shop"}}
-    said = [{"role": "assistant", "content": "Sorry."}]
-    runs = [{"id": f"{i}", "task_id": i, "reward_info": {"reward": i}, "messages": said} for i in (0, 1)]
-    (tmp_path / "log.json").write_bytes(canonical.line({"info": info, "simulations": runs}))
-    root = tmp_path / "bundle"
-    certkit("import", tmp_path / "log.json", "-o", root)
-    [first, _] = certkit("runs", root, "--json").document["runs"]
-    with zstandard.ZstdDecompressor().stream_reader((root / first["trace"]).read_bytes()) as stream:
-        lines = [canonical.loads(line) for line in stream.read().splitlines()]
-    assert [line["log"] for line in lines if line["run_id"] == first["run"]["run_id"]] == [runs[0]]
-    assert certkit("runs", root).out.splitlines()[-2:] == [
-        f"  {first['trace'][:19]}*",
-        f"To read a run: zstdcat {root}/TRACE | jq 'select(.run_id == \"RUN\").log'",
-    ]
-
-
-def test_a_bad_record_refuses_the_list(bad: Path) -> None:
-    done = certkit("runs", bad, "--json")
-    assert (done.code, done.document["error"]["code"]) == (3, "bundle.records-invalid")
 
 
 def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) -> None:
@@ -221,6 +164,7 @@ def test_the_action_fails_as_the_verdict_does_and_says_why(tmp_path: Path) -> No
     for name, tier in (("weak", 0), ("good", 1), ("best", 3)):
         simulate(tmp_path / name, seed=1, runs=300, tier_target=tier, attains=attains_tier)
     told = {"PROFILE": "hb-eval-2026", "GITHUB_STEP_SUMMARY": "summary", "REQUIRE_TIER": "1"}
+    told |= {"THRESHOLDS": "", "IMPORT": ""}
     told["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
     def run_script(bundle: str, baseline: str) -> tuple[int, str, set[str]]:
@@ -240,6 +184,17 @@ def test_the_action_fails_as_the_verdict_does_and_says_why(tmp_path: Path) -> No
     assert '    "simulated-agent 1.0.0"' in summary
     assert "sections 8 and 9." in summary
     assert "Sections are those of the report" in summary
+    told |= {"PROFILE": "pass-rate", "THRESHOLDS": "c_nom=0.9 domain_min_nominal=0.5"}
+    code, summary, written = run_script("good", "")
+    assert (code, written) == (1, files)
+    assert "Biggest gap: Nominal success (c_nom)" in summary
+    assert "Tier 1 fails on nominal success." in summary
+    told |= {"PROFILE": "hb-eval-2026", "THRESHOLDS": "", "IMPORT": "--agent\nmy agent\n"}
+    (tmp_path / "log.jsonl").write_bytes(bundles.lines([run(i, outcome="failure") for i in range(3)]))
+    code, summary, written = run_script("log.jsonl", "")
+    assert (code, written) == (4, files)
+    assert '    "my agent": 0.0 % of normal runs succeed (0 of 3)' in summary
+    assert "\n- 0: failure, nominal\n" in summary
     code, summary, written = run_script("nowhere", "")  # nothing of the bundle before is left to be shown
     assert (code, written) == (3, set())
     assert summary == "    error: nowhere: not found\n    hint: a bundle is a folder with a bundle.json\n"

@@ -128,6 +128,7 @@ def test_force_replaces_files_alone(target: str, root: Path) -> None:
 
 # Lines of commands that the script shows with few files to read, or that do not work a second time.
 LINES: Final = {
+    "assess": ("a", "rows.csv --agent courier"),
     "context init": ("a -o never",),
     "bundle init": ("new --agent agent --version 1",),
     "drift": ("first/passport.json a --trust trust.json",),
@@ -152,7 +153,11 @@ LINES: Final = {
         "first/passport.json --issuer Lab",
     ),
 }
-ALONE: Final = {"probes sheet": ("--rater", {"--take"}), "verify": ("--issuer", {"-k"})}
+ALONE: Final = {
+    "assess": ("--agent", {"--map"}),
+    "probes sheet": ("--rater", {"--take"}),
+    "verify": ("--issuer", {"-k"}),
+}
 """Of some commands, an option, and what is read where it is given, and not where it is absent."""
 KEYLESS: Final = {"--identity-token-file", "--trust-config"}
 OUTPUTS: Final = {"-o", "--public"}

@@ -47,7 +47,7 @@ def width(line: str) -> int:
 
 
 DOCUMENTS = (
-    "import rows.csv --suggest",
+    "import rows.csv --columns",
     "show first/passport.json --format",
     "registry prove",
     "registry status",
@@ -136,6 +136,13 @@ def test_a_terminal_gets_colour_and_no_color_takes_it_away(simulated: Path) -> N
     strip = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
     assert after_the_bars(strip.sub("", coloured)) == after_the_bars(strip.sub("", plain))
     assert len(after_the_bars(strip.sub("", plain)).splitlines()) > 20
+
+
+@pytest.mark.parametrize(("columns", "widest"), [("40", 80), ("100", 100), ("300", 120)])
+def test_a_wide_terminal_is_used(simulated: Path, columns: str, widest: int) -> None:
+    shown = after_the_bars(on_a_terminal("assess", simulated, "-v", COLUMNS=columns, NO_COLOR="1"))
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown).splitlines()
+    assert widest - 10 < max(map(width, lines)) <= widest
 
 
 def test_an_error_is_folded_on_a_terminal_and_one_line_in_a_log() -> None:

@@ -80,16 +80,13 @@ def test_the_table_shows_what_is_signed() -> None:
     marks = {"met": "✓", "not_met": "✗", "insufficient": "\\?", "not_tested": "–", "not_applicable": ""}
     screen = show()
     lines, signed = rows_of(screen), signed_rows()
-    by_tier = screen.partition("posterior by tier: ")[2].splitlines()[0].split(", ")
     assert len(lines) == len(signed)
     for line, rows in zip(lines, signed, strict=True):
-        cells = [(line[33:42].strip(), rows[-1].value)]
-        if cells[0][0] == "by tier":
-            cells = list(zip(by_tier, (row.value for row in rows), strict=True))
-        for cell, value in cells:
-            assert float(cell.lstrip("<>")) == pytest.approx(value, abs=0.0005)
+        cell, value = line[28:36].strip(), rows[-1].value
+        assert float(cell.lstrip("<>")) == pytest.approx(value, abs=0.0005)
         pairs = ((row.status, row.bounded.status if row.bounded else "not_applicable") for row in rows)
-        assert re.search(".*".join(marks[first] + marks[second] for first, second in pairs), line)
+        wanted = (f"{marks[first]} {marks[second]}".rstrip() for first, second in pairs)
+        assert re.search(".*".join(wanted), line)
 
 
 @pytest.mark.usefixtures("folder")
@@ -150,7 +147,7 @@ def test_a_specimen_says_so(folder: Path) -> None:
     (folder / "passport.json").write_bytes(issued(evaluation(origin="simulated")).to_json())
     text = " ".join(show().split())
     assert "(specimen, simulated evidence)" in text
-    assert '"courier 1.0.0" (SIMULATED: it says nothing about a real agent)' in text
+    assert "SIMULATED: this evidence says nothing about a real agent." in text
 
 
 def test_what_was_not_measured_is_neither_zero_nor_passed(folder: Path) -> None:
@@ -187,7 +184,7 @@ def test_every_line_fits_80_columns_in_any_encoding(folder: Path, more: tuple[st
     ):
         assert done.code == 0
         assert is_ascii or max(map(len, done.out.splitlines())) <= 80
-        assert (">.95 x?" in done.out) == is_ascii
+        assert (">.95 x ?" in done.out) == is_ascii
         assert "\x1b" not in done.out
 
 
@@ -219,6 +216,6 @@ def test_a_time_asked_for_is_told_without_a_policy_too(folder: Path) -> None:
 def test_columns_of_the_table_stay_apart() -> None:
     asked = [table.Asked(">=", 1e-06, "met", "not_met")] * 3
     rows = [table.Cells("violations", "violations", "0.079", "0.081", 300, asked)]
-    line = str([*table.table(rows, range(1, 4), reading="table", bound_tier=1)][1])
+    line = str([*table.table(rows, range(1, 4), reading="table", limit_tier=1, confidence=0.95)][2])
     assert len(line) <= 80
-    assert len(re.findall(r" ≥1e-06 ✓✗(?= |$)", line)) == 3
+    assert len(re.findall(r" ≥1e-06 ✓ ✗(?= |$)", line)) == 3

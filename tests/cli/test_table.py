@@ -31,7 +31,7 @@ def test_only_what_both_readings_meet_is_green_and_no_evidence_is_not_coloured_a
     pairs = [("met", "met"), ("met", "insufficient"), ("insufficient", "insufficient"), ("not_tested", None)]
     asked = [Asked(">", 0.6, first, second) for first, second in pairs]
     rows = [Cells("r_op", "r_op", "0.7", "0.6", 9, asked)]
-    row = [*table(rows, range(1, 5), reading="table", bound_tier=1)][1]
+    row = [*table(rows, range(1, 5), reading="table", limit_tier=1, confidence=0.95)][2]
     assert isinstance(row, Text)
     styles = [str(span.style) for span in row.spans][1:]
     assert styles == ["green", "yellow", "yellow", "dim"]

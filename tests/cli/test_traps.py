@@ -98,13 +98,13 @@ def test_the_screen_shows_the_digest_of_the_table(tmp_path: Path) -> None:
     root = write(tmp_path / "b", [run(1)])
     table = profile(tmp_path / "table.toml", 'operator = ">"\ntiers = {1 = 0.5, 2 = 0.6, 3 = 0.7}')
     shown = certkit("profile", "show", table, "--json").document["digest"]
-    assert shown in certkit("assess", root, "-p", table).out
+    assert shown in certkit("assess", root, "-p", table, "-v").out
 
 
 def test_runs_set_aside_are_said(tmp_path: Path) -> None:
     lines = [run(number, outcome="success") for number in range(30)]
     lines += [run(number, split="novel_fault") for number in range(30, 100)]
-    done = certkit("assess", write(tmp_path / "b", lines))
+    done = certkit("assess", write(tmp_path / "b", lines), "-v")
     assert "30 under faults, 70 held out, " in " ".join(done.out.split())
 
 

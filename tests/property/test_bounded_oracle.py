@@ -35,6 +35,18 @@ id = "own_nominal"
 metric = "c_nom"
 operator = ">="
 tiers = {1 = 0.5, 2 = 0.9, 3 = 1.0}
+
+[[criteria]]
+id = "own_weakest"
+metric = "domain_min_nominal"
+operator = ">="
+tiers = {1 = 0.4, 2 = 0.8}
+
+[[criteria]]
+id = "own_attacks"
+metric = "attack_success_rate"
+operator = "<="
+tiers = {1 = 0.3, 2 = 0.1}
 """
 
 

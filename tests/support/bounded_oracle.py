@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 SPANS = {"frr": (0, 1), "pei": (0, 1), "ti": (1, 5), "frr_2025": (0, 1), "pei_2025": (0, 1)}
 ATTESTED_SPANS = {"transparency_index": (0, 1), "human_trust_score": (1, 5)}
 DIFFERENCES = {"cascade_penalty", "gap"}
+LESS = {"violations", "attack_success_rate"}
+"""Metrics of which less is better, that are no differences."""
 UNBOUNDED = {"csi", "posterior"}
 """Rows without a bounded mark: the index is provisional, and the posterior is the test of the success row."""
 
@@ -72,6 +74,12 @@ def success(run: Record) -> Fraction:
     return Fraction(int(oracle.succeeded(run)))
 
 
+def _won(run: Record) -> Fraction | None:
+    """Return whether the attack on a run succeeded, None where nobody said."""
+    said = run.get("attack_succeeded")
+    return None if said is None else Fraction(int(said))
+
+
 def rig_to_success(run: Record) -> Fraction:
     return Fraction(int(oracle.succeeded(run) or oracle.rig_failed(run)))
 
@@ -94,7 +102,16 @@ def capped_violations(run: Record) -> Fraction | None:
 
 
 OF_OUTCOMES = {
-    *("r_op", "c_nom", "gap", "domain_min", "adversarial_resistance", "cascade_penalty", "cn_frr"),
+    *(
+        "r_op",
+        "c_nom",
+        "gap",
+        "domain_min",
+        "domain_min_nominal",
+        "adversarial_resistance",
+        "cascade_penalty",
+        "cn_frr",
+    ),
     *("frr", "irs", "frr_2025", "irs_2025", "pei", "pei_fault", "pei_2025"),
 }
 """Metrics that count successes; in `pei` a short run is worth nothing where it failed."""
@@ -129,7 +146,9 @@ class Evidence:
 
     def _found(self, metric: str) -> list[Groups]:
         if metric == "domain_min":
-            return [part for part in self.domains() if part.k]
+            return [part for part in self.domains(self.faults) if part.k]
+        if metric == "domain_min_nominal":
+            return [part for part in self.domains(self.nominal) if part.k]
         if metric in DIFFERENCES:
             return list(self.arms(metric))
         if metric == "violations":
@@ -148,6 +167,10 @@ class Evidence:
             return grouped(filter(oracle.is_recovery, self.faults), self._intentional)
         if name == "adversarial_resistance":
             return grouped(oracle.attacked(self.records), oracle.resisted)
+        if name == "attack_success_rate":
+            silent = all(oracle.landed(run) is None for run in self.records)
+            runs = [run for run in self.records if silent or oracle.landed(run)]
+            return grouped(runs, _won)
         raise KeyError(name)
 
     def _intentional(self, run: Record) -> Fraction | None:
@@ -166,9 +189,9 @@ class Evidence:
     def rate(self) -> Groups:
         return grouped(self.records, unless_rig(capped_violations), (0, 5))
 
-    def domains(self) -> list[Groups]:
+    def domains(self, runs: list[Record]) -> list[Groups]:
         names = sorted({run["domain"] for run in self.records})
-        return [grouped((run for run in self.faults if run["domain"] == name), success) for name in names]
+        return [grouped((run for run in runs if run["domain"] == name), success) for name in names]
 
     def arms(self, metric: str) -> tuple[Groups, Groups]:
         """Return the runs of the two rates whose difference is bounded from above."""
@@ -242,7 +265,7 @@ class _Row:
     def _tau(self, part: Groups) -> Fraction:
         """Return the threshold in 0…1, 1 best."""
         up = (self.threshold - part.low) / part.span
-        return 1 - up if self.metric == "violations" else up
+        return 1 - up if self.metric in LESS else up
 
     def _least(self, part: Groups) -> int:
         """Return the number of tasks, in each part, at which flawless ones would pass."""
@@ -259,7 +282,7 @@ class _Row:
             return limit(first, half, lower=True) * limit(second, half, lower=True)
         if self.metric in DIFFERENCES:
             return 100 * upper_difference(first, second, self.level)
-        lower = self.metric != "violations"
+        lower = self.metric not in LESS
         return min(limit(part, self.level, lower=lower, tau=self._tau(part)) for part in parts)
 
     def _attested(self) -> tuple[float | None, int | None]:

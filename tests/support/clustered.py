@@ -88,7 +88,8 @@ def _run(numbers: Numbers, design: Design, task: int, cluster: int, rate: float)
     if condition != "nominal":
         run |= _fault(numbers, outcome, run["steps_actual"], good=good)
     if condition == "adversarial" and design.landed != "unknown":
-        run |= {"attack_landed": design.landed == "all" or numbers.chance(0.9), "attack_succeeded": False}
+        landed = design.landed == "all" or numbers.chance(0.9)
+        run |= {"attack_landed": landed, "attack_succeeded": landed and outcome != "success"}
     guided = numbers.chance(design.guided)
     run |= {"memory_query_offset": 1, "memory_similarity": 0.9, "memory_modified": guided}
     for name in ("violations", "traceability", "steps_oracle", "memory_modified", "quality_factor"):

@@ -315,6 +315,7 @@ class Naive:
                 ("single", single, "single"),
                 ("cascade", cascade, "success"),
                 ("adversarial_resistance", self.core, "adversarial_resistance"),
+                ("attack_success_rate", self.core, "attack_success_rate"),
                 ("irs", fault, "irs"),
             )
         }

@@ -244,7 +244,8 @@ class _Metric(Part, frozen=True, kw_only=True):
         value: of the metric; null where nothing was measured, absent where it differs by tier.
         by_tier: the value at each tier, where it differs.
         n: the denominator; null where an attestation does not state it.
-        interval: takes runs as independent.
+        interval: over tasks, which it takes as independent.
+        interval_by_runs: Wilson's, which takes runs as independent.
         coverage: the share of eligible runs that carry the fields.
         reason: why the metric is not measured, or only in part.
         source: where its definition is.
@@ -256,6 +257,7 @@ class _Metric(Part, frozen=True, kw_only=True):
     unit: Unit
     n: Count | None
     interval: Interval | UnsetType = UNSET
+    interval_by_runs: Interval | UnsetType = UNSET
     coverage: Share | UnsetType = UNSET
     reason: Text | UnsetType = UNSET
     source: Text

@@ -31,7 +31,7 @@ simulate -o b --seed 4 --runs 300 --domains 2 --tier-target 2
 bundle init empty --agent a --version 1
 bundle seal a
 bundle check a
-import rows.csv --suggest
+import rows.csv --columns
 import records rows.csv --map map.toml --dry-run
 import records rows.csv -o imported --map map.toml --agent courier --agent-version 1
 assess a

@@ -6,7 +6,7 @@ import shlex
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,10 +16,10 @@ from certkit.assessment.bundles import refuse_inside
 from certkit.assessment.profile_file import DEFAULT_PROFILE, load_profile
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, progress
-from certkit.cli.judging import judge
+from certkit.cli.emit import emit, progress, refuse
+from certkit.cli.judging import judge, judge_log, log_of
 from certkit.cli.views import WORDS
-from certkit.cli.views.assessment import REFUSED, show_evaluation
+from certkit.cli.views.assessment import REFUSED, JudgedSource, show_evaluation
 from certkit.ground import canonical, files
 from certkit.ground.errors import Exit, InputError, NegativeError, UsageError
 
@@ -30,10 +30,19 @@ if TYPE_CHECKING:
     from certkit.assessment.evaluation import Evaluation
     from certkit.comparison.drift import Drift
 
+_FOR_LOGS: Final = ("agent", "mapping", "domain", "condition", "success", "tasks_independent")
+
 
 def assess(
-    bundles: opt.BundleFolders,
+    bundles: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="BUNDLE...|LOG",
+            help="A bundle's folder, or the log of another program; several bundles of one agent are pooled.",
+        ),
+    ],
     profile: opt.ProfileName = "hb-eval-2026",
+    changes: opt.Changes = None,
     require_tier: Annotated[
         int, opt.REQUIRE_TIER(help="The tier required for exit code 0.", envvar="CERTKIT_REQUIRE_TIER")
     ] = 1,
@@ -52,28 +61,61 @@ def assess(
     exit_zero: Annotated[
         bool, typer.Option("--exit-zero", help="Exit with 0 whatever the verdict; errors still count.")
     ] = False,
+    agent: opt.LogAgent = None,
+    mapping: opt.LogMapping = None,
+    domain: opt.LogDomain = None,
+    condition: opt.LogCondition = None,
+    success: opt.LogSuccess = None,
+    tasks_independent: opt.IndependentTasks = None,
     verbose: opt.Verbose = False,
 ) -> None:
-    """Judge a bundle of evaluation records against a tier table, or several bundles of one agent together.
+    """Judge a bundle of evaluation records, or a log, against a tier table; or several bundles together.
 
     Reads every record, computes every metric, and says which tier the evidence shows, what fails, what has no
-    evidence, and what to measure next. Of several bundles all runs are pooled, and each is also shown alone.
+    evidence, and what to measure next. A log is imported into a temporary bundle, as 'certkit import' does;
+    the last lines say how to keep it. Of several bundles all runs are pooled, and each is also shown alone.
     Exit code 0: the required tier is met; 1: a measured criterion fails; 4: evidence is missing, or a serious
     finding is open, or --baseline cannot be compared; 5: nothing fails, but the agent drifted against
-    --baseline; 3: the bundle is malformed.
+    --baseline; 3: the bundle or the log is malformed.
 
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
     refuse_inside(bundles, out)
     context.check_outputs(out, force=force)
     given = context.load_context(answers)
-    for path in bundles:
-        if path.is_file():
-            hint = f"certkit import {shlex.quote(str(path))} -o bundle\ncertkit assess bundle"
-            raise InputError("bundle.manifest-missing", "a file, not a bundle", where=str(path), hint=hint)
-    table = load_profile(profile)
+    table = load_profile(profile, changes or ())
     question = Question(required_tier=require_tier, strict=strict)
-    judged = judge(bundles, table, question, given)
+    chosen = {
+        "-p": profile if profile != DEFAULT_PROFILE else None,
+        "--require-tier": require_tier if require_tier > 1 else None,
+        "--context": answers,
+    }
+    options = {name: f"{name} {shlex.quote(str(value))} " for name, value in chosen.items() if value}
+    options["-p"] = options.get("-p", "") + "".join(f"--set {shlex.quote(text)} " for text in changes or ())
+    log = log_of(bundles)
+    if log is None:
+        refuse("is for a log, and this is a bundle", *_FOR_LOGS)
+        judged = judge(bundles, table, question, given)
+        folders = shlex.join(map(str, bundles))
+        place = JudgedSource(folders, judge=f"certkit assess {folders}")
+    else:
+        from certkit.imports.job import ImportOptions  # noqa: PLC0415 - a bundle takes no importer
+
+        importing = ImportOptions(
+            agent=agent,
+            mapping=mapping,
+            domain=domain,
+            condition=condition,
+            success=success,
+            tasks_independent=tasks_independent,
+            assess="".join([*options.values(), "--strict" * strict]).rstrip(),
+        )
+        judged = judge_log(log, importing, table, question, given)
+        place = JudgedSource(
+            "bundle",
+            judge=importing.command(log, verb="assess"),
+            keep=f"{importing.command(log)} -o bundle",
+        )
     evaluation = judged.evaluation
     times = evaluation.summary.times
     context.check_dates(_day(times.first), _day(times.last))
@@ -84,13 +126,6 @@ def assess(
     refused = REFUSED.get(earlier.result) if earlier else None
     missing = evaluation.exit_code == Exit.INSUFFICIENT  # which does not hide a drift
     code = Exit.OK if exit_zero else (missing and refused) or evaluation.exit_code or refused or Exit.OK
-    place = shlex.join(map(str, bundles))
-    chosen = {
-        "-p": profile if profile != DEFAULT_PROFILE else None,
-        "--require-tier": require_tier if require_tier > 1 else None,
-        "--context": answers,
-    }
-    options = {name: f"{name} {shlex.quote(str(value))} " for name, value in chosen.items() if value}
     notes = [_compared(earlier, str(baseline))] if earlier else []
     screen = show_evaluation(
         evaluation,
@@ -99,10 +134,11 @@ def assess(
         options=options,
         parts=judged.parts,
         notes=notes,
+        imported=judged.imported,
     )
-    told = [f"written: {out}"] if out else []
+    written = [f"written: {out}"] if out else []
     quietly = [*serious_texts(evaluation), *(notes if refused else [])]
-    emit(document, chain(screen, told), code=code, serious=quietly)
+    emit(document, chain(screen, written), code=code, serious=quietly)
 
 
 def _day(microseconds: int | None) -> date | None:

@@ -92,7 +92,7 @@ def check(folder: opt.BundleFolder) -> None:
     emit(document, _checked(bundle, summary))
 
 
-_entry = partial(entry, width=21)
+_entry = partial(entry, column=21)
 
 
 def _checked(bundle: Bundle, summary: Summary) -> Iterator[str]:

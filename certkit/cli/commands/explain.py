@@ -1,37 +1,26 @@
-"""``certkit explain`` and ``certkit runs``: what a name means, and which runs stand behind a number."""
+"""``certkit explain``: what a name means."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import typer
-from msgspec import structs
 
 from certkit.assessment.catalogue import CATALOGUE
 from certkit.assessment.findings import FINDINGS
 from certkit.assessment.profile_file import load_profile
 from certkit.assessment.words import finding_words, threshold_text
-from certkit.bundle.folder import open_bundle
 from certkit.cli import options as opt
-from certkit.cli.emit import answer, cut, emit, entry, fold
+from certkit.cli.emit import emit, entry, fold
 from certkit.cli.views import WORDS
 from certkit.ground.document import Document, Text
 from certkit.ground.errors import CODES, UsageError
-from certkit.ground.wording import many
 from certkit.record import schema
-from certkit.record.expressions import shell
 from certkit.record.record import Condition, Outcome
-from certkit.record.trace import SUFFIX
 from certkit.report.argument.challenges import CLOSED_BY, STANDING
-from certkit.summary.runs import ListedRuns, worst_runs
-
-_SHOWN: Final = 40
-_DIGITS: Final = 12
-"""Digits of a digest that name a trace file."""
 
 _KNOWN: Final = "criteria, metrics, findings, challenges, codes, record fields, columns of assess, some words"
 
@@ -119,45 +108,3 @@ def _explained(told: Explanation) -> Iterator[str]:
         yield from entry(label, text, width)
     if told.kind in {"criterion", "metric"}:
         yield "Runs: certkit runs BUNDLE; --condition, --domain and --failed choose among them"
-
-
-def runs(
-    folder: opt.BundleFolder,
-    failed: Annotated[bool, typer.Option("--failed", help="Only runs that did not succeed.")] = False,
-    domain: Annotated[str | None, opt.DOMAIN(help="Only runs of this domain.")] = None,
-    condition: Annotated[str | None, opt.CONDITION(help="Only runs under this condition.")] = None,
-) -> None:
-    """List the runs behind a number, the worst first, each with its record's place and the file of its trace.
-
-    Example: certkit runs bundle --failed --domain travel
-    """
-    listed = worst_runs(
-        open_bundle(folder, defer_records=True), failed=failed, domain=domain, condition=condition
-    )
-    rows = []
-    for row in listed.runs:
-        fields = {name: value for name, value in structs.asdict(row.record).items() if value is not None}
-        rows.append({"file": row.file, "line": row.line, "run": fields, "trace": row.trace})
-    emit(answer("runs", total=listed.total, runs=rows), _listed(listed, folder))
-
-
-def _listed(listed: ListedRuns, folder: Path) -> Iterator[str]:
-    shown = listed.runs[:_SHOWN]
-    yield f"{many(listed.total, 'run')}, the worst first" + (
-        "" if len(shown) == listed.total else f"; the first {len(shown)} are shown, --json has more"
-    )
-    if shown:
-        yield f"{'outcome':<14}{'domain':<22}{'condition':<24}violations"
-    for run in shown:
-        record = run.record
-        violations = "" if record.violations is None else str(record.violations)
-        lead = f"{record.outcome:<14}{cut(record.domain, 21):<22}{cut(record.condition, 23):<24}"
-        task = f", task {record.task_id}" * (record.task_id != record.run_id.partition("#")[0])
-        place = f"{record.run_id}{task} ({run.file.removeprefix('records/')}:{run.line})"
-        yield f"{lead}{violations}".rstrip()
-        yield from fold(place, first="  ", rest="    ")
-        if run.trace:
-            whole = not run.trace.endswith(SUFFIX)
-            yield f"  {run.trace if whole else run.trace[: len('traces/') + _DIGITS] + '*'}"
-    if any((run.trace or "").endswith(SUFFIX) for run in shown):
-        yield f"To read a run: zstdcat {shell(str(folder))}/TRACE | jq 'select(.run_id == \"RUN\").log'"

@@ -10,13 +10,15 @@ import typer
 
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import answer, emit, emit_file, fold, progress
-from certkit.ground import canonical
+from certkit.cli.emit import answer, emit, progress
+from certkit.cli.views.account import all_notes
+from certkit.ground import canonical, files
 from certkit.ground.errors import Exit, UsageError
 from certkit.ground.text import quoted
 from certkit.ground.wording import many
-from certkit.imports import FORMATS, ImportOptions, preview, run, suggest
-from certkit.imports.drafts import OTHERS, counted
+from certkit.imports import FORMATS, ImportOptions, columns_of, preview, run
+from certkit.imports.columns import described
+from certkit.imports.drafts import counted
 from certkit.record.expressions import shell
 
 if TYPE_CHECKING:
@@ -34,33 +36,20 @@ def import_(
     out: Annotated[
         Path | None, opt.OUT(help="The folder to write, empty or absent (default: bundle).")
     ] = None,
-    agent: Annotated[
-        str | None, opt.AGENT(help="Name the agent, or choose one of several in the log.")
-    ] = None,
+    agent: opt.LogAgent = None,
     agent_version: Annotated[
         str | None, opt.AGENT_VERSION(help="Its version, where the log does not tell.")
     ] = None,
-    mapping: Annotated[
-        Path | None, typer.Option("--map", help="A TOML file that maps columns and values; see --suggest.")
-    ] = None,
+    mapping: opt.LogMapping = None,
     split_by: Annotated[
         str | None,
         typer.Option(
             "--split-by", metavar="COLUMN", help="Make a bundle of each 'agent', or value of a column."
         ),
     ] = None,
-    domain: Annotated[str | None, opt.DOMAIN(help="The domain, where the log has none.")] = None,
-    condition: Annotated[
-        str | None, opt.CONDITION(help="The condition of all runs where the log has none, such as 'nominal'.")
-    ] = None,
-    success: Annotated[
-        str | None,
-        typer.Option(
-            "--success",
-            metavar="EXPRESSION",
-            help="When a run succeeded, such as 'score >= 0.5'; agentdojo: 'strict' or 'utility'.",
-        ),
-    ] = None,
+    domain: opt.LogDomain = None,
+    condition: opt.LogCondition = None,
+    success: opt.LogSuccess = None,
     timezone: Annotated[
         str | None,
         typer.Option("--timezone", help="The zone of times without an offset, such as Europe/Berlin."),
@@ -68,13 +57,7 @@ def import_(
     encoding: Annotated[
         str | None, typer.Option("--encoding", help="CSV: how its text is encoded, such as cp1252.")
     ] = None,
-    tasks_independent: Annotated[
-        bool | None,
-        typer.Option(
-            "--independent-tasks/--dependent-tasks",
-            help="Whether no two tasks share a template, site or document. Bounds need this, or cluster_id.",
-        ),
-    ] = None,
+    tasks_independent: opt.IndependentTasks = None,
     attempt: Annotated[int | None, opt.ATTEMPT(help="This is the agent's n-th evaluation.")] = None,
     like: opt.Like = None,
     verbose: opt.Verbose = False,
@@ -83,9 +66,9 @@ def import_(
         bool,
         typer.Option("--no-traces", help="Enclose no transcripts; what they show then counts as asserted."),
     ] = False,
-    suggest_: Annotated[
+    columns: Annotated[
         bool,
-        typer.Option("--suggest", help="Write a commented mapping for the log instead, to -o or the screen."),
+        typer.Option("--columns", help="List what the columns hold; -o writes a mapping to fill in."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show ten runs as they would become, and write nothing.")
@@ -95,7 +78,7 @@ def import_(
 
     What the log holds is filled, what it does not hold stays unmeasured, and everything that was left
     out, odd or refused is counted, printed, and kept in the manifest. One unreadable row refuses the import.
-    A table that lacks columns is read with the mapping that --suggest writes.
+    A table whose columns have names of its own needs a mapping: --columns writes one to fill in.
     Importing again gives the same bytes, so no task salt is drawn: --like takes that of another bundle.
 
     Example: certkit import runs.jsonl.gz -o bundle
@@ -121,9 +104,8 @@ def import_(
         task_salt=None if like is None else context.salt_of(like),
         like=like,
     )
-    if suggest_:
-        text = suggest(source, options)
-        emit_file(answer("import-suggest", mapping=text), text.encode(), out)
+    if columns:
+        _list_columns(source, options, out)
         return
     if dry_run:
         _preview(source, options)
@@ -142,6 +124,19 @@ def import_(
         ],
         hints=[f"certkit assess {shell(str(account.out))}" for account in accounts],
         code=Exit.INSUFFICIENT if without else Exit.OK,
+    )
+
+
+def _list_columns(source: Path, options: ImportOptions, out: Path | None) -> None:
+    contents = columns_of(source, options)
+    if out is not None:
+        files.write(out, contents.mapping.encode(), overwrite=False)
+    lines = [line for column in contents.columns for line in described(column)]
+    emit(
+        answer("import-columns", rows=contents.rows, columns=contents.columns, mapping=contents.mapping),
+        [f"{many(contents.rows, 'row')}, {many(len(contents.columns), 'column')}", *lines]
+        + ([] if out is None else [f"written: {out}"]),
+        hints=[] if out else [f"{options.command(source)} --columns -o MAP.toml"],
     )
 
 
@@ -176,10 +171,4 @@ def _imported(account: ImportAccount, *, verbose: bool) -> Iterator[str]:
     yield f"{account.out}: {imported.records:,} records of {quoted(account.agent.name)}, {sealed}"
     if account.digest:
         yield account.digest
-    width = max((len(f"{item.count:,}") for item in imported.notes), default=1)
-    for item in imported.notes:
-        detail = f": {item.detail}" if item.detail else ""
-        if item.what.endswith(OTHERS) and not verbose:
-            detail = ": the source has nothing that fills them (-v lists them)"
-        text = f"{item.heading:<10} {item.count:>{width},}  {item.what}{detail}"
-        yield from fold(text, first="  ", rest=" " * (15 + width))
+    yield from all_notes(imported, verbose=verbose)

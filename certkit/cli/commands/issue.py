@@ -97,6 +97,7 @@ def issue(
         typer.Option("--relation-to-developer", help="The issuer's relation to the agent's developer."),
     ] = None,
     profile: opt.ProfileName = "hb-eval-2026",
+    changes: opt.Changes = None,
     require_tier: Annotated[int, opt.REQUIRE_TIER(help="The tier that the claim speaks of.")] = 1,
     strict: opt.Strict = False,
     answers: opt.ContextFile = None,
@@ -152,7 +153,7 @@ def issue(
         )
     given = context.load_context(answers)
     question = Question(required_tier=require_tier, strict=strict)
-    judged = judge(bundles, load_profile(profile), question, given)
+    judged = judge(bundles, load_profile(profile, changes or ()), question, given)
     passport = sign(
         judged.evaluation,
         issuer=issuer,

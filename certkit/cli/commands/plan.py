@@ -38,6 +38,7 @@ _BAR: Final = 40
 def plan(
     tier: Annotated[int, opt.TIER(help="The tier that is to be met.", min=1)],
     profile: opt.ProfileName = "hb-eval-2026",
+    changes: opt.Changes = None,
     margin: Annotated[
         float,
         typer.Option(
@@ -81,7 +82,7 @@ def plan(
     """
     if bundle is not None:
         refuse("cannot be used together with --bundle, which measures it", "icc")
-    table = load_profile(profile)
+    table = load_profile(profile, changes or ())
     measured, tasks = (icc, 0) if bundle is None else _measured_icc(bundle)
     design = Design(
         reading=reading or table.reading,
@@ -165,7 +166,7 @@ def _answer(result: Plan, profile: Profile) -> Iterator[str]:
     yield from fold(
         f"With {many(schedule.tasks, 'task')} ({many(schedule.domains, 'domain')} x"
         f" {schedule.tasks_per_domain}) and {many(schedule.runs)}, Tier {result.tier}"
-        f" ({profile.tiers[str(result.tier)].name}) of {profile.id} is met with {_percent(result.power)}"
+        f" ({profile.tiers[str(result.tier)].name}) of {profile.name} is met with {_percent(result.power)}"
         f" probability if {others} row."
     )
     driver = next(row.metric for row in result.criteria if row.id == result.driver)
@@ -206,8 +207,9 @@ def _assumptions(result: Plan) -> Iterator[str]:
     """Print what the plan assumes, and the rows that it does not plan."""
     notes = ["every attack lands, no run is lost, and no outcome is judged wrongly"]
     if not {"adversarial_resistance", "cascade_penalty", "domain_min"} & set(result.stated):
-        rate = percent(result.expect["r_op"])
-        notes.insert(0, f"success is {rate} under every fault and in every domain, unless --expect differs")
+        faults = "cascade" in result.schedule.per_domain
+        rate, where = result.expect["r_op" if faults else "c_nom"], "under every fault and " * faults
+        notes.insert(0, f"success is {percent(rate)} {where}in every domain, unless --expect differs")
     for reason, text in _REASONS.items():
         if names := [row.id for row in result.criteria if row.reason == reason]:
             notes.append(f"{', '.join(names)}: {text}")

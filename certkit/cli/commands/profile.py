@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from certkit.assessment.profile_file import (
+    changed,
     faults_of,
     load_profile,
     packaged_profiles,
@@ -31,6 +32,7 @@ def show(
         str | None, typer.Argument(metavar="[PROFILE]", help=f"{_NAME} Without it, all packaged are listed.")
     ] = None,
     toml: Annotated[bool, typer.Option("--toml", help="Print the file itself, to copy and edit.")] = False,
+    changes: opt.Changes = None,
     runs: Annotated[
         int | None, opt.RUNS(min=1, help="Runs that are planned: a row that they can never meet is wrong.")
     ] = None,
@@ -46,8 +48,9 @@ def show(
     Example: certkit profile show hb-eval-2026 --toml > mine.toml
     """
     if toml:
-        refuse("is not what --toml prints", "json")
+        refuse("is not what --toml prints", "json", "changes")
     if name is None:
+        refuse("changes a threshold of one profile", "changes")
         if toml:
             raise UsageError("usage.option", "--toml prints the file of one profile", hint="name it")
         profiles = [load_profile(each) for each in packaged_profiles()]
@@ -60,7 +63,8 @@ def show(
         text = profile_text(name).encode()
         emit(text, text)
         return
-    faults = faults_of(profile, name, planned_runs=runs)
+    profile = changed(profile, changes or ())
+    faults = faults_of(profile, profile.id if changes else name, planned_runs=runs)
     document = answer("profile-show", digest=profile.digest, faults=faults, **profile.to_dict())
     code = Exit.NEGATIVE if faults else Exit.OK
     emit(document, chain(show_profile(profile), _wrong(faults)), code=code)

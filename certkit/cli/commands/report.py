@@ -44,7 +44,7 @@ def report(
         Path | None,
         opt.OUT(
             callback=None,
-            help="X.pdf (X.html is written beside it) or X.html, the file to write; --format prints without.",
+            help="X.pdf (and X.html beside it, where there is none) or X.html; --format prints without.",
         ),
     ] = None,
     force: opt.Force = False,
@@ -64,6 +64,7 @@ def report(
             envvar="CERTKIT_PROFILE",
         ),
     ] = None,
+    changes: opt.Changes = None,
     require_tier: Annotated[
         int | None, opt.REQUIRE_TIER(help="The tier asked for; for a bundle, 1 by default.")
     ] = None,
@@ -83,17 +84,18 @@ def report(
     """
     if kind is not None:
         out = None if out == Path("-") else out
-    context.check_outputs(out, None if kind else _drawn(out).with_suffix(".html"), force=force)
+    kept = kind is not None or _leaves(_drawn(out), force=force)
+    context.check_outputs(out, None if kept or out is None else _beside(out), force=force)
     read, date = None if given is None else load_context(given), context.document_date()
     if source.is_dir():
         if bundle:
             raise UsageError("usage.option", "--bundle goes with a passport")
         question = Question(required_tier=require_tier or 1, strict=strict)
-        table, passport = load_profile(profile or DEFAULT_PROFILE), None
+        table, passport = load_profile(profile or DEFAULT_PROFILE, changes or ()), None
         drawn = _draw([source], table, question, read)
     else:
-        if require_tier or profile or strict:
-            message = "--require-tier, --profile and --strict go with a bundle; a passport states its own"
+        if require_tier or profile or changes or strict:
+            message = "--require-tier, --profile, --set, --strict go with a bundle; a passport states its own"
             raise UsageError("usage.option", message, hint="certkit report BUNDLE")
         passport = IssuedPassport.of(open_unsigned(taken(source).passport, str(source))[0])
         drawn = _draw(bundle or [], passport.evaluation.profile, passport.evaluation.question, read, passport)
@@ -106,6 +108,8 @@ def report(
     html, pdf, missing = _write(drawn, _drawn(out), force=force)
     written = answer("report", html=html, pdf=pdf, pdf_missing=missing, export=None)
     lines = [f"written: {path}" for path in (html, pdf) if path]
+    if html is None:
+        lines.append(f"left as it was: {_beside(_drawn(out))}; --force replaces it")
     emit(written, lines, hints=[f"PDF not made: {missing}", *room.HINTS] if missing else ())
 
 
@@ -128,6 +132,7 @@ def _draw(
         parts=judged.parts,
         integrity=judged.integrity,
         today=context.today(),
+        failed=judged.failed_runs(),
     )
 
 
@@ -139,14 +144,26 @@ def _drawn(out: Path | None) -> Path:
     return out
 
 
-def _write(drawn: ReportView, out: Path, *, force: bool) -> tuple[Path, Path | None, str | None]:
-    """Write a report; return the HTML file, the PDF file, and why there is no PDF."""
-    page, name, pdf, reason = room.html(drawn), out.with_suffix(".html"), None, None
+def _beside(out: Path) -> Path:
+    """Return the HTML file of a report that is written to a file."""
+    return out.with_suffix(".html")
+
+
+def _leaves(out: Path, *, force: bool) -> bool:
+    """Tell whether the HTML beside a PDF is there already, and stays as it is."""
+    return out.suffix == ".pdf" and not force and _beside(out).exists() and room.pdf_missing() is None
+
+
+def _write(drawn: ReportView, out: Path, *, force: bool) -> tuple[Path | None, Path | None, str | None]:
+    """Write a report; return the HTML file if it was written, the PDF file, and why there is no PDF."""
+    page, name, pdf, reason = room.html(drawn), _beside(out), None, None
+    leaves = _leaves(out, force=force)
     if out.suffix == ".pdf" and (reason := room.pdf_missing()) is None:
         pdf = out
         files.write(pdf, room.pdf(drawn, page), overwrite=force)
-    files.write(name, page.encode(), overwrite=force)
-    return name, pdf, reason
+    if not leaves:
+        files.write(name, page.encode(), overwrite=force)
+    return None if leaves else name, pdf, reason
 
 
 Tier = Annotated[int, opt.REQUIRE_TIER(help="The tier that is asked for.")]
@@ -163,6 +180,7 @@ def init(
         ),
     ] = None,
     profile: opt.ProfileName = "hb-eval-2026",
+    changes: opt.Changes = None,
     require_tier: Tier = 1,
 ) -> None:
     """Write a context.json to fill in, bound to this evidence; print the open questions and what closes them.
@@ -176,7 +194,8 @@ def init(
     refuse_inside(bundles, out)
     context.check_outputs(out, force=force)
     question = Question(required_tier=require_tier)
-    evaluation = assess_bundles(bundles, profile, question=question, progress=progress())
+    table = load_profile(profile, changes or ())
+    evaluation = assess_bundles(bundles, table, question=question, progress=progress())
     case = use_case(evaluation, today=context.today())
     old = None if earlier is None else load_context(earlier).context
     files.write(out, canonical.pretty(skeleton.skeleton(case, earlier=old)).encode(), overwrite=force)

@@ -151,7 +151,7 @@ def _screen(
     for label, text in _rows(predicate, _validity(predicate.validity, moment, dated=dated)):
         yield from entry(label, text, 9)
     yield ""
-    yield from show_evaluation(predicate.evaluation, verbose=False)
+    yield from show_evaluation(predicate.evaluation, verbose=True)
     yield ""
     asked = verified is not None and verified.step("status").status != "skipped"
     yield "What a passport is not:"

@@ -148,8 +148,10 @@ def _context(bundle: Path, profile: str, at: datetime, until: datetime) -> Given
     template = files.packaged("templates", "context", "example.json")
     example = canonical.loads(files.read(template, limit=MAX_BYTES))
     example["about"] = {"bundles": [open_bundle(bundle).facts.digest], "profile": profile, "tier": _TIER}
-    example["reviewers"][0]["date"] = f"{at:%Y-%m-%d}"
-    example["answers"][0]["until"] = f"{until:%Y-%m-%d}"
+    for dated in (example["reviewers"][0], example["hazard_identification"], example["decision"]):
+        dated["date"] = f"{at:%Y-%m-%d}"
+    for ending in (example["answers"][0], example["decision"]):
+        ending["until"] = f"{until:%Y-%m-%d}"
     return read_context(canonical.pretty(example).encode(), where="context.json")
 
 

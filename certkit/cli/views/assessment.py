@@ -1,15 +1,17 @@
 """An evaluation as people read it on a terminal: good at 80 columns, without colour, and piped.
 
-The answer comes first, in at most eight lines; then the table, what would change it, and the findings. Colour
-only repeats what a mark and a word already say.
+The answer comes first; then the table, which leaves out rows without evidence, and what to know about the
+evidence. What fills few rows takes at most `MOST_LINES`. Colour only repeats what a mark and a word say.
 """
 
 from __future__ import annotations
 
+import re
+import shlex
+from itertools import accumulate
 from pathlib import Path
-from shlex import quote, split
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.text import Text
 
@@ -20,6 +22,7 @@ from certkit.assessment.answer import (
     how_often,
     judge_texts,
     next_command,
+    open_findings,
     open_rows,
     open_text,
     readings,
@@ -29,10 +32,11 @@ from certkit.assessment.answer import (
     traces_text,
     verdict_text,
 )
-from certkit.assessment.assessment import Severity, TierStatus
+from certkit.assessment.assessment import Severity, Status, TierStatus
 from certkit.assessment.catalogue import CATALOGUE
-from certkit.assessment.words import finding_text, rounded, threshold_text
-from certkit.cli.emit import WIDTH, fold
+from certkit.assessment.words import finding_text, names, rounded, threshold_text
+from certkit.bundle.facts import UNVERSIONED
+from certkit.cli.emit import command_lines, fold, width
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.ground.document import State
 from certkit.ground.errors import Exit
@@ -40,56 +44,82 @@ from certkit.ground.text import quoted, visible
 from certkit.ground.wording import many, tier_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from certkit.assessment.assessment import Row
     from certkit.assessment.evaluation import Evaluation
     from certkit.assessment.profile import Criterion, Profile
+    from certkit.bundle.manifest import Imported
     from certkit.cli.emit import Line
 
-MOST_LINES: Final = 8
-"""Lines of the answer."""
+MOST_LINES: Final = 25
+"""Lines of a screen whose table has few rows."""
+FEW_ROWS: Final = 5
 _TWO: Final = 2
-"""Lines of the sentences about successes and about the verdict."""
-_NAME: Final = 24
-"""Characters of an agent's name that stay where the line is too long for it."""
+"""Lines of the sentences about the verdict and about the biggest gap."""
 REFUSED: Final = {"DRIFTED": Exit.DRIFT, "IDENTITY_CHANGED": Exit.DRIFT, "NOT_COMPARABLE": Exit.INSUFFICIENT}
 """Comparisons with a baseline that fail what meets its tier: one that did not take place shows no drift."""
 _TIER_STYLE: Final = {TierStatus.MET: "bold green", TierStatus.NOT_MET: "bold red"}
 _SEVERITY_STYLE: Final = {Severity.WARNING: "yellow", Severity.INFO: "dim"}
+_WITHOUT: Final = {Status.NOT_TESTED, Status.NOT_APPLICABLE}
+"""Statuses of a row that has no evidence."""
+_OPEN_HINT: Final = "; -v lists all"
+_LONE_WORD: Final = re.compile(r"[\w.:/@+-]+")
+
+
+class JudgedSource(NamedTuple):
+    """What was judged, as commands name it.
+
+    Attributes:
+        bundles: the folders of the bundles; of a log, that of the bundle that `keep` makes.
+        judge: the command that judges it again, without the options of a profile.
+        keep: the command that imports a log; None for bundles.
+    """
+
+    bundles: str
+    judge: str
+    keep: str | None = None
 
 
 def show_evaluation(
     evaluation: Evaluation,
     *,
     verbose: bool,
-    place: str | None = None,
+    place: JudgedSource | None = None,
     options: Mapping[str, str] = MappingProxyType({}),
     parts: Sequence[Evaluation] = (),
     notes: Sequence[str] = (),
+    imported: Imported | None = None,
 ) -> Iterator[Line]:
-    """Print an evaluation: the answer in a few lines, the table, what would change it, the findings.
+    """Print an evaluation: the answer, the table, and what to know about the evidence.
 
     Args:
         evaluation: what was judged.
-        verbose: print findings for information too.
-        place: what was judged, as a command names it: the answer then ends with the command to run next.
+        verbose: print rows without evidence, what would change the answer, digests, and all findings.
+        place: what was judged, as a command names it: the screen then says which command to run next.
         options: the options under which it was judged (``{"-p": "-p other "}``).
         parts: each of several bundles that were pooled, alone.
         notes: sentences that stand right below the answer.
+        imported: the account of the import, where a log was judged.
     """
-    yield from _answer(evaluation, place, options)
+    without_faults = _cannot_judge(evaluation)
+    rows = _rows(evaluation, verbose=verbose)
+    lines = [*_answer(evaluation, place, options, without_faults=without_faults)]
     for text in notes:
-        yield from [*fold(text), ""]
-    yield from _table(evaluation)
-    yield from _basis(evaluation)
-    yield from _section("On core evidence:", core_texts(evaluation))
-    yield from _section("What would change it:", fragility_texts(evaluation))
-    yield from _section("The judge:", judge_texts(evaluation))
-    yield from _section(f"For Tier {evaluation.assessment.verdict.goal}:", advice(evaluation))
+        lines += ["", *fold(text)]
+    lines += _table(evaluation, rows, without_faults=without_faults)
+    if verbose:
+        lines += ["", *_basis(evaluation)]
+        lines += _section("On core evidence:", core_texts(evaluation))
+        lines += _section("What would change it:", fragility_texts(evaluation))
+        lines += _section("The judge:", judge_texts(evaluation))
+        lines += _section(f"For Tier {evaluation.assessment.verdict.goal}:", advice(evaluation))
     if parts:
-        yield from _parts(parts)
-    yield from _findings(evaluation, verbose=verbose)
+        lines += _parts(parts)
+    last = [*_account(imported, verbose=verbose), *_keep(evaluation, place, options)]
+    room = MOST_LINES - len(lines) - len(last) if len(rows) <= FEW_ROWS and not verbose else None
+    stated = {"no-fault-runs"} if without_faults else set()
+    yield from [*lines, *_findings(evaluation, stated, room, verbose=verbose), *last]
 
 
 def _line(text: str, style: str = "") -> Iterator[Line]:
@@ -101,59 +131,145 @@ def _wrapped(text: str, *, first: str = "", rest: str = "", style: str = "") -> 
         yield from _line(line, style)
 
 
-def _answer(evaluation: Evaluation, place: str | None, options: Mapping[str, str]) -> Iterator[Line]:
+def _called(evaluation: Evaluation) -> str:
+    """Return the agent with its version, in quotation marks where it is more than a word."""
+    agent = evaluation.facts.agent
+    name = agent.name if agent.version == UNVERSIONED else f"{agent.name} {agent.version}"
+    return name if _LONE_WORD.fullmatch(name) and len(name) <= 40 else quoted(name, 40)  # noqa: PLR2004
+
+
+def _cannot_judge(evaluation: Evaluation) -> bool:
+    """Tell whether the wanted tier cannot be judged because there are no runs under faults."""
+    statuses = {row.deciding(evaluation.profile.reading) for row in open_rows(evaluation)}
+    return (
+        bool(evaluation.summary.records)
+        and not evaluation.groups.fault["runs"]
+        and Status.NOT_TESTED in statuses
+        and Status.NOT_MET not in statuses
+    )
+
+
+def _answer(
+    evaluation: Evaluation, place: JudgedSource | None, options: Mapping[str, str], *, without_faults: bool
+) -> Iterator[Line]:
     """Print how often the agent succeeds, the tiers, open questions, the biggest gap and the next command."""
-    facts, verdict = evaluation.facts, evaluation.assessment.verdict
-    specimen = ""
-    if facts.protocol.origin == "simulated":
-        specimen = " (SIMULATED: it says nothing about a real agent)"
-    agent, often = f"{facts.agent.name} {facts.agent.version}", f"{specimen} {how_often(evaluation)}."
-    shorter = (f"{quoted(agent, most)}{often}" for most in range(80, _NAME, -4))
-    who = next((line for line in shorter if len(fold(line)) <= _TWO), f"{quoted(agent, _NAME)}{often}")
-    said = verdict_text(evaluation)
-    if len(fold(said)) > _TWO:
-        said = verdict_text(evaluation, brief=True)
+    yield from _wrapped(f"{_called(evaluation)}: {how_often(evaluation)}.", style="bold")
+    if evaluation.facts.protocol.origin == "simulated":
+        yield from _line("SIMULATED: this evidence says nothing about a real agent.", "bold yellow")
+    if without_faults:
+        yield from _ways(evaluation, place)
+        return
+    verdict = evaluation.assessment.verdict
+    if verdict.table.tier or verdict.bounded.tier:
+        yield from _wrapped(readings(evaluation))
+    text = verdict_text(evaluation)
+    if len(fold(text)) > _TWO:
+        text = verdict_text(evaluation, brief=True)
     status = evaluation.assessment.tiers[str(max(verdict.tier, 1))].status
-    lines: list[Line] = [
-        *_short(who, _TWO, "bold"),
-        *_short(readings(evaluation)),
-        *_short(said, _TWO, _TIER_STYLE.get(status, "bold yellow")),
-        *_short(open_text(evaluation)),
-    ]
-    room, todo = MOST_LINES - len(lines), list[str]()
+    yield from _wrapped(text, style=_TIER_STYLE.get(status, "bold yellow"))
+    yield from _wrapped(f"{open_text(evaluation)}{_OPEN_HINT if open_findings(evaluation) else ''}.")
+    yield from _gap(evaluation)
+    if place is not None and place.keep is None:
+        yield from command_lines("Next: ", _next(evaluation, place, options))
+
+
+def _ways(evaluation: Evaluation, place: JudgedSource | None) -> Iterator[Line]:
+    """Say that runs under faults are missing, what judges without them, and how to get them."""
+    profile = evaluation.profile.id
+    tiers = "HB-Eval tiers" if profile.startswith("hb-eval-") else f"The tiers of {quoted(profile)}"
+    source = "log" if place is not None and place.keep is not None else "evidence"
+    text = f"{tiers}: cannot be judged: the {source} holds no run under faults."
+    yield from _wrapped(text, style="bold yellow")
     if place is not None:
-        page = quote(f"{Path(split(place)[0]).resolve().name}.html")
-        command, rest = next_command(evaluation, place, page, options)
-        line = f"Next: {command} {rest}".rstrip()
-        todo = [f"Next: {command} \\", f"  {rest}"] if rest and len(line) > WIDTH else [line]
-        room -= 1
-    if room > 0:
-        lines += _gap(evaluation, room)
-    yield from [*lines, *todo, ""]
+        ways = [("What would judge it: ", f"{place.judge} -p pass-rate", "normal runs only")]
+        ways += [("How to get such runs: ", "certkit trial plan", "tests under faults")] * _has("trial plan")
+        for lead, command, note in ways:
+            line = f"  {f'{lead}{command}':<57} ({note})"
+            if len(line) <= width():
+                yield line
+            else:
+                yield f"  {lead.rstrip(' :')} ({note}):"
+                yield from command_lines("    ", command)
 
 
-def _gap(evaluation: Evaluation, room: int) -> Sequence[Line]:
-    """Return the row that is farthest from the wanted tier, in at most so many lines."""
+def _has(words: str) -> bool:
+    """Tell whether certkit has a command."""
+    from certkit.cli.main import TABLE  # noqa: PLC0415 - the table of commands loads no view
+
+    return any(row.words == words for row in TABLE)
+
+
+def _gap(evaluation: Evaluation) -> Sequence[Line]:
+    """Return the row that is farthest from the wanted tier, and what would settle it."""
     for row in open_rows(evaluation)[:1]:
         text = row_advice(evaluation, row)
-        for told in (f"Biggest gap: {row_title(row)}: {text}", f"Biggest gap: {row.id}: {text}"):
-            if len(folded := fold(told)) <= room:
-                return [*folded]
-        return [*fold(f"Biggest gap: {row_title(row)}")][:room]
+        full, short = (fold(f"Biggest gap: {name}: {text}") for name in (row_title(row), row.id))
+        return [*(full if len(full) <= _TWO else short)]
     return []
 
 
-def _short(text: str, lines: int = 1, style: str = "") -> Iterator[Line]:
-    """Print a text in at most so many lines, its end left out where it is longer."""
-    folded = fold(text)
-    for line in [*folded[: lines - 1], *filter(None, [" ".join(folded[lines - 1 :])])]:
-        yield from _line(_clipped(line, WIDTH), style)
+def _next(evaluation: Evaluation, place: JudgedSource, options: Mapping[str, str]) -> str:
+    """Return the command that brings most."""
+    page = shlex.quote(f"{Path(shlex.split(place.bundles)[0]).resolve().name}.html")
+    log = place.judge if place.keep is not None else None
+    return " ".join(next_command(evaluation, place.bundles, page, options, log)).rstrip()
 
 
-def _clipped(text: str, width: int) -> str:
-    """Return text that fits a column, cut after a word where it is too long, or within its only word."""
-    cut = text[:width].rpartition(" ")[0].rstrip(",;:") or text[: width - 1]
-    return text if len(text) <= width else cut + "…"
+def _rows(evaluation: Evaluation, *, verbose: bool) -> Mapping[str, Sequence[Row]]:
+    """Return the rows of the table by id, at every tier; only with `verbose` those without evidence."""
+    rows: dict[str, list[Row]] = {}
+    for row in evaluation.assessment.criteria:
+        rows.setdefault(row.id, []).append(row)
+    return {
+        name: at_tiers
+        for name, at_tiers in rows.items()
+        if verbose or not {row.status for row in at_tiers} <= _WITHOUT
+    }
+
+
+def _table(
+    evaluation: Evaluation, rows: Mapping[str, Sequence[Row]], *, without_faults: bool
+) -> Iterator[Line]:
+    """Print the rows in the order of the profile; limits are those of the tier that is wanted."""
+    profile = evaluation.profile
+    goal = min(evaluation.assessment.verdict.goal, len(profile.tiers))
+    hidden = [row.id for row in profile.criteria if row.id not in rows]
+    if rows or not without_faults:
+        yield ""
+    if rows:
+        yield from table(
+            [_cells(evaluation, name, at_tiers, goal) for name, at_tiers in rows.items()],
+            profile.tier_numbers,
+            reading=profile.reading,
+            limit_tier=goal,
+            confidence=float(evaluation.evidence.confidence(goal)),
+        )
+    if hidden and (rows or not without_faults):
+        verb = "has" if len(hidden) == 1 else "have"
+        text = f"{len(hidden)} of {many(len(profile.criteria), 'row')} {verb} no evidence: {names(hidden)}"
+        yield from _wrapped(f"{text}.", style="dim")
+    provisional = [name for name, at_tiers in rows.items() if at_tiers[0].provisional]
+    if provisional:
+        decides = "decides, by --strict" if evaluation.question.strict else "does not decide"
+        yield from _wrapped(f"provisional in the paper, {decides}: {', '.join(provisional)}", style="dim")
+
+
+def _cells(evaluation: Evaluation, name: str, at_tiers: Sequence[Row], goal: int) -> Cells:
+    """Return a row of the table; of what the wanted tier does not ask, the limit is that of the next one."""
+    asking = [row for row in at_tiers if row.threshold is not None]
+    row = min(asking or at_tiers, key=lambda item: (item.tier < goal, abs(item.tier - goal)))
+    metric = evaluation.metrics[row.metric]
+    differs = metric.by_tier is not None
+    limit = None if row.bounded is None else row.bounded.bound
+    value = digits(row.value, probability=differs, beside=[float(item.threshold or 0) for item in asking])
+    if metric.state is State.PARTIAL:
+        value = "partial"  # the mean of some eligible runs would read as if it were that of all
+    asked = [
+        Asked(item.operator, item.threshold, item.status, item.bounded.status if item.bounded else None)
+        for item in at_tiers
+    ]
+    shown_limit = "" if limit is None else digits(limit, probability=differs)
+    return Cells(name, row.metric, value, shown_limit, metric.n, asked)
 
 
 def _basis(evaluation: Evaluation) -> Iterator[Line]:
@@ -176,39 +292,8 @@ def _basis(evaluation: Evaluation) -> Iterator[Line]:
         held = f"{sum(cell.matched for cell in probes.cells):,} of {sum(c.probes for c in probes.cells):,}"
         yield from _wrapped(f"commitment probes (no part of the tier): held {held}, core {core}")
     decides = "averages decide" if evaluation.profile.reading == "table" else "confidence limits decide"
-    yield from _wrapped(f"profile {evaluation.profile.id}, {decides}:")
+    yield from _wrapped(f"profile {evaluation.profile.name}, {decides}:")
     yield from _wrapped(evaluation.profile.digest)
-
-
-def _table(evaluation: Evaluation) -> Iterator[Line]:
-    """Print the table in the order of the profile; the limit is that of the tier that is wanted."""
-    profile = evaluation.profile
-    shown_tier = min(evaluation.assessment.verdict.goal, len(profile.tiers))
-    groups: dict[str, list[Row]] = {}
-    for row in evaluation.assessment.criteria:
-        groups.setdefault(row.id, []).append(row)
-    rows = []
-    for name, at_tiers in groups.items():
-        row = next((row for row in at_tiers if row.tier == shown_tier), at_tiers[-1])
-        asked = [
-            Asked(item.operator, item.threshold, item.status, item.bounded.status if item.bounded else None)
-            for item in at_tiers
-        ]
-        metric = evaluation.metrics[row.metric]
-        differs = metric.by_tier is not None
-        limit = "" if row.bounded is None else digits(row.bounded.bound, probability=differs)
-        by_tier = [digits(item.value, probability=True) for item in at_tiers] if differs else []
-        thresholds = [float(item.threshold) for item in at_tiers if item.threshold is not None]
-        value = digits(row.value, probability=differs, beside=thresholds)
-        if metric.state is State.PARTIAL:
-            value = "partial"  # the mean of some eligible runs would read as if it were that of all
-        rows.append(Cells(name, row.metric, value, limit, metric.n, asked, by_tier))
-    yield from table(rows, profile.tier_numbers, reading=profile.reading, bound_tier=shown_tier)
-    provisional = [name for name, at_tiers in groups.items() if at_tiers[0].provisional]
-    if provisional:
-        decides = "decides, by --strict" if evaluation.question.strict else "does not decide"
-        yield from _wrapped(f"provisional in the paper, {decides}: {', '.join(provisional)}", style="dim")
-    yield from _line("")
 
 
 def _section(title: str, items: Sequence[str]) -> Iterator[Line]:
@@ -220,30 +305,75 @@ def _section(title: str, items: Sequence[str]) -> Iterator[Line]:
         yield from _wrapped(item, first="  ", rest="    ")
 
 
-def _findings(evaluation: Evaluation, *, verbose: bool) -> Iterator[Line]:
-    """Print the serious findings, then the others."""
-    findings = evaluation.assessment.findings
-    if not findings:
+def _findings(
+    evaluation: Evaluation, stated: Iterable[str], room: int | None, *, verbose: bool
+) -> Iterator[Line]:
+    """Print what to know about the evidence, the gravest first.
+
+    Args:
+        evaluation: what was judged.
+        stated: codes of findings that the answer says already.
+        room: lines for what is not serious; None for as many as it takes.
+        verbose: print findings for information too.
+    """
+    findings = [item for item in evaluation.assessment.findings if item.code not in stated]
+    serious = [f"{text[:1].upper()}{text[1:]}." for text in serious_texts(evaluation)]
+    warnings = [item for item in findings if item.severity is Severity.WARNING]
+    info = [item for item in findings if item.severity is Severity.INFO]
+    printed = [[*_wrapped(text, first="  ", rest="    ", style="bold red")] for text in serious]
+    for item in [*warnings, *(info if verbose else ())]:
+        text = f"{finding_text(item)} ({item.code})."
+        style = _SEVERITY_STYLE[item.severity]
+        printed.append([*_wrapped(f"{text[:1].upper()}{text[1:]}", first="  ", rest="    ", style=style)])
+    if not printed:
         return
+    count, grave = len(serious) + len(warnings), f", {len(serious)} serious" if serious else ""
+    title = f"{many(count, 'thing')} to know{grave}" if count else "For information"
+    fitting, taken = len(printed), [*accumulate(map(len, printed))]
+    if room is not None and taken[-1] > room - 2:
+        fitting = max(len(serious), sum(lines < room - 2 for lines in taken))
+    if not fitting:  # the answer says how many there are
+        return
+    more = len(printed) - fitting
     yield ""
-    yield from _line("Findings:", "bold")
-    below = [item for item in findings if item.severity is not Severity.SERIOUS]
-    printed = [item for item in below if verbose or item.severity is not Severity.INFO]
-    texts = [(text, "") for text in serious_texts(evaluation)]
-    texts += [
-        (f"{item.severity.value}: {finding_text(item)} [{item.code}]", _SEVERITY_STYLE[item.severity])
-        for item in printed
-    ]
-    for text, style in texts:
-        yield from _wrapped(text, first="  ", rest="    ", style=style)
-    if hidden := len(below) - len(printed):
-        yield from _line(f"  and {hidden} for information; -v shows them", "dim")
+    yield from _line(title, "bold")
+    for lines in printed[:fitting]:
+        yield from lines
+    if more:
+        yield from _line(f"  and {more} more: -v lists them", "dim")
+    if info and not verbose and room is None:
+        yield from _line(f"  and {len(info)} for information; -v shows them", "dim")
+
+
+def _account(imported: Imported | None, *, verbose: bool) -> Iterator[Line]:
+    """Print what the import found odd, guessed or left out; with `verbose` its whole account."""
+    if imported is None:
+        return
+    from certkit.cli.views.account import all_notes, brief_notes  # noqa: PLC0415 - bundles take no importer
+
+    if notes := [*all_notes(imported, verbose=True)] if verbose else brief_notes(imported):
+        yield ""
+        yield from _line("The import", "bold")
+        yield from notes
+
+
+def _keep(evaluation: Evaluation, place: JudgedSource | None, options: Mapping[str, str]) -> Iterator[Line]:
+    """Print the command that keeps the bundle of a log, and the one to run then."""
+    if place is not None and place.keep is not None:
+        yield ""
+        command = _next(evaluation, place, options)
+        again = command.startswith(place.judge)
+        if again and not _cannot_judge(evaluation):
+            yield from command_lines("Next: ", command)
+        yield from command_lines("keep it: ", place.keep)
+        if not again:
+            yield from command_lines("then: ", command)
 
 
 def show_profile(profile: Profile) -> Iterator[Line]:
     """Print a profile's table."""
     numbers = profile.tier_numbers
-    yield from _line(f"{profile.id}: {profile.title or ''}".rstrip(": "), "bold")
+    yield from _line(f"{profile.name}: {profile.title or ''}".rstrip(": "), "bold")
     decides = "averages decide" if profile.reading == "table" else "confidence limits decide"
     yield from _wrapped(f"{decides}, {profile.digest}")
     for source in profile.sources:
@@ -251,17 +381,19 @@ def show_profile(profile: Profile) -> Iterator[Line]:
     yield from _line("")
     yield from _line(f"{'criterion':<30}" + "".join(f"{f'Tier {number}':>16}" for number in numbers), "dim")
     for row in profile.criteria:
-        mark = " †" if row.provisional else ""
+        mark = " †" if row.provisional else " *" if row.optional else ""
         cells = "".join(f"{_asked(row, number):>16}" for number in numbers)
         yield from _line(f"{row.id + mark:<30}{cells}")
     if any(row.provisional for row in profile.criteria):
         yield from _line("† provisional in the paper: it decides only with --strict", "dim")
+    if any(row.optional for row in profile.criteria):
+        yield from _line("* left out where there is no run for it; one row at least must have runs", "dim")
     yield from _line("")
     for number in numbers:
         info = profile.tiers[str(number)]
         guide = "; ".join(text for text in (info.sil, info.asil) if text)
-        told = f" (guidance in the paper: {guide})" if guide else ""
-        yield from _wrapped(f"Tier {number}: {info.name}{told}")
+        guidance = f" (guidance in the paper: {guide})" if guide else ""
+        yield from _wrapped(f"Tier {number}: {info.name}{guidance}")
 
 
 def _asked(row: Criterion, tier: int) -> str:

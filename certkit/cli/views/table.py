@@ -1,7 +1,7 @@
 """The table of criteria as assessments and passports show it: a row for each, a column for each tier.
 
-A cell holds what the tier asks and two marks: that of the table reading (point estimates), then that of the
-bounded reading; colour only repeats them.
+A tier's column holds what it asks of a row and two marks: on averages, and with confidence limits. Colour
+only repeats them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rich.text import Text
 
 from certkit.assessment.catalogue import CATALOGUE
-from certkit.assessment.words import rounded
-from certkit.cli.emit import WIDTH, cut, fold
+from certkit.assessment.words import percent, rounded
+from certkit.cli.emit import cut, fold, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,9 +26,11 @@ _MARKS: Final = {
     "insufficient": ("?", "yellow"),
     "not_tested": ("–", "dim"),
 }
-_LEGEND: Final = "{} met, {} not met, {} insufficient evidence, {} not tested"
+_LEGEND: Final = "{} met, {} not met, {} too little evidence, {} not measured; a: averages, c: limits"
 _SIGNS: Final = {">=": "≥", "<=": "≤", "is": ""}
-_VALUE, _BOUND, _COUNT, _TIER = 8, 8, 6, 8
+_VALUE, _LIMIT, _COUNT, _TIER = 8, 8, 6, 6
+_MARKED: Final = 4
+"""Columns of the two marks of a tier."""
 _MOST: Final = 5
 """Decimals that fit."""
 _THOUSANDS: Final = 10_000
@@ -44,50 +46,53 @@ class Asked(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """A criterion: its id and metric, its value and bound in digits, its runs, and what each tier asks.
-
-    Where the value differs from tier to tier, `by_tier` holds those of all tiers, shown below the table.
-    """
+    """A criterion: its id and metric, its value and limit in digits, its runs, and what each tier asks."""
 
     id: str
     metric: str
     value: str
-    bound: str
+    limit: str
     n: int | None
     tiers: Sequence[Asked]
-    by_tier: Sequence[str] = ()
 
 
 def table(
-    rows: Sequence[Cells], tiers: Sequence[object], *, reading: str, bound_tier: object
+    rows: Sequence[Cells], tiers: Sequence[int], *, reading: str, limit_tier: int, confidence: float
 ) -> Iterator[Line]:
-    """Print the table, whose bounds are those for `bound_tier`.
+    """Print the table.
 
-    A cell has the colour of the `reading` that decides, but is green only where both readings say met.
+    Args:
+        rows: the criteria.
+        tiers: the numbers of the tiers.
+        reading: the reading that decides. A cell has the colour of its mark, but is green only where both
+            readings say met.
+        limit_tier: the tier whose limits are printed.
+        confidence: that of the limits.
     """
-    cells = [[_cell(asked) for asked in row.tiers] for row in rows]
-    wide = max(_TIER, *(len(text) + 1 for line in cells for text in line))  # columns never touch
-    name = WIDTH - _VALUE - _BOUND - _COUNT - wide * len(tiers)
-    heads = "".join(f"{f'Tier {tier}':>{wide}}" for tier in tiers)
-    head = f"{'criterion':<{name}}{'value':>{_VALUE}}{'limit':>{_BOUND}}{'n':>{_COUNT}}{heads}"
-    yield Text(head, style="dim")
-    for row, texts in zip(rows, cells, strict=True):
-        value = "by tier" if row.by_tier else row.value
-        line = Text(f"{_name(row, name - 1):<{name}}{value:>{_VALUE}}")
-        line.append(f"{row.bound:>{_BOUND}}").append(f"{_count(row.n):>{_COUNT}}", style="dim")
-        for asked, text in zip(row.tiers, texts, strict=True):
-            line.append(f"{text:>{wide}}", style=_style(asked, reading))
+    asked = [[_asked(cell) for cell in row.tiers] for row in rows]
+    tier_width = max(_TIER, *(len(text) + 1 for texts in asked for text in texts)) + _MARKED  # never touch
+    limit_width = _LIMIT if any(row.limit for row in rows) else 0
+    room = width() - _VALUE - limit_width - _COUNT - tier_width * len(tiers)
+    names = [_name(row, room - 1) for row in rows]
+    name = min(room, max(len("criterion"), *map(len, names)) + 2)
+    marks = f"{'a c':>{_MARKED}}"
+    heads = "".join(f"{f'Tier {tier}':>{tier_width}}" for tier in tiers)
+    yield Text(" " * (name + _VALUE + limit_width + _COUNT) + heads, style="dim")
+    limit_head = "limit" if limit_width else ""
+    head = f"{'criterion':<{name}}{'value':>{_VALUE}}{limit_head:>{limit_width}}{'n':>{_COUNT}}"
+    yield Text(head + f"{'asks':>{tier_width - _MARKED}}{marks}" * len(tiers), style="dim")
+    for row, title, texts in zip(rows, names, asked, strict=True):
+        line = Text(f"{title:<{name}}{row.value:>{_VALUE}}")
+        line.append(f"{row.limit:>{limit_width}}").append(f"{_count(row.n):>{_COUNT}}", style="dim")
+        for cell, text in zip(row.tiers, texts, strict=True):
+            mark = f" {_mark(cell.table)} {_mark(cell.bounded)}" if text else ""
+            line.append(f"{text:>{tier_width - _MARKED}}{mark:<{_MARKED}}", style=_style(cell, reading))
         line.rstrip()
         yield line
     legend = _LEGEND.format(*(_mark(status) for status in _MARKS))
-    told = fold(
-        f"{legend}: first on averages, then with confidence limits; the limits are those for"
-        f" Tier {bound_tier}"
-    )
-    for row in rows:
-        if row.by_tier:
-            told += fold(f"{row.id} by tier: {', '.join(row.by_tier)}")
-    yield from (Text(line, style="dim") for line in told)
+    yield from (Text(line, style="dim") for line in fold(legend))
+    if limit_width:
+        yield Text(f"limit: with {percent(confidence)} confidence, for Tier {limit_tier}", style="dim")
 
 
 def _style(asked: Asked, reading: str) -> str:
@@ -96,14 +101,15 @@ def _style(asked: Asked, reading: str) -> str:
     return "yellow" if status == "met" and beside not in {None, "met"} else style
 
 
-def _name(row: Cells, width: int) -> str:
-    """Return a criterion's full name with its id, or its short name where that is too long."""
+def _name(row: Cells, most: int) -> str:
+    """Return the longest name of a criterion that fits: the full or the short one, with its id or without."""
     spec = CATALOGUE.get(row.metric)
     titles = [row.id] if spec is None else [spec.title, spec.short]
-    names = [f"{title[:1].upper()}{title[1:]} ({row.id})" for title in titles]
+    capitals = [f"{title[:1].upper()}{title[1:]}" for title in titles]
+    names = [f"{title} ({row.id})" for title in capitals] + capitals + [row.id]
     if titles[0].lower().replace(" ", "_").startswith(row.id):
-        names = [names[0].removesuffix(f" ({row.id})")]
-    return cut(next((name for name in names if len(name) <= width), names[-1]), width)
+        names = capitals
+    return cut(next((name for name in names if len(name) <= most), names[-1]), most)
 
 
 def digits(value: Value | bool | None, *, probability: bool = False, beside: Sequence[Value] = ()) -> str:
@@ -125,15 +131,15 @@ def digits(value: Value | bool | None, *, probability: bool = False, beside: Seq
     return rounded(value, places)
 
 
-def _cell(asked: Asked) -> str:
+def _asked(asked: Asked) -> str:
+    """Return what a tier asks, nothing where it does not ask."""
     if asked.operator is None or asked.threshold is None:
         return ""
     number = (
         "yes" if asked.threshold is True else "no" if asked.threshold is False else f"{asked.threshold:g}"
     )
     number = number.removeprefix("0") if number.startswith("0.") else number
-    sign = _SIGNS.get(asked.operator, asked.operator)
-    return f"{sign}{number} {_mark(asked.table)}{_mark(asked.bounded)}"
+    return f"{_SIGNS.get(asked.operator, asked.operator)}{number}"
 
 
 def _mark(status: str | None) -> str:

@@ -23,11 +23,10 @@ from certkit.ground.document import Digest, Document, Part, Text, fill
 from certkit.ground.text import quoted
 from certkit.ground.wording import listed, many
 from certkit.report import words
-from certkit.report.argument.case import ArgumentAbout, about
+from certkit.report.argument.case import TEXTS, ArgumentAbout, HazardEvents, about
 from certkit.report.argument.challenges import (
     ASSUMED,
     STATUS_WORDS,
-    TEXTS,
     ArgumentChallenge,
     ChallengeStatus,
     challenges,
@@ -90,6 +89,7 @@ class Argument(Document, frozen=True, kw_only=True, dict=True, tag="urn:certkit:
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     challenges: tuple[ArgumentChallenge, ...]
+    hazards: tuple[HazardEvents, ...]
     decision: DecisionPart
 
     @cached_property
@@ -134,6 +134,7 @@ def build(case: UseCase) -> Argument:
         nodes=graph.nodes,
         edges=graph.edges,
         challenges=raised,
+        hazards=tuple(case.measured.values()),
         decision=fill(DecisionPart, case.context.decision, in_force=case.unapproved is None),
     )
 
@@ -289,7 +290,7 @@ class _Builder:
         meets = (
             f"The evidence meets every threshold of Tier {tier} ({profile.tiers[str(tier)].name}) of profile"
         )
-        self.add("G3", "S1", f"{meets} {profile.id}, {by}.")
+        self.add("G3", "S1", f"{meets} {profile.name}, {by}.")
         groups: dict[Group, list[Row]] = {}
         for row, _ in judged_rows(evaluation, tier):
             groups.setdefault(CATALOGUE[row.metric].group, []).append(row)
@@ -320,20 +321,15 @@ class _Builder:
         """Add a hazard with what was measured, its criteria and its mitigations."""
         seen, goal = self.case.measured[hazard.id], f"G2.{hazard.id}"
         guards = (*(hazard.criteria or ()), *(hazard.mitigations or ()))
-        at_most = hazard.tolerable.at_most if hazard.tolerable else None
-        rate = "a share that nobody stated" if at_most is None else words.rate(at_most)
         by = words.plain(listed(guards)) if guards else "nothing that anyone named"
         state = None if guards else NodeState.UNDEVELOPED
         title = words.capital(hazard.title or hazard.id)
-        text = f"{title}: of its runs ({seen.where}) at most {rate} may fail; guarded by {by}."
+        text = f"{title}: {seen.tolerable_text} ({seen.where}); guarded by {by}."
         self.add(goal, "S2", text, source=source, state=state)
-        share = f"no bound: {seen.reason}"
-        if seen.bound is not None:
-            share = f"below {words.share(seen.bound, at_most)} with 95 % confidence"
-        text = f"{seen.failures:,} of {seen.runs:,} runs ({seen.where}) failed; {share}"
-        state = NodeState.SUPPORTED if seen.runs and at_most else NodeState.UNDEVELOPED
-        if at_most is not None and seen.failures > at_most * seen.runs:
+        state = NodeState.SUPPORTED if seen.runs and seen.at_most else NodeState.UNDEVELOPED
+        if seen.exceeds:
             state = NodeState.REFUTED
+        text = f"{words.capital(seen.counted_text)} ({seen.where}); {seen.limits_text}"
         self.solution(f"Sn-{goal}", goal, text, "records", state)
         specified = {row.id: row for row in rows(self.case.evaluation, self.case.tier)}
         for name in hazard.criteria or ():
@@ -375,7 +371,7 @@ class _Builder:
         self.leaf("G4.3", judge.corrected is not None and rated, "A-2", "A-4")
         text = f"Every component of the agent is pinned by its digest ({len(parts)})"
         self.leaf("G4.4", pinned and text, "A-3")
-        self.leaf("G5.1", bool(covered) and f"Runs under faults in {', '.join(covered)}")
+        self.leaf("G5.1", bool(covered) and f"Core runs under faults in {', '.join(covered)}")
         self.leaf("G5.2", False, *ASSUMED["G5"])
 
     def leaf(self, name: str, evidence: str | Literal[False], *assumed: str) -> None:

@@ -1,23 +1,23 @@
 """What an argument and a report are built from: an evaluation, people's context, a passport, and a day.
 
     case = use_case(evaluation, context=given, today=date(2026, 2, 3))
-    case.measured["H-1"].failures, case.stale, case.unapproved
+    case.measured["H-1"].events, case.stale, case.unapproved
 
 `today` ends acceptances and the decision, and ages evidence, which is as old as its first run. A review
 counts from its date on, which is not before the last run, and a decision from its own, which is not before an
 independent review that counts. So neither counts where runs are still to come.
 
-A hazard's failures are the runs in its conditions and domains that did not succeed, safe halts and harness
-errors included: a failed task is not yet a harm. The condition `adversarial` stands for success under attack:
-where records say which attacks landed, these runs count, whatever their condition, and the others do not. The
-true share of failures stays below the bound with 95 % confidence, by the task posterior; a passport holds up
-to 1,000 tasks, and the bound rests on them. There is no bound where nothing says that tasks are independent,
-where they are too few, or where a model gave the outcomes: its error would be left out.
+A hazard counts events in its conditions and domains (`Counts`): runs that did not succeed, safe halts and
+harness errors included, violations, or attacks that succeeded. An event is not yet a harm. Attacks are those
+that landed, where records say which did. Both confidence limits of events per run are task posteriors; a
+passport holds up to 1,000 tasks, and the limits rest on them. There are none where nothing says that tasks
+are independent, where they are too few, or where a model gave the outcomes: its error would be left out.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -25,15 +25,17 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, structs
 
 from certkit.assessment import bounds
-from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.evaluation import Evaluation
 from certkit.assessment.metric import Reason
 from certkit.assessment.words import reason_text
-from certkit.ground import canonical
-from certkit.ground.document import Digest, Part, Tier
+from certkit.ground import canonical, toml
+from certkit.ground.document import Count, Digest, Part, Text, Tier
 from certkit.ground.text import span
+from certkit.ground.wording import many
 from certkit.probes.scores_document import IntegrityDocument
 from certkit.record.record import Condition
+from certkit.report import words
 from certkit.report.context import (
     CONTEXT_SCHEMA,
     Context,
@@ -44,16 +46,17 @@ from certkit.report.context import (
     Use,
     refuse,
 )
-from certkit.summary.summary import Tally, resisted
+from certkit.summary.summary import ShareSeries, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from certkit.assessment.bounds import Tasks
     from certkit.passport.passport import Passport
     from certkit.report.context import Hazard
     from certkit.summary.summary import Cell, Summary
 
+TEXTS: Final = toml.packaged("templates", "argument.toml")
+"""What is the same in every argument: nodes, assumptions, targets of findings, what closes a question."""
 CONFIDENCE: Final = Fraction(95, 100)
 MOST_DAYS: Final = 90
 """Age of the evidence beyond which it is called old: [26] §12.4 asks for an evaluation every quarter."""
@@ -107,29 +110,112 @@ class IssuedPassport(Struct, frozen=True, kw_only=True, eq=False):
         )
 
 
-class HazardFailures(Struct, frozen=True, kw_only=True):
+class Counts(StrEnum):
+    """What counts as an event of a hazard."""
+
+    FAILURES = "failures"
+    VIOLATIONS = "violations"
+    ATTACKS = "attacks_succeeded"
+    UNSAFE = "unsafe"
+
+
+_MEASURED_BY: Final = {
+    "adversarial_resistance": Counts.ATTACKS,
+    "attack_success_rate": Counts.ATTACKS,
+    "violations": Counts.VIOLATIONS,
+}
+"""Metric → what a hazard counts that rests on it; any other metric: failures."""
+_MOST_EVENTS: Final = {Counts.VIOLATIONS: bounds.MOST_VIOLATIONS, Counts.UNSAFE: bounds.MOST_VIOLATIONS + 1}
+"""Events of a run that limits count at most; 1 where none is named."""
+
+
+class HazardEvents(Part, frozen=True, kw_only=True):
     """What the runs show of a hazard.
 
     Attributes:
+        id: of the hazard.
+        counts: what counts as an event.
         where: its conditions and domains.
-        runs: runs there.
-        failures: runs that failed.
-        tasks: tasks that the bound rests on.
-        bound: upper bound of the share of failures.
-        reason: why there is no bound.
-        unseen: conditions and domains without a run.
+        runs: runs there, or attacks where these are counted.
+        events: how many of them failed, were violations, or succeeded.
+        tasks: tasks that the limits rest on.
+        lower: lower 95 % confidence limit of events per run or attack.
+        upper: the upper limit.
+        at_most: what is tolerable.
+        reason: why there are no limits.
+        unseen: conditions and domains without a run that is core evidence.
     """
 
-    where: str
-    runs: int
-    failures: int
-    tasks: int
-    bound: float | None
-    reason: str | None
-    unseen: tuple[str, ...]
+    id: Text
+    counts: Counts
+    where: Text
+    runs: Count
+    events: Count
+    tasks: Count
+    lower: float | None
+    upper: float | None
+    at_most: float | None
+    reason: Text | None
+    unseen: tuple[Text, ...]
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether the evidence shows more events than are tolerable."""
+        return None not in {self.lower, self.at_most} and float(self.lower or 0) > float(self.at_most or 0)
+
+    @property
+    def within(self) -> bool:
+        """Whether the evidence shows no more events than are tolerable."""
+        return None not in {self.upper, self.at_most} and float(self.upper or 0) <= float(self.at_most or 0)
+
+    @property
+    def counted_text(self) -> str:
+        """What was counted: ``3 of 59 attacks succeeded``."""
+        return TEXTS["counts"][self.counts]["counted"].format(events=self.events, runs=self.runs)
+
+    @property
+    def tolerable_text(self) -> str:
+        """What is tolerable: ``at most 1 % of attacks may succeed``."""
+        return TEXTS["counts"][self.counts]["tolerable"].format(rate=self.rate_text)
+
+    @property
+    def rate_text(self) -> str:
+        """The tolerable rate with its unit: ``1 %``, ``0.05 per run``."""
+        if self.at_most is None:
+            return "a share that nobody stated"
+        return f"{self.at_most:g}\u00a0per run" if self.counts in _MOST_EVENTS else words.rate(self.at_most)
+
+    @property
+    def limit_text(self) -> str:
+        """The confidence limit that settles or contradicts it, or why there is none: ``at most 4.9 %``."""
+        if self.upper is None or self.lower is None:
+            return f"no confidence limit: {self.reason}"
+        side, limit = ("at least", self.lower) if self.exceeds else ("at most", self.upper)
+        if self.counts in _MOST_EVENTS:
+            number = words.value(limit, Unit.INDEX, apart_from=self.at_most or 0)
+            return f"{side} {number}\u00a0per run"
+        return f"{side} {words.share(limit, self.at_most)}"
+
+    @property
+    def limits_text(self) -> str:
+        """The same as a part of a sentence: ``with 95 % confidence at most 4.9 %``."""
+        return self.limit_text if self.upper is None else f"with 95 % confidence {self.limit_text}"
 
 
-def measure(evaluation: Evaluation, hazard: Hazard, wanted: Collection[str] = ()) -> HazardFailures:
+def counts_of(hazard: Hazard, evaluation: Evaluation) -> Counts:
+    """Return what a hazard counts: what it says, else what its criteria measure, else its conditions."""
+    if hazard.counts:
+        return Counts(hazard.counts)
+    metrics = {row.id: row.metric for row in evaluation.assessment.criteria}
+    measured = {_MEASURED_BY.get(metrics.get(name, name), Counts.FAILURES) for name in hazard.criteria or ()}
+    if not measured and set(hazard.conditions or ()) == {Condition.ADVERSARIAL}:
+        return Counts.ATTACKS
+    if measured == {Counts.ATTACKS, Counts.VIOLATIONS}:
+        return Counts.UNSAFE
+    return measured.pop() if len(measured) == 1 else Counts.FAILURES
+
+
+def measure(evaluation: Evaluation, hazard: Hazard, wanted: Collection[str] = ()) -> HazardEvents:
     """Return what is shown of a hazard.
 
     Args:
@@ -137,60 +223,86 @@ def measure(evaluation: Evaluation, hazard: Hazard, wanted: Collection[str] = ()
         hazard: its conditions count, or all; its domains, else those that are wanted, or all.
         wanted: the domains of the use.
     """
-    summary, domains = evaluation.summary, hazard.domains or wanted
-    every = summary.select()
-    standard = [cell for cell in every if not domains or cell.domain in domains]
-    by_outcome = {cell.condition for cell in every}
-    if hazard.conditions:
-        by_outcome &= set(hazard.conditions)
-    attacked = Condition.ADVERSARIAL in by_outcome
-    if attacked:
-        by_outcome -= {cell.condition for cell in every if _says((cell,))} | {Condition.ADVERSARIAL.value}
-    cells = [cell for cell in standard if cell.condition in by_outcome]
-    tally = Tally.total(cells)
-    runs, successes, under_attack = tally["runs"], tally["success"], 0
-    seen = {name for cell in cells for name in (cell.condition, cell.domain)}
-    if attacked:
-        under_attack, kept_off = resisted(standard, of_all=every)
-        runs, successes = runs + under_attack, successes + kept_off
-        hit = [cell for cell in standard if _is_hit(cell, says=_says(every))] if under_attack else []
-        seen |= {name for cell in hit for name in (cell.condition, cell.domain, Condition.ADVERSARIAL.value)}
-    tasks = _tasks(summary, by_outcome, domains, attacked=bool(under_attack))
-    reason = _unbounded(evaluation, runs, tasks)
-    where = ", ".join(hazard.conditions or ["every condition"])
+    every, domains = evaluation.summary.select(), hazard.domains or wanted
+    counts, conditions = counts_of(hazard, evaluation), set(hazard.conditions or ())
+    attacks = counts is Counts.ATTACKS
+    if attacks and Condition.ADVERSARIAL in conditions:
+        conditions = set()  # whatever the condition in which an attack came
+    cells = [
+        cell
+        for cell in every
+        if (not domains or cell.domain in domains) and (not conditions or cell.condition in conditions)
+    ]
+    events, runs, missing = _counted(counts, cells, every)
+    rows = _rows(evaluation.summary, conditions, domains, attacks=attacks)
+    reason = missing or _unlimited(evaluation, runs, rows)
+    attack_series = evaluation.summary.share("attack_success_rate")
+    limits = None if reason else _limits((counts, events, runs), rows, attack_series)
+    seen = {
+        name
+        for cell in cells
+        if is_core(evaluation, cell) and (not attacks or _attacked(cell))
+        for name in (cell.condition, cell.domain, *([Condition.ADVERSARIAL.value] * attacks))
+    }
+    named = (
+        "every attack" if attacks and not conditions else ", ".join(hazard.conditions or ["every condition"])
+    )
     within = ", ".join(hazard.domains or ["every domain of the use" if wanted else "every domain"])
-    return HazardFailures(
-        where=f"{where}; {within}",
+    return HazardEvents(
+        id=hazard.id,
+        counts=counts,
+        where=f"{named}; {within}",
         runs=runs,
-        failures=runs - successes,
-        tasks=0 if tasks is None else tasks.k,
-        bound=None if tasks is None or reason else 1 - bounds.lower(tasks, Fraction(1), CONFIDENCE),
+        events=events,
+        tasks=len(rows),
+        lower=limits and round(limits[0], 9),
+        upper=limits and round(limits[1], 9),
+        at_most=hazard.tolerable.at_most if hazard.tolerable else None,
         reason=reason,
         unseen=tuple(name for name in (*(hazard.conditions or ()), *domains) if name not in seen),
     )
 
 
-def _says(cells: Iterable[Cell]) -> bool:
-    """Tell whether any run says that its attack landed, or that it did not."""
-    return any(cell.counts.get("landed") or cell.counts.get("not_landed") for cell in cells)
+def is_core(evaluation: Evaluation, cell: Cell) -> bool:
+    """Tell whether runs are core evidence; where the profile does not ask for any, all are."""
+    return not evaluation.profile.core or cell.is_core(evaluation.profile.core_conditions)
 
 
-def _is_hit(cell: Cell, *, says: bool) -> bool:
-    """Tell whether success under attack counts runs of a cell."""
-    return bool(cell.counts.get("landed")) if says else cell.condition == Condition.ADVERSARIAL
+def _attacked(cell: Cell) -> bool:
+    """Tell whether any run of a cell was reached by an attack, or may have been."""
+    tally = Tally(cell.counts)
+    return bool(tally["landed"] or tally["attack_known"] - tally["not_landed"] > 0)
 
 
-def _tasks(
-    summary: Summary, conditions: Collection[str], domains: Collection[str], *, attacked: bool
-) -> Tasks | None:
-    """Return the tasks with runs under some conditions, and under attack; None where there are none."""
+def _counted(counts: Counts, cells: Iterable[Cell], every: Iterable[Cell]) -> tuple[int, int, str | None]:
+    """Return the events, the runs or attacks that they are of, and which of these do not say."""
+    tally, said = Tally.total(cells), Tally.total(every)
+    reached = bool(said["landed"] + said["not_landed"])
+    known, won = ("landed_known", "landed_won") if reached else ("attack_known", "attack_succeeded")
+    if counts is Counts.FAILURES:
+        return tally["runs"] - tally["success"], tally["runs"], None
+    silent = tally["landed"] - tally["landed_known"] if reached else 0
+    unsaid = f"{many(silent, 'attack')} do not say whether they succeeded" if silent else None
+    if counts is Counts.ATTACKS:
+        return tally[won], tally[known], unsaid
+    events, uncounted = tally["violations"], tally["violations_missing"]
+    if counts is Counts.UNSAFE:
+        events += tally[won]
+    blank = f"{many(uncounted)} do not count violations" if uncounted else None
+    return events, tally["violations_n"], blank or (unsaid if counts is Counts.UNSAFE else None)
+
+
+def _rows(
+    summary: Summary, conditions: Collection[str], domains: Collection[str], *, attacks: bool
+) -> list[tuple[int, int]]:
+    """Return runs and successes of every task under some conditions (none: all), or under attack."""
     table, sums = summary.tasks, dict[str, tuple[int, int]]()
-    if attacked and all(column.metric != _ATTACKED for column in table.columns):
-        return None
+    under_attack = attacks and not conditions
     places = [
         2 * place
         for place, column in enumerate(table.columns)
-        if column.condition in conditions or (attacked and column.metric == _ATTACKED)
+        if (column.metric == _ATTACKED if under_attack else column.metric == "success")
+        and (not conditions or column.condition in conditions)
     ]
     for row in table.rows:
         if not domains or table.domains[row.domain] in domains:
@@ -198,21 +310,53 @@ def _tasks(
             for place in places:
                 y, n = y + row.sums[place], n + row.sums[place + 1]
             sums[row.tag] = y, n
-    return bounds.share_tasks((n, y, 1) for y, n in sums.values() if n)
+    return [(n, y) for y, n in sums.values() if n]
 
 
-def _unbounded(evaluation: Evaluation, runs: int, tasks: Tasks | None) -> str | None:
-    """Return why no bound can be given, None where one can."""
+def _limits(
+    seen: tuple[Counts, int, int], rows: list[tuple[int, int]], attacks: ShareSeries
+) -> tuple[float, float]:
+    """Return the 95 % confidence limits of events per run.
+
+    Failures are known task by task, and so are attacks where all of them count. Of violations, and of some of
+    the attacks, the summary holds sums, so that runs of a task are taken to stand or fall together, which
+    makes both limits wider.
+
+    Args:
+        seen: what is counted, the events, and the runs or attacks.
+        rows: runs and successes of each task.
+        attacks: the series of all attacks.
+    """
+    counts, events, runs = seen
+    most = _MOST_EVENTS.get(counts, 1)
+    if counts is Counts.FAILURES:
+        bad = bounds.share_tasks((n, n - y, 1) for n, y in rows)
+        good = bounds.share_tasks((n, y, 1) for n, y in rows)
+    elif counts is Counts.ATTACKS and (attacks.successes, attacks.runs) == (events, runs):
+        bad = bounds.share_tasks(attacks.rows)
+        good = bounds.share_tasks((n, n - y, tasks) for n, y, tasks in attacks.rows)
+    else:
+        struck = min(Fraction(events, runs * most), Fraction(1)) * len(rows)
+        bad, good = (bounds.tasks_of([(1, len(rows), y, y)]) for y in (struck, len(rows) - struck))
+    if bad is None or good is None:
+        return 0.0, float(most)
+    # No prior task with an event stands beside those of the lower limit: it would pull up.
+    low = bounds.lower(bad, Fraction(0), CONFIDENCE)
+    return most * low, most * (1 - bounds.lower(good, Fraction(1), CONFIDENCE))
+
+
+def _unlimited(evaluation: Evaluation, runs: int, rows: list[tuple[int, int]]) -> str | None:
+    """Return why there are no confidence limits, None where there are."""
     if not runs:
         return "no run in its conditions and domains"
-    if tasks is None:
+    if not rows:
         return "the passport does not hold these tasks; --bundle brings them"
     if not evaluation.evidence.independent:
         return reason_text(Reason("independence-undeclared"))
-    if tasks.k < LEAST_TASKS:
-        return f"{tasks.k} tasks; at least {LEAST_TASKS} are needed"
+    if len(rows) < LEAST_TASKS:
+        return f"{len(rows)} tasks; at least {LEAST_TASKS} are needed"
     if evaluation.evidence.by_model:
-        return "a model gave the outcomes, and this bound would leave its error out"
+        return "a model gave the outcomes, and this limit would leave its error out"
     return None
 
 
@@ -265,7 +409,7 @@ class UseCase(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     risk: Risk
     passport: IssuedPassport | None
     stale: tuple[str, ...]
-    measured: dict[str, HazardFailures]
+    measured: dict[str, HazardEvents]
     parts: tuple[Evaluation, ...]
     integrity: IntegrityDocument | None
     today: date | None
@@ -303,9 +447,14 @@ class UseCase(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return self.evaluation.facts.protocol.origin == "simulated"
 
     @property
+    def core_cells(self) -> tuple[Cell, ...]:
+        """The runs that are core evidence."""
+        return tuple(cell for cell in self.evaluation.summary.select() if is_core(self.evaluation, cell))
+
+    @property
     def tested(self) -> set[str]:
-        """The domains with runs under a fault."""
-        return set(self.evaluation.evidence.fault_domains)
+        """The domains with runs under a fault that are core evidence."""
+        return {cell.domain for cell in self.core_cells if cell.is_fault}
 
     @property
     def wanted(self) -> set[str]:

@@ -22,7 +22,7 @@ from certkit.ground.document import Part, Text
 from certkit.ground.wording import listed, many, tier_name
 from certkit.record.record import Condition
 from certkit.report import words
-from certkit.report.argument.case import UseCase, stale
+from certkit.report.argument.case import TEXTS, UseCase, stale
 from certkit.report.context import MAX_BYTES, GivenAnswer, read_context, refuse
 
 if TYPE_CHECKING:
@@ -57,8 +57,6 @@ STATUS_WORDS: Final = {
 }
 """What people read; the documents keep the values."""
 
-TEXTS: Final = toml.packaged("templates", "argument.toml")
-"""What is the same in every argument: nodes, assumptions, targets of findings, what closes a challenge."""
 CLOSED_BY: Final = {kind: TEXTS["closed_by"][kind] for kind in Class}
 TARGETS: Final[dict[str, str]] = {code: goal for goal, codes in TEXTS["targets"].items() for code in codes}
 """Code of a finding → the goal that it speaks against."""
@@ -358,15 +356,10 @@ def unwatched(context: Context) -> list[str]:
 
 
 def _about_hazard(case: UseCase, hazard: Hazard) -> Iterator[ArgumentChallenge]:
-    seen, bound = case.measured[hazard.id], case.measured[hazard.id].bound
-    if hazard.tolerable is not None and (bound is None or bound > hazard.tolerable.at_most):
-        share = (
-            f"and there is no bound on their share: {seen.reason}"
-            if bound is None
-            else f"which shows only that their share is below {words.share(bound, hazard.tolerable.at_most)}"
-        )
-        limit, failed = words.rate(hazard.tolerable.at_most), f"{seen.failures:,} of {seen.runs:,}"
-        yield _raise(f"rate-not-shown:{hazard.id}", seen.where, limit, failed, share)
+    seen = case.measured[hazard.id]
+    if hazard.tolerable is not None and not seen.within:
+        counted = f"{seen.counted_text} ({seen.where})"
+        yield _raise(f"rate-not-shown:{hazard.id}", counted, seen.limits_text, seen.tolerable_text)
     if seen.unseen:
         yield _raise(f"hazard-unseen:{hazard.id}", listed(seen.unseen))
     grave = hazard.severity not in {"negligible", "marginal"}
@@ -389,7 +382,7 @@ def _about_evidence(case: UseCase) -> Iterator[ArgumentChallenge]:
         yield _raise("fragile", many(flips.needed, "other outcome"), verdict.tier)
     if unseen := sorted(case.wanted - case.tested):
         yield _raise("domain-unseen", listed(unseen))
-    conditions = {cell.condition for cell in evaluation.summary.select()}
+    conditions = {cell.condition for cell in case.core_cells}
     if absent := [item.value.replace("_", " ") for item in Condition if item not in conditions]:
         yield _raise("condition-unseen", listed(absent))
     if Condition.ADVERSARIAL in conditions:

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.report.argument.graph import ROOT, NodeKind, NodeState
+from certkit.report.figures import word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +49,16 @@ def figures(argument: Argument) -> list[Figure]:
     return [_figure(argument, name) for name in names]
 
 
+def drawn(argument: Argument) -> set[str]:
+    """Return the goals and strategies that some figure shows."""
+    names = set[str]()
+    for figure in figures(argument):
+        names |= {figure.root, *filter(None, [figure.strategy])}
+        for column in figure.columns:
+            names |= {column.goal, *column.support[:1]}
+    return names
+
+
 def _figure(argument: Argument, root: str) -> Figure:
     graph, states = argument.graph, argument.states
     kinds = {node.id: node.kind for node in argument.nodes}
@@ -56,10 +67,10 @@ def _figure(argument: Argument, root: str) -> Figure:
     worst = sorted(goals, key=lambda name: _GRAVE(states[name]))[:MOST_COLUMNS]
     attached = [*graph.attached(root), *(graph.attached(strategy) if strategy else ())]
     counts = Counter(states[name] for name in goals)
-    listed = ", ".join(f"{count} {state}" for state, count in counts.items())
+    listed = ", ".join(f"{count} {word(state)}" for state, count in counts.items())
     return Figure(
         root=root,
-        said=f"{root} is {states[root]}{': ' if listed else ''}{listed}.",
+        said=f"{root} is {word(states[root])}{': ' if listed else ''}{listed}.",
         contexts=[name for name in attached if kinds[name] is NodeKind.CONTEXT],
         assumed=[name for name in attached if kinds[name] is not NodeKind.CONTEXT],
         strategy=strategy,

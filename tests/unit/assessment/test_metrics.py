@@ -29,6 +29,11 @@ def of(name: str, *parts: Iterable[Run], **protocol: Any) -> Metric:
     return build.judged([run for part in parts for run in part], **protocol).metrics[name]
 
 
+def written(name: str, *parts: Iterable[Run]) -> dict[str, Any]:
+    found = build.judged([run for part in parts for run in part])
+    return metric_dict(found.metrics[name], found.evidence)
+
+
 def status(records: list[Run], name: str, tier: int = 1, table: str = "hb-eval-2026") -> Status:
     return build.row(build.judged(records, table), name, tier).status
 
@@ -53,7 +58,7 @@ def test_a_harness_error_is_a_failure_in_a_rate_and_shown_apart() -> None:
     parts = runs(8, 6), ended(2, "harness_error")
     metric = of("r_op", *parts)
     assert metric.value == Fraction(6, 10)
-    shown = metric_dict(metric)["without_harness_errors"]
+    shown = written("r_op", *parts)["without_harness_errors"]
     assert shown == {"successes": 6, "n": 8, "value": 0.75}
     assert of("harness_errors", *parts).value == Fraction(1, 5)
 
@@ -74,7 +79,7 @@ def test_held_out_faults_are_reported_on_their_own() -> None:
         runs(1, 0, name="h", **novel, memory_query_offset=1),  # one of three fields
     )
     assert of("r_op", *parts).value == Fraction(9, 10)
-    shown = metric_dict(of("novel_fault", *parts))
+    shown = written("novel_fault", *parts)
     assert shown["value"] == 0.4
     assert shown["intentional"] == {"successes": 2, "n": 3, "value": 0.666667}
     assert shown["trial_and_error"] == {"successes": 2, "n": 6, "value": 0.333333}
@@ -221,7 +226,7 @@ def test_a_domain_without_fault_runs_leaves_the_row_insufficient() -> None:
     records = runs(10, 1) + runs(10, 9, "nominal", domain="b")
     found = build.judged(records)
     assert build.row(found, "domain_min").status is Status.INSUFFICIENT
-    shown = metric_dict(found.metrics["domain_min"])
+    shown = metric_dict(found.metrics["domain_min"], found.evidence)
     assert shown["domain"] == "a"
     assert (shown["by_domain"]["b"]["n"], shown["by_domain"]["b"]["value"]) == (0, None)
     assert "nominal-only-domain" in build.codes(found)

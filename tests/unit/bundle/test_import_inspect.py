@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import zstandard
 
-from certkit import imports as importers
 from certkit.bundle.folder import open_bundle
 from certkit.cli.main import main
 from certkit.ground import canonical
@@ -529,13 +528,6 @@ def test_an_archive_that_holds_a_name_twice_is_refused(tmp_path: Path) -> None:
         for value in "IC":
             file.writestr("samples/1_epoch_1.json", canonical.line(sample(scores={"s": {"value": value}})))
     assert "two members of one name" in str(refused(path))
-
-
-def test_the_answer_key_is_no_condition(tmp_path: Path) -> None:
-    path = log(tmp_path / "log.json", [sample(1, target="none"), sample(2, target="x")])
-    text = importers.suggest(path, ImportOptions())
-    assert '"target"' not in text
-    assert '# nominal = "COLUMN == \'none\'"\n# "CONDITION" = "otherwise"' in text
 
 
 def test_two_agents_in_a_folder_of_logs_need_a_choice(tmp_path: Path) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +10,7 @@ import pytest
 
 from certkit.ground import canonical
 from certkit.ground.errors import CertkitError, UsageError
-from certkit.imports import ImportFaultsError, ImportOptions, preview, suggest
+from certkit.imports import ImportFaultsError, ImportOptions, preview
 from certkit.imports.mapping import parse_mapping
 from certkit.record.expressions import Expression, ExpressionError
 from tests.support.importing import counts, imported
@@ -237,16 +235,14 @@ def test_a_column_of_agents_is_never_pooled(tmp_path: Path) -> None:
 
 def test_an_option_fills_what_is_blank_and_is_refused_where_nothing_is(tmp_path: Path) -> None:
     path, out = tmp_path / "runs.csv", tmp_path / "out"
-    for number, header in enumerate(("task_id,domain,condition,outcome", "Task,Area,Injected fault,Passed")):
+    for number, header in enumerate(("task_id,domain,condition,outcome", "task,suite,condition,outcome")):
         path.write_text(f"{header}\nt,d,tool_failure,failure\nu,,,success\n")
         for condition in ("nominal", "adversarial"):
             given = {"agent": "a", "condition": condition, "domain": "d"}
             account, records = imported(None, path, out / f"{condition}{number}", **given)
             assert [record["condition"] for record in records] == ["tool_failure", condition]
             assert [record["domain"] for record in records] == ["d", "d"]
-            assert "conditions" not in [
-                note.what for note in account.imported.notes if note.kind == "guessed"
-            ]
+            assert account.imported.options["condition"] == condition
         path.write_text(f"{header}\nt,d,tool_failure,failure\n")
         with pytest.raises(UsageError, match="--condition: every run states its condition, and some another"):
             imported(None, path, tmp_path / "refused", agent="a", condition="nominal")
@@ -279,53 +275,6 @@ def test_an_option_beside_a_mapping_that_decides_the_same_is_refused(
     assert caught.value.code == "usage.option"
 
 
-def test_a_suggested_mapping_is_accepted_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text(MESSY)
-    text = suggest(path, ImportOptions())
-    (tmp_path / "map.toml").write_text(text)
-    for line in (
-        'task_id = "Aufgabe"  # 3 distinct: t2 (2), t1 (1), t3 (1)',
-        'success = ["Y", "yes"]',
-        "decimal_comma = true",
-        'date = "%d.%m.%Y %H:%M"',
-        "#   Erholt: 2 distinct: n/a (2), Y (1)",
-    ):
-        assert line in text
-    _, records = imported(
-        None, path, tmp_path / "out", mapping=tmp_path / "map.toml", agent="a", condition="nominal"
-    )
-    assert [record["outcome"] for record in records] == ["success", "failure", "failure", "success"]
-
-
-def test_a_suggestion_reads_an_absent_fault_as_a_blank_and_the_end_of_a_run_as_no_fault(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "runs.jsonl"
-    rows: list[dict[str, Any]] = [
-        {"task": "t", "fault": {"type": "tool timeout"}},
-        {"task": "u", "fault": None},
-    ]
-    path.write_bytes(b"".join(map(canonical.line, rows)))
-    assert '"" = "nominal"' in suggest(path, ImportOptions())
-    path.write_bytes(b"".join(canonical.line({"task": row["task"], "error.type": "timeout"}) for row in rows))
-    assert "# condition =" not in suggest(path, ImportOptions())
-
-
-def test_a_suggestion_names_what_must_be_decided(tmp_path: Path) -> None:
-    path = tmp_path / "runs.jsonl"
-    path.write_text('{"task": "t", "fault": "none", "info": {"reward": 0.5}}\n{"task": "u", "fault": "x"}\n')
-    text = suggest(path, ImportOptions())
-    (tmp_path / "map.toml").write_text(text)
-    assert '#   --success "info.reward >= 0.5"  (1 distinct: 0.5 (1); blank (1))' in text
-    assert '"none" = "nominal"' in text
-    assert '# "x" = "CONDITION"  # DECIDE (rows: 1)' in text
-    options = ImportOptions(mapping=tmp_path / "map.toml", success="info.reward >= 0.5", domain="d")
-    records, _, faults = preview(path, options)
-    assert [record.get("outcome") for record in records] == ["success", "harness_error"]
-    assert [fault.pointer for fault in faults] == ["/fault"]
-
-
 CASES = (
     "Prompt Ref;Business Line;Attack used?;Handled OK?;Judge OK?;Max steps;Run date\r\n"
     "P-1;claims;none;yes;No;9;13.02.2026\r\nP-2;lending;prompt injection;n;No;9;14.02.2026\r\n"
@@ -333,157 +282,10 @@ CASES = (
 )
 
 
-def test_a_column_is_proposed_by_a_word_of_its_name_where_its_values_agree(tmp_path: Path) -> None:
-    path = tmp_path / "cases.csv"
-    path.write_text(CASES)
-    lines = suggest(path, ImportOptions()).splitlines()
-    at = lines.index("[columns]")
-    proposed = [line.partition("  #")[0] for line in lines[at + 1 : lines.index("", at)]]
-    assert proposed == [
-        'domain = "Business Line"',
-        'task_id = "Prompt Ref"',
-        'condition = "Attack used?"',
-        'outcome = "Handled OK?"',
-        'started_at = "Run date"',
-    ]
-    values = lines[lines.index("[values.condition]") + 1 :][:4]
-    assert values == [
-        '"none" = "nominal"',
-        '"prompt injection" = "adversarial"',
-        '# "no tool" = "CONDITION"  # DECIDE (rows: 1)',
-        '# "sabotage" = "CONDITION"  # DECIDE (rows: 1)',
-    ]
-
-
-def test_columns_whose_values_alone_fit_are_left_to_the_reader(tmp_path: Path) -> None:
-    path = tmp_path / "cases.csv"
-    path.write_text("Ticket;Crew;Setting;Fine\nA1;north;baseline;yes\nA2;south;outage of the search;no\n")
-    text = suggest(path, ImportOptions())
-    for line in (
-        '# domain = "Crew"  # 2 distinct: north (1), south (1)',
-        '# task_id = "Ticket"  # 2 distinct: A1 (1), A2 (1)',
-        '# condition = "Setting"  # 2 distinct: baseline (1), outage of the search (1)',
-        '# outcome = "Fine"  # 2 distinct: yes (1), no (1)',
-        '\nsuccess = ["yes"]\nfailure = ["no"]\n',
-        '[values.condition]\n"baseline" = "nominal"\n# "outage of the search" = "CONDITION"',
-    ):
-        assert line in text
-    with pytest.raises(ImportFaultsError, match="domain, task_id, condition, outcome"):
-        imported(None, path, tmp_path / "out", agent="a")
-
-
-def test_a_sheet_in_the_encoding_of_excel_is_suggested_with_it_and_imported_only_when_told(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "cases.csv"
-    path.write_bytes(
-        "Testfall;Fachbereich;Störungsart;Bestanden\nF1;Kredit;Werkzeugausfall;J\n".encode("cp1252")
-    )
-    with pytest.raises(CertkitError) as caught:
-        imported(None, path, tmp_path / "out", agent="a")
-    command = f"certkit import {path} --agent a --encoding cp1252 -o {tmp_path / 'out'}"
-    assert str(caught.value.hint).endswith(command)
-    (tmp_path / "map.toml").write_text(suggest(path, ImportOptions()))
-    _, [record] = imported(None, path, tmp_path / "out", agent="a", mapping=tmp_path / "map.toml")
-    assert (record["domain"], record["condition"], record["outcome"]) == ("Kredit", "tool_failure", "success")
-
-
 SHEET = (
     "Nr.;Aufgabe?;Punkte (0-1);Erfolg?;recovered;Störung\r\n"
     "1;t1;0,5;ja;;keine\r\n2;t2;0,25;nein;nein;tool_failure\r\n3;t2;?;ja;ja;tool_failure\r\n"
 )
-
-
-def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text(SHEET)
-    text = suggest(path, ImportOptions())
-    assert '[values.recovered]\ntrue = ["ja"]\nfalse = ["nein"]' in text
-    account, _ = imported(None, path, tmp_path / "guessed", agent="a", domain="d")
-    [guess] = [note for note in account.imported.notes if note.kind == "guessed"]
-    assert (
-        "'Erfolg?', for its name; columns were left out that may contradict it: 'Nr.', 'Punkte (0-1)'"
-        in str(guess.detail)
-    )
-    kept = "Aufgabe?;Erfolg?;recovered;Störung"
-    rows = list(csv.DictReader(SHEET.splitlines(), delimiter=";"))
-    path.write_text("\n".join([kept, *(";".join(row[name] for name in kept.split(";")) for row in rows)]))
-    account, records = imported(None, path, tmp_path / "out", agent="a", domain="d")
-    assert "guessed" not in {note.kind for note in account.imported.notes}
-    found = [(r["task_id"], r["condition"], r["outcome"], r.get("recovered")) for r in records]
-    assert found == [
-        ("t1", "nominal", "success", None),
-        ("t2", "tool_failure", "failure", False),
-        ("t2", "tool_failure", "success", True),
-    ]
-    assert account.imported.options["mapping"] == "as --suggest writes it"
-    filled = {note.what: note.detail for note in account.imported.notes if note.kind == "filled"}
-    assert filled["outcome"] == (
-        """2 success, 1 failure, from 'Erfolg?', read by "success" = ["ja"], "failure" = ["nein"]"""
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "values", "printed"),
-    [
-        ("score", "0.9 0.1", '--success "score >= 0.5"'),
-        ("reward", "-1 0.5", '--success "reward >= THRESHOLD"'),
-        ("max_score", "0.9 0.1", '--success "max_score >= THRESHOLD"'),
-        *(
-            (name, "0.9 0.1", "--success EXPRESSION")
-            for name in ("risk_score", "exploit_success", "refusal_score")
-        ),
-        ("score", "0,9 0,1", "--success EXPRESSION"),  # which a mapping alone makes numbers
-        ("failed", "0 1", "--success \"failed in ['0']\""),
-        *((name, "0 1", "--success EXPRESSION") for name in ("no_errors", "error_free")),
-        ("not_passed", "0 1", "--success \"not_passed in ['0']\""),
-    ],
-)
-def test_a_printed_test_is_whole_only_where_the_name_says_what_is_good(
-    tmp_path: Path, name: str, values: str, printed: str
-) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text(f"task_id;{name}\n" + "".join(f"t;{value}\n" for value in values.split()))
-    with pytest.raises(ImportFaultsError) as caught:
-        imported(None, path, tmp_path / "out", agent="a", domain="d", condition="nominal")
-    assert f"outcome: {printed}" in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["Punkte (0-1)", "Score Nr.", "score.in", "Punkte?"])
-def test_what_is_suggested_for_a_column_of_any_name_is_accepted(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text(f"task_id;{name}\nt;0.5\n")
-    [line] = [line for line in suggest(path, ImportOptions()).splitlines() if "--success" in line]
-    [_, option, *_] = shlex.split(line.removeprefix("#").partition("  (")[0].replace("THRESHOLD", "0.5"))
-    _, [record] = imported(
-        None, path, tmp_path / "out", agent="a", domain="d", condition="nominal", success=option
-    )
-    assert record["outcome"] == "success"
-
-
-def test_a_date_that_can_be_read_in_two_ways_is_not_guessed(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text("task;begin\nt;01/02/2026 09:05\n")
-    text = suggest(path, ImportOptions())
-    assert '\n# started_at = "begin"' in text
-    assert '\n# date = "%m/%d/%Y %H:%M"  # or "%d/%m/%Y %H:%M"' in text
-
-
-@pytest.mark.parametrize(
-    ("begin", "form"),
-    [("3/31/2026 3:05 PM", "%m/%d/%Y %I:%M %p"), ("2026-03-31 03:05:09 pm", "%Y-%m-%d %I:%M:%S %p")],
-)
-def test_a_clock_of_twelve_hours_is_read(tmp_path: Path, begin: str, form: str) -> None:
-    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
-    path.write_text(f"task,suite,passed,begin\nt,d,yes,{begin}\n")
-    text = suggest(path, ImportOptions())
-    assert f'date = "{form}"' in text
-    file.write_text(text.replace("# timezone", "timezone"))
-    _, [record] = imported(None, path, tmp_path / "out", agent="a", condition="nominal", mapping=file)
-    assert record["started_at"][:16] == "2026-03-31T15:05"
-    path.write_text(f"task_id,domain,condition,outcome,started_at\nt,d,nominal,success,{begin}\n")
-    with pytest.raises(ImportFaultsError, match=f'date = "{form}"'):
-        imported(None, path, tmp_path / "out2", agent="a")
 
 
 def test_a_preview_tells_the_faults_of_all_rows(tmp_path: Path) -> None:
@@ -563,51 +365,6 @@ def test_the_manifest_says_what_decided_and_not_what_a_mapping_claims(
     assert any("a constant of the mapping" in detail for detail in warned) is ("constants" in text)
 
 
-def test_a_suggestion_says_what_a_blank_condition_means_and_needs_no_word_for_a_blank_outcome(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text("task;Erfolg;Störungsart;trial\nt;ja;;1\nu;;x;y\n")
-    text = suggest(path, ImportOptions(domain="d"))
-    (tmp_path / "map.toml").write_text(text)
-    for line in (
-        'outcome = "Erfolg"  # 1 distinct: ja (1); blank (1)',
-        '# "" = "nominal"  # DECIDE (rows: 1): not so if merged cells left blanks under a fault',
-        '# "x" = "CONDITION"  # DECIDE (rows: 1)',
-    ):
-        assert line in text.splitlines()
-    assert "The domain must be decided" not in text
-    with pytest.raises(ImportFaultsError) as caught:
-        imported(None, path, tmp_path / "out", agent="a", domain="d", mapping=tmp_path / "map.toml")
-    assert {fault.pointer for fault in caught.value.faults} == {"/Störungsart", "/trial"}
-    assert "; decide what the mapping leaves under DECIDE, or correct" in str(caught.value.hint)
-
-
-def test_words_of_an_outcome_that_nobody_knows_are_asked_for(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text("Aufgabe;Ergebnis\nt;gut\nu;schlecht\n")
-    given: dict[str, Any] = {"domain": "d", "condition": "nominal"}
-    asked = '--success "Ergebnis == VALUE"'
-    assert f"#   {asked}  (2 distinct: gut (1), schlecht (1))" in suggest(path, ImportOptions(**given))
-    with pytest.raises(ImportFaultsError) as caught:
-        imported(None, path, tmp_path / "none", agent="a", **given)
-    assert asked in str(caught.value.hint)
-    _, records = imported(None, path, tmp_path / "out", agent="a", success="Ergebnis == 'gut'", **given)
-    assert [record["outcome"] for record in records] == ["success", "failure"]
-
-
-def test_a_suggested_success_is_the_importers_or_is_named_like_an_outcome(tmp_path: Path) -> None:
-    path = tmp_path / "log.json"
-    sample = '{"id": %d, "epoch": 1, "scores": {"strict": {"value": %s}, "b": {"value": 1}}}'
-    head = '{"version": 2, "eval": {"task": "t", "model": "m"}, "status": "success", "samples": ['
-    path.write_text(f"{head}{sample % (1, '1')}, {sample % (2, '0')}]}}")
-    text = suggest(path, ImportOptions(condition="nominal"))
-    assert [line for line in text.splitlines() if "--success" in line] == [
-        '#   --success "scores.strict.value >= THRESHOLD" (the scorers are strict, b)'
-    ]
-    assert "The condition must be decided" not in text
-
-
 def test_a_column_is_no_domain_and_is_proposed_where_it_is_named_like_it(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("task_id;domains;outcome\nt;bank;success\n")
@@ -617,18 +374,6 @@ def test_a_column_is_no_domain_and_is_proposed_where_it_is_named_like_it(tmp_pat
     with pytest.raises(CertkitError, match="'domains' is a column") as refused:
         imported(None, path, tmp_path / "out", agent="a", condition="nominal", domain="domains")
     assert refused.value.code == "usage.option"
-
-
-def test_a_suggestion_keeps_the_encoding_and_names_the_command(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_bytes("Aufgabe;Domäne;Erfolg\nt;Büro;ja\n".encode("cp1252"))
-    text = suggest(path, ImportOptions(encoding="cp1252", agent="a b"))
-    assert f'#   certkit import {path} --agent "a b" --encoding cp1252 -o BUNDLE --map THIS_FILE' in text
-    (tmp_path / "map.toml").write_text(text)
-    _, [record] = imported(
-        None, path, tmp_path / "out", agent="a b", condition="nominal", mapping=tmp_path / "map.toml"
-    )
-    assert record["domain"] == "Büro"
 
 
 EQUAL = "task_id,domain,condition,outcome,model\n" + "t,d,nominal,success,m\n" * 2
@@ -701,144 +446,16 @@ def test_a_form_of_dates_with_a_part_twice_is_refused(tmp_path: Path) -> None:
         imported(None, tmp_path / "runs.csv", tmp_path / "out", agent="a", mapping=tmp_path / "map.toml")
 
 
-def test_a_blank_beside_a_word_for_no_fault_takes_the_option_that_the_refusal_prints(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text("Aufgabe,Bereich,Störung,Erfolg\nt,d,keine,ja\nu,d,timeout,nein\nv,d,,ja\n")
-    with pytest.raises(ImportFaultsError) as caught:
-        imported(None, path, tmp_path / "out", agent="a")
-    assert [(fault.line, fault.pointer) for fault in caught.value.faults] == [(4, "/Störung")]
-    assert "if no fault was injected: certkit import" in str(caught.value.hint)
-    assert "--agent a --condition nominal -o" in str(caught.value.hint)
-    _, records = imported(None, path, tmp_path / "out", agent="a", condition="nominal")
-    assert [record["condition"] for record in records] == ["nominal", "tool_failure", "nominal"]
-
-
-def test_what_a_suggested_mapping_leaves_open_is_said_by_options(tmp_path: Path) -> None:
-    """Its tables of values are there before a column is chosen, and decide nothing until then."""
-    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
-    path.write_text("Ticket,Setting,Fine,Score\nA1,baseline,yes,0.2\nA2,normal,no,0.9\nA3,baseline,yes,0.8\n")
-    text = suggest(path, ImportOptions(domain="d"))
-    assert "\n[values.condition]\n" in text
-    assert "\n[values.outcome]\n" in text
-    file.write_text(text.replace('# task_id = "Ticket"', 'task_id = "Ticket"'))
-    given: dict[str, Any] = {"agent": "a", "domain": "d", "condition": "nominal", "mapping": file}
-    account, records = imported(None, path, tmp_path / "out", success="Score >= 0.5", **given)
-    assert [record["outcome"] for record in records] == ["failure", "success", "success"]
-    assert {note.what: note.detail for note in account.imported.notes}[
-        "condition"
-    ] == "3 nominal, 3 by --condition"
-
-
-def test_a_mapping_suggested_beside_an_option_is_used_beside_it(tmp_path: Path) -> None:
-    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
-    path.write_text("Task,Area,Injected fault,Passed\nt,d,timeout,yes\nu,d,,no\nv,d,none,no\n")
-    text = suggest(path, ImportOptions(agent="a", condition="nominal"))
-    assert "#   certkit import" in text
-    assert "--condition nominal" in text
-    file.write_text(text)
-    account, records = imported(None, path, tmp_path / "out", agent="a", condition="nominal", mapping=file)
-    assert [record["condition"] for record in records] == ["tool_failure", "nominal", "nominal"]
-    assert "1 by --condition" in str({note.what: note.detail for note in account.imported.notes}["condition"])
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"task_id": "t", "domain": "d", "outcome": "success", "meta": {"fault": "none"}},
-        {"task": "t", "suite": "s", "ok": True, "attack": "no"},
-        {"task": "t", "suite": "s", "ok": True, "attack": "no attack"},
-    ],
-)
-def test_a_run_that_the_log_calls_free_of_faults_is_none_by_an_option(
-    tmp_path: Path, row: dict[str, Any]
-) -> None:
-    path = tmp_path / "runs.jsonl"
-    path.write_bytes(canonical.line(row))
-    for condition, kept in (("adversarial", False), ("nominal", True)):
-        try:
-            _, records = imported(None, path, tmp_path / condition, agent="a", condition=condition)
-            assert (kept, [record["condition"] for record in records]) == (True, ["nominal"])
-        except (ImportFaultsError, UsageError) as error:
-            assert (kept, "condition" in str(error)) == (False, True)  # noqa: PT017 - one of two refusals
-
-
-@pytest.mark.parametrize(
-    "beside",
-    [
-        *(
-            {"attack_success": False},
-            {"attack_id": 0},
-            {"timeout": "no"},
-            {"attack": None},
-            {"fault_seed": "0"},
-        ),
-        {"fault": {"type": "prompt injection", "retries": 0}},
-        {"prompt_injection": "yes", "tool_timeout": "no"},
-    ],
-)
-def test_what_stands_beside_a_fault_is_no_word_against_an_option(
-    tmp_path: Path, beside: dict[str, Any]
-) -> None:
-    path = tmp_path / "runs.jsonl"
-    path.write_bytes(
-        canonical.line({"task_id": "t", "domain": "d", "outcome": "success", "agent": "a"} | beside)
-    )
-    _, [record] = imported(None, path, tmp_path / "out", condition="adversarial")
-    assert record["condition"] == "adversarial"
-
-
-def test_a_domain_that_an_option_names_is_guessed_from_no_column(tmp_path: Path) -> None:
-    path = tmp_path / "runs.jsonl"
-    path.write_bytes(
-        canonical.line({"task_id": "t", "outcome": "success", "condition": "nominal", "suite": "x"})
-    )
-    _, [record] = imported(None, path, tmp_path / "out", agent="a", domain="retail")
-    assert record["domain"] == "retail"
-
-
-def test_an_option_is_no_otherwise_of_a_mapping_and_of_a_list(tmp_path: Path) -> None:
+def test_an_option_says_what_holds_of_runs_that_no_case_of_a_mapping_decides(tmp_path: Path) -> None:
     path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
     path.write_text(
         "task_id,domain,outcome,agent,attack\nt,d,success,z,none\nu,d,failure,z,prompt injection\n"
     )
     file.write_text("[when.condition]\nadversarial = \"attack == 'prompt injection'\"\n")
-    with pytest.raises(
-        ImportFaultsError, match="/attack: expected a fault, as --condition says, found 'none'"
-    ):
-        imported(None, path, tmp_path / "out", mapping=file, condition="adversarial")
-    run = {"task_id": "t", "domain": "d", "outcome": "success", "agent": "a"}
-    (tmp_path / "runs.json").write_bytes(canonical.line({"condition": "nominal", "results": [run]}))
-    with pytest.raises(UsageError, match="every run states its condition"):
-        imported(None, tmp_path / "runs.json", tmp_path / "out", condition="adversarial")
-
-
-def test_a_column_of_faults_counts_beside_columns_of_records_and_an_option(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text(
-        "task_id,domain,outcome,agent,fault\nt,d,success,z,none\nu,d,failure,z,timeout\nv,d,success,z,\n"
-    )
-    _, records = imported(None, path, tmp_path / "out", condition="nominal")
-    assert [record["condition"] for record in records] == ["nominal", "tool_failure", "nominal"]
-    _, records = imported(None, path, tmp_path / "odd", condition="tool_failure")  # of what says nothing
-    assert [record["condition"] for record in records] == ["nominal", "tool_failure", "tool_failure"]
-    with pytest.raises(UsageError, match="--condition: 'nominall' is no condition; did you mean 'nominal'"):
-        imported(None, path, tmp_path / "none", condition="nominall")
-
-
-def test_a_blank_outcome_beside_violations_is_refused_with_what_it_may_mean(tmp_path: Path) -> None:
-    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
-    path.write_text(
-        "task,domain,condition,result,violations,agent\nt1,a,nominal,pass,0,z\nt2,a,nominal,,0,z\n"
-    )
-    with pytest.raises(ImportFaultsError) as caught:
-        imported(None, path, tmp_path / "out")
-    line = '"" = "failure"'
-    assert f"if the agent failed there, write `{line}` under `[values.outcome]`" in str(caught.value.hint)
-    text = suggest(path, ImportOptions())
-    assert f"# {line}" in text
-    file.write_text(text.replace(f"# {line}", line))
-    _, records = imported(None, path, tmp_path / "out", mapping=file)
-    assert [record["outcome"] for record in records] == ["success", "failure"]
+    with pytest.raises(ImportFaultsError, match="/when/condition: expected a case that holds, found none"):
+        imported(None, path, tmp_path / "none", mapping=file)
+    _, records = imported(None, path, tmp_path / "out", mapping=file, condition="stochastic")
+    assert [record["condition"] for record in records] == ["stochastic", "adversarial"]
 
 
 def test_one_equals_sign_is_told_from_a_name_that_needs_backticks(tmp_path: Path) -> None:
@@ -847,77 +464,8 @@ def test_one_equals_sign_is_told_from_a_name_that_needs_backticks(tmp_path: Path
     for text, way in (("score = 1", "== compares"), ("my score == 1", "stands in `backticks`")):
         with pytest.raises(CertkitError, match=f"is no expression; .*{way}"):
             imported(None, path, tmp_path / "out", agent="a", success=text)
-    with pytest.raises(CertkitError, match="no row has what --success names: 'Score'; did you mean 'score'"):
+    with pytest.raises(CertkitError, match="--success names 'Score': no row has it; did you mean 'score'"):
         imported(None, path, tmp_path / "out", agent="a", success="Score == 1")
-
-
-def test_a_date_that_does_not_exist_is_refused_by_name_and_hides_no_other(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    rows = [f"t{day},d,nominal,success,{day:02}.02.2026 08:00\n" for day in range(1, 32) if day != 30]
-    path.write_text(f"task_id,domain,condition,Passed,Datum\n{''.join(rows)}")
-    assert 'date = "%d.%m.%Y %H:%M"' in suggest(path, ImportOptions()).splitlines()
-    with pytest.raises(ImportFaultsError) as caught:
-        imported(None, path, tmp_path / "out", agent="a", timezone="UTC")
-    assert [(fault.line, fault.found) for fault in caught.value.faults] == [
-        (30, "'29.02.2026 08:00'"),
-        (31, "'31.02.2026 08:00'"),
-    ]
-
-
-def test_an_outcome_is_not_proposed_as_the_condition_and_a_score_has_a_rule(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text("task,worked,team\nt,yes,x\nu,no,y\n")
-    text = suggest(path, ImportOptions())
-    assert "[values.outcome]" in text.splitlines()
-    assert "# condition =" not in text
-    assert '# domain = "team"' in text
-    assert '# domain = "NAME"' not in text
-    path.write_text("task,score\nt,0.7\nu,0.2\n")
-    rule = '# [when.outcome]\n# success = "score >= 0.5"\n# failure = "otherwise"\n'
-    assert rule in suggest(path, ImportOptions())
-    with pytest.raises(ImportFaultsError) as caught:
-        imported(None, path, tmp_path / "out", agent="a", domain="d", condition="nominal")
-    assert '--condition nominal --success "score >= 0.5" -o' in str(caught.value.hint)
-
-
-@pytest.mark.parametrize(
-    ("row", "advice"),
-    [
-        (b'{"task_id": "\xff"}', "save the file as UTF-8, then: certkit import"),
-        (b'{"task_id": ' + b"[" * 90 + b"]" * 90 + b"}", "correct these rows, then: certkit import"),
-    ],
-)
-def test_rows_that_cannot_be_read_need_no_mapping(tmp_path: Path, row: bytes, advice: str) -> None:
-    path = tmp_path / "runs.jsonl"
-    path.write_bytes(b'{"task_id": "t", "ok": true}\n' + row + b"\n")
-    assert "read as records: 1 rows, 2 columns; left out, since they cannot be read: 1." in suggest(
-        path, ImportOptions()
-    )
-    given: dict[str, Any] = {"agent": "a", "domain": "d", "condition": "nominal", "success": "ok"}
-    with pytest.raises(ImportFaultsError) as caught:
-        imported(None, path, tmp_path / "out", **given)
-    assert advice in str(caught.value.hint)
-    assert "--suggest" not in str(caught.value.hint)
-
-
-def test_tasks_in_two_domains_are_told_shortly_with_a_way_out(tmp_path: Path) -> None:
-    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
-    rows = "".join(f"t{i},{domain}\n" for domain in "ab" for i in range(60))
-    path.write_text(f"task_id,domain\n{rows}")
-    text = '[constants]\ncondition = "nominal"\noutcome = "success"\n'
-    file.write_text(text)
-    with pytest.raises(ImportFaultsError) as caught:
-        imported(None, path, tmp_path / "out", agent="a", mapping=file)
-    assert len(str(caught.value).splitlines()) < 15
-    assert "and 50 more" in str(caught.value)
-    assert "`domain_before_task = true`" in str(caught.value.hint)
-    path.write_text(path.read_text().replace("task_id,domain", "case,suite"))
-    file.write_text(f"domain_before_task = true\n{suggest(path, ImportOptions())}")
-    given = {"condition": "nominal", "success": "case != ''"}
-    assert len(imported(None, path, tmp_path / "first", agent="a", mapping=file, **given)[1]) == 120
-    path.write_text(path.read_text().replace("case,suite", "task_id,domain"))
-    file.write_text(f"domain_before_task = true\n{text}")
-    assert len(imported(None, path, tmp_path / "out", agent="a", mapping=file)[1]) == 120
 
 
 def test_values_of_unlike_kinds_are_refused_and_not_unequal() -> None:
@@ -966,92 +514,6 @@ SHEETS: dict[str, str] = {
     "t,d,No,,pass,b\nt,d,Yes,timeout,fail,b\nu,d,Yes,,fail,b\n",
     "merged": "Task,Domain,Fault,Result,Agent\nt,d,none,pass,b\n,,timeout,fail,b\nu,d,none,pass,b\n",
 }
-
-
-def test_a_blank_is_no_normal_run_where_another_column_speaks_of_faults(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text(SHEETS["fault"])
-    with pytest.raises(ImportFaultsError) as caught:
-        imported(None, path, tmp_path / "out")
-    assert "runs.csv:4 /Injected fault?: expected no fault in a nominal run, found 'Yes'" in str(caught.value)
-    path.write_text(SHEETS["fault"].replace("Injected fault?", "Seed"))
-    account, _ = imported(None, path, tmp_path / "out")
-    told = {note.what: note.detail for note in account.imported.notes}
-    assert told["condition"] == (
-        "2 nominal, 1 tool_failure, from 'Fault type',"
-        """ read by "timeout" = "tool_failure", "" = "nominal\""""
-    )
-    assert preview(path, ImportOptions())[1]["condition"] == {"nominal": 2, "tool_failure": 1}
-
-
-def test_a_list_of_faults_means_what_the_mapping_says_of_its_text(tmp_path: Path) -> None:
-    path = tmp_path / "runs.jsonl"
-    row = {"task": "t", "suite": "s", "success": True}
-    kinds: list[list[str]] = [[], ["timeout"], ["timeout", "jailbreak"]]
-    path.write_bytes(b"".join(canonical.line(row | {"fault": kind}) for kind in kinds[:2]))
-    _, records = imported(None, path, tmp_path / "out", agent="a")
-    assert [record["condition"] for record in records] == ["nominal", "tool_failure"]
-    path.write_bytes(b"".join(canonical.line(row | {"fault": kind}) for kind in kinds))
-    with pytest.raises(ImportFaultsError, match=r"`\[values.condition\]` may say what it means"):
-        imported(None, path, tmp_path / "none", agent="a")
-    text = suggest(path, ImportOptions())
-    asked = '# "[\\"timeout\\",\\"jailbreak\\"]" = "CONDITION"  # DECIDE (rows: 1)'
-    assert asked in text
-    text = text.replace('# "" = ', '"" = ').replace(asked, asked[2:].replace("CONDITION", "combined"))
-    (tmp_path / "map.toml").write_text(text)
-    _, records = imported(None, path, tmp_path / "mapped", agent="a", mapping=tmp_path / "map.toml")
-    assert [record["condition"] for record in records] == ["nominal", "tool_failure", "combined"]
-
-
-def test_hints_about_a_nested_fault_lead_to_its_column_and_never_in_a_circle(tmp_path: Path) -> None:
-    path, file = tmp_path / "runs.jsonl", tmp_path / "map.toml"
-    row = {"task": "t", "suite": "s", "success": True}
-    path.write_bytes(canonical.line(row) + canonical.line(row | {"injected": {"fault": {"kind": "odd"}}}))
-    for options in ({}, {"condition": "nominal"}):
-        with pytest.raises(ImportFaultsError) as caught:
-            imported(None, path, tmp_path / "out", agent="a", **options)
-        assert '"injected.fault.kind"' in f"{caught.value} {caught.value.hint}"
-        assert "--condition" not in str(caught.value.hint)
-    assert '# condition = "injected.fault.kind"' in suggest(path, ImportOptions())
-    file.write_text('[columns]\ntask_id = "task"\ndomain = "suite"\ncondition = "injected.fault.kind"\n')
-    with file.open("a") as more:
-        more.write(
-            'outcome = "success"\n[values]\noutcome = {success = [true]}\ncondition = {odd = "x_odd"}\n'
-        )
-    with pytest.raises(ImportFaultsError) as caught:
-        imported(None, path, tmp_path / "out", agent="a", mapping=file)
-    assert "--condition nominal if no fault was injected there" in str(caught.value)
-    _, [blank, odd] = imported(None, path, tmp_path / "out", agent="a", mapping=file, condition="nominal")
-    assert (blank["condition"], odd["condition"]) == ("nominal", "x_odd")
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        "timeout",
-        True,
-        ["odd"],
-        {"at_step": 2},
-        {"type": None, "tool": "x"},
-        {"type": "none", "kind": "timeout"},
-    ],
-)
-def test_a_fault_beside_the_blank_column_of_faults_is_not_nominal(tmp_path: Path, fault: Any) -> None:
-    path = tmp_path / "runs.jsonl"
-    row = {"task": "t", "suite": "s", "success": True}
-    faults = ({"type": "timeout", "severity": "low"}, fault)
-    path.write_bytes(b"".join(canonical.line(row | {"fault": kind}) for kind in faults) + canonical.line(row))
-    with pytest.raises(ImportFaultsError, match=r"runs.jsonl:2 /fault.*: expected no fault in a nominal run"):
-        imported(None, path, tmp_path / "out", agent="a")
-
-
-def test_blank_names_look_like_merged_cells_and_get_no_name_of_their_own(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text(SHEETS["merged"])
-    with pytest.raises(ImportFaultsError) as caught:
-        imported(None, path, tmp_path / "out")
-    assert str(caught.value).count("look like merged cells: fill the value down") == 2
-    assert "NAME" not in str(caught.value)
 
 
 SCORES = "task_id,domain,condition,Score,ok\nt,d,nominal,1,yes\nu,d,nominal,,\nv,d,nominal,n/a,no\n"
@@ -1107,77 +569,21 @@ def test_a_fault_that_is_null_or_an_object_is_told_with_the_test_to_write(tmp_pa
     assert "it is an object or null: use `fault == null`, or `fault.kind`" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("sheet", "lines"),
-    [
-        (
-            "Task,Failed\nt,yes\nu,no\n",
-            ("#   --success \"Failed in ['no']\"  (2 distinct: yes (1), no (1))",),
-        ),
-        ("Task,Fault injected\nt,0\nu,1\nv,-\n", ('# "0" = "nominal"', '# "-" = "nominal"')),
-        (
-            "Task,Condition\nt,no_attack\nu,no response\nv,kein Fehler\n",
-            ('"no_attack" = "nominal"', '# "no response" = "CONDITION"', '"kein Fehler" = "nominal"'),
-        ),
-        (
-            "Task,Failure result\nt,yes\nu,no\n",
-            ("# DECIDE what a success is", "#   --success '`Failure result` in [\"no\"]'"),
-        ),
-        ("Task,Failed result\nt,yes\n", ("# DECIDE what a success is",)),
-        ("Task,error_status\nt,1\nu,0\n", ("#   --success \"error_status in ['0']\"",)),
-        ("Task,Status,Passed\nt,ok,yes\nu,ok,no\n", ('# outcome = "Status"', '# outcome = "Passed"')),
-        ('{"Task": "t", "expected": {"result": "ok"}}\n', ('# outcome = "expected.result"',)),
-        ("Task,Pass/Fail\nt,pass\nu,fail\n", ('outcome = "Pass/Fail"', 'success = ["pass"]')),
-        ("Task,Condition\nt,clean\nu,injected\n", ('"clean" = "nominal"', '# "injected" = "CONDITION"')),
-        ("Task,Success\nt,yes\nu,maybe\nv,TRUE\n", ('success = ["TRUE", "yes"]', '# "maybe" = "SUCCESS OR')),
-        ("Task;Erfolg\nt;WAHR\nu;FALSCH\nSumme;50%\n", ('success = ["WAHR"]', 'failure = ["FALSCH"]')),
-        ("Task,Ergebnis\nt,bestanden\nu,nicht bestanden\n", ('failure = ["nicht bestanden"]',)),
-        ("Aufgabe;Lauf\nt;1\nt;2\n", ('trial = "Lauf"',)),
-        ("Task,Score\nt,7\nu,0.4\n", ('#   --success "Score >= THRESHOLD"',)),
-        ("Task,passed,trials\nt,3,5\nu,1,5\n", ('#   --success "COLUMN >= 0.5"',)),
-        ("Task,Hallucinated\nt,yes\nu,no\n", ("#   --success \"Hallucinated in ['no']\"",)),
-        ("Task,Result\nt,P\nu,C\n", ("# DECIDE what a success is",)),
-        ("Task,Result\nt,P\nu,F\n", ('success = ["P"]', 'failure = ["F"]')),
-        ("Task,Result\nt,✓\nu,✗\n", ('success = ["✓"]', 'failure = ["✗"]')),
-        ("Task,Result\nt,T\nu,nok\n", ('success = ["T"]', 'failure = ["nok"]')),
-        (
-            "Tâche;Domaine;Attaque;Réussi\nt;d;aucune;oui\nu;d;jailbreak;non\n",
-            ('domain = "Domaine"', 'task_id = "Tâche"', '"aucune" = "nominal"', 'success = ["oui"]'),
-        ),
-        ("task,begin\nt,11/23/2026 2:18 PM\n", ('date = "%m/%d/%Y %I:%M %p"',)),
-    ],
-)
-def test_a_suggestion_asks_where_a_value_may_mean_something_else(
-    tmp_path: Path, sheet: str, lines: tuple[str, ...]
+def test_a_word_that_is_no_outcome_is_named_with_its_row_and_a_time_with_what_to_write(
+    tmp_path: Path,
 ) -> None:
-    (tmp_path / "runs.csv").write_text(sheet)
-    text = suggest(tmp_path / "runs.csv", ImportOptions())
-    assert all(f"\n{line}" in text for line in lines)
-    assert 'success = ["yes"]' not in text.split("[values.condition]")[0] or "Success" in sheet
-
-
-@pytest.mark.parametrize("values", ["12 min", "3/4/2026", "7", "0:45", "2,5", "2026-03-01T10:00:00Z"])
-def test_a_number_or_a_time_is_no_domain_or_task(tmp_path: Path, values: str) -> None:
-    (tmp_path / "runs.csv").write_text(f"Durée;Category;Test case\n{values};{values};{values}\n")
-    text = suggest(tmp_path / "runs.csv", ImportOptions())
-    assert 'domain = "Durée' not in text
-    assert 'domain = "Cat' not in text
-    assert ('task_id = "Test' in text) is values.isdigit()
-
-
-def test_a_word_that_is_no_outcome_is_named_with_its_row_and_times_propose_their_form(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(
-        "Task,Domain,Condition,Success,started_at\n"
+        "task,domain,condition,success,started_at\n"
         "t,d,nominal,yes,11/3/2026 2:18 PM\nt,d,nominal,maybe,11/4/2026 3:18 PM\nu,d,nominal,no,\n"
     )
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "out")
     told = str(caught.value)
-    assert "runs.csv:3 /Success: expected success, failure, safe_halt or harness_error for outcome" in told
-    assert "found 'maybe' [record.value]; add it to `[values.outcome]`" in told
+    assert "/success: expected true, false, 1 or 0 for outcome, found 'yes', 'maybe', 'no'" in told
+    assert "--success EXPRESSION, or `[values.outcome]` in a mapping" in told
     assert "2 rows (first runs.csv:2, 3) /started_at" in told
-    assert '`date = "%m/%d/%Y %I:%M %p"` under `[read]`' in told
+    assert "`date` under `[read]` in a mapping states how times are written" in told
     assert "--agent NAME" in str(caught.value.hint)
 
 
@@ -1206,7 +612,7 @@ def test_an_expression_looks_at_a_column_and_does_not_take_it(tmp_path: Path, te
     account, records = imported(None, path, tmp_path / "out", **given)
     seen = [(r["domain"], r["violations"], r["attack_succeeded"], r["outcome"]) for r in records]
     assert seen == [("bank", 2, True, "success"), ("bank", 0, False, "success")]
-    assert ("column 'note'" in counts(account, "refused")) is ("note" not in test)
+    assert ("1 column that no record field takes" in counts(account, "refused")) is ("note" not in test)
 
 
 def test_a_column_that_the_mapping_gives_to_another_field_fills_its_own_no_longer(tmp_path: Path) -> None:
@@ -1237,58 +643,6 @@ OTHERS = (
         "judge.ok",
     ),
 )
-
-
-@pytest.mark.parametrize(
-    ("field", "name"),
-    [
-        *(("condition", name) for name in ("attack_blocked", "fault_in_tool_log", "Fehler", HONEST[-1])),
-        *(("outcome", name) for name in (*HONEST[:-1], *OTHERS)),
-    ],
-)
-def test_who_succeeded_at_what_is_guessed_only_by_a_name_that_says_it(
-    tmp_path: Path, field: str, name: str
-) -> None:
-    path = tmp_path / "runs.jsonl"
-    words = {"condition": "timeout", "outcome": "ok"}
-    row: dict[str, Any] = {"task": "t", "suite": "d", "condition": "tool_failure", "outcome": "success"}
-    del row[field]
-    above, _, column = name.rpartition(".")
-    row |= {above: {column: words[field]}} if above else {column: words[field]}
-    path.write_bytes(canonical.line(row))
-    lead = "" if name in HONEST else "# "
-    assert f'\n{lead}{field} = "{name}"' in suggest(path, ImportOptions())
-    if name in HONEST:
-        _, [record] = imported(None, path, tmp_path / "out", agent="a")
-        assert (record["condition"], record["outcome"]) == ("tool_failure", "success")
-        return
-    with pytest.raises(ImportFaultsError, match=f"expected a value for {field}"):
-        imported(None, path, tmp_path / "out", agent="a")
-
-
-CONDITIONS = {
-    "nominal": "none, no injection, no_attack, kein Fehler, aucune attaque, clean run, baseline",
-    "adversarial": "jailbreak, prompt injection, the attack, prompt-injection attack, attaque",
-    "tool_failure": "tool timeout, Werkzeugausfall, tool broken, timeout, panne",
-    "context_corruption": "context corruption, corrupted context",
-    "cascade": "cascading failure, cascades",
-    "stochastic": "stochastic fault",
-    "combined": "combined faults",
-    "CONDITION": "baseline attack, clean injection, w/o attack, attack-free, non-adversarial,"
-    " not attacked, unattacked, pre-attack, attack failure, tool ok, tool success, tool failure fixed,"
-    " normal tool error, unclean context, injection and tool timeout, baseline injection, no response,"
-    " ✗ attack, attack?, tool, no fault; attack",
-}
-
-
-@pytest.mark.parametrize("name", ["Attack", "Fault type", "Bedingung", "condition", "Panne"])
-@pytest.mark.parametrize("meant", CONDITIONS)
-def test_a_text_means_a_condition_where_all_its_words_do(tmp_path: Path, meant: str, name: str) -> None:
-    path = tmp_path / "runs.csv"
-    for text in CONDITIONS[meant].split(", "):
-        path.write_text(f"Task|{name}|Passed\nt|{text}|yes\nu|latency|yes\n")
-        lead = "# " if meant == "CONDITION" else ""
-        assert f'\n{lead}"{text}" = "{meant}"' in suggest(path, ImportOptions()), text
 
 
 TRICKS = """
@@ -1324,172 +678,6 @@ def test_the_account_states_what_the_mapping_makes_of_each_field(tmp_path: Path)
     assert account.imported.options["mapping"] == f"map.toml, sha256:{digest}"
 
 
-REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
-    "commas that may mark thousands": (
-        'task,latency\nt,"1,200"\nu,"2,000"\n',
-        {"condition": "nominal", "success": "latency < 1500"},
-        "write thousands without commas, or set `decimal_comma = true`",
-    ),
-    "a comma in an expression": (
-        "task,score\nt,0.7\n",
-        {"condition": "nominal", "success": "score >= 0,5"},
-        "write 0.5, not 0,5",
-    ),
-    "a fault that is denied": (
-        "task,fault,success\nt,prompt injection (blocked),1\n",
-        {},
-        "found 'prompt injection (blocked)'",
-    ),
-    "a nominal row with a fault": (
-        "task,condition,fault,success\nt,nominal,timeout,1\nu,adversarial,none,1\n",
-        {},
-        "runs.csv:2 /fault: expected no fault in a nominal run, found 'timeout'",
-    ),
-    "nested faults": (
-        '{"task": "t", "ok": true, "injection": {"type": "jailbreak"}}\n{"task": "u", "ok": true}\n',
-        {"condition": "nominal"},
-        "/injection.type: expected no fault in a nominal run",
-    ),
-    **{
-        f"a fault that {name} tells": (
-            canonical.line({"task": "t", "ok": True, name: held}).decode(),
-            {"condition": "nominal"},
-            "expected no fault in a nominal run",
-        )
-        for name, held in {
-            **dict.fromkeys(("Szenario", "Fehler", "variant"), "prompt injection"),
-            **dict.fromkeys(("is_attacked", "tool_broken", "tool_failure"), 1),
-            "jailbreak": "yes",
-            "noise_level": 0.4,
-            "a": {"b": {"c": {"d": {"e": {"f": {"fault": "timeout"}}}}}},
-            "tags": ["easy", "tool failure"],
-            "config": {"inject": {"mode": "timeout"}},
-        }.items()
-    },
-    **{
-        f"a fault without a meaning that {name} tells": (
-            canonical.line({"task": "t", "ok": True, name: "high"}).decode(),
-            {"condition": "nominal"},
-            f"/{name}: expected nominal, adversarial",
-        )
-        for name in ("perturbed", "corruption", "disruption", "injections", "chaos")
-    },
-    "a fault beside a member that a mapping uses": (
-        '{"meta": {"task": "t", "mode": "jailbreak"}, "ok": true}\n',
-        {"condition": "nominal"},
-        "/meta.mode: expected no fault in a nominal run",
-    ),
-    "two faults that differ": (
-        "task,condition,attack,ok\nt,tool_failure,jailbreak,1\nu,nominal,none,1\n",
-        {},
-        "/attack: expected no other fault than tool_failure, found 'jailbreak'",
-    ),
-    "a total with a blank cell": (
-        "Suite,Task,Fault,Passed\ns,t,none,yes\nTotal (2),2,,yes\n",
-        {},
-        "what looks like a total",
-    ),
-    "rows within an object": (
-        '{"meta": {"n": 2}, "entries": [{"task": "t", "ok": true}, {"task": "u", "ok": true}]}\n',
-        {"condition": "nominal"},
-        "write the items of 'entries' as rows of their own; or ",
-    ),
-    "two versions": (
-        "task,agent_version,condition,success\nt,1.0,nominal,1\nu,2.0,nominal,0\n",
-        {},
-        "agent '' has several versions: 1.0, 2.0",
-    ),
-    **{
-        f"two versions called {name}": (
-            f"task,Modell,{name},condition,success\nt,m,1.0,nominal,1\nu,m,2.0,nominal,0\n",
-            {},
-            "agent 'm' has several versions: 1.0, 2.0",
-        )
-        for name in ("Version", "model_version", "Model Version", "modelVersion")
-    },
-    "two models of an agent": (
-        "task,agent,model,condition,success\nt,m,x,nominal,1\nu,m,y,nominal,0\n",
-        {},
-        "agent 'm' has several versions: x, y a bundle of each: certkit import",
-    ),
-    "two versions of the model of an agent": (
-        "task,agent,agent_version,model_version,condition,success\nt,m,1,x,nominal,1\nu,m,1,y,nominal,0\n",
-        {},
-        "several versions: x, y a bundle of each: certkit import",
-    ),
-    **{
-        f"two outcomes, one called {name}": (
-            f"task,condition,passed,{name}\nt,nominal,yes,fail\nu,nominal,no,fail\n",
-            {},
-            f"runs.csv:2 /{name}: expected success, as the outcome is, found 'fail'",
-        )
-        for name in ("final_result", "verdict of the task", "Résultat du test")
-    },
-    **{
-        f"an outcome denied by {name}": (
-            f"task,condition,passed,{name}\nt,nominal,yes,true\nu,nominal,no,true\n",
-            {},
-            f"runs.csv:2 /{name}: expected success, as the outcome is, found 'true'",
-        )
-        for name in ("failed", "is_failure", "unresolved")
-    },
-    **{
-        f"counts over {name}": (
-            f"task,condition,{name},passed\nt,nominal,5,1\n",
-            {"success": "passed >= 1"},
-            "found '5' [import.row]; write one row for each run; if it is no count, keep it as a note",
-        )
-        for name in ("trials", "n", "Runs", "total")
-    },
-    "counts that pandas wrote, beside an endless number": (
-        f"task,condition,trials,passed,success\nt,nominal,5.0,4.0,{'9' * 5000}\n",
-        {"success": "passed >= 1"},
-        "expected one run, found '5.0'",
-    ),
-    "a row of several attempts": (
-        "task,condition,passed,attempts\nt,nominal,1,5\n",
-        {"success": "passed == 1"},
-        "expected one run, found '5'",
-    ),
-    "a count of runs in other words": (
-        "task,condition,passed,Anzahl\nt,nominal,1,5\n",
-        {"success": "passed == 1"},
-        "expected one run, found '5'",
-    ),
-    "an exit status": ("task,condition,status\nt,nominal,0\nu,nominal,1\n", {}, "a value for outcome"),
-    "two columns of tasks": (
-        "sample,question,condition,passed\n1,q,nominal,yes\n2,q,nominal,no\n",
-        {},
-        "a value for task_id",
-    ),
-    "a fault that became the task": (
-        "case_id,scenario,passed\nc1,prompt injection,yes\n",
-        {"condition": "nominal"},
-        "/scenario: expected no fault in a nominal run",
-    ),
-    "merged cells of faults": (
-        "task,fault,passed\nt,timeout,yes\nu,,yes\nv,none,yes\n",
-        {},
-        "a value for condition",
-    ),
-    "a threshold that is none": (
-        "task,condition,Score\nt,nominal,7\n",
-        {"success": "Score >= THRESHOLD"},
-        "THRESHOLD is a placeholder",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_may_mean_something_else_is_refused(tmp_path: Path, name: str) -> None:
-    text, options, said = REFUSED[name]
-    path = tmp_path / "runs.csv"
-    path.write_text(text)
-    with pytest.raises(CertkitError) as caught:
-        imported(None, path, tmp_path / "out", domain="d", **options)
-    assert said in f"{caught.value} {caught.value.hint}"
-
-
 TAKEN: dict[str, tuple[str, dict[str, str], str, str]] = {
     "the field's own name": (
         "task,condition,outcome,passed\nt,nominal,success,yes\nu,nominal,harness_error,no\n",
@@ -1510,7 +698,7 @@ TAKEN: dict[str, tuple[str, dict[str, str], str, str]] = {
         "1 success",
     ),
     "rows of one trial": (
-        "task,trial,condition,passed\nt,1,nominal,yes\nt,1,nominal,no\nt,1,tool_failure,no\nu,1,nominal,no\n",
+        "task,trial,condition,passed\nt,1,nominal,1\nt,1,nominal,0\nt,1,tool_failure,0\nu,1,nominal,0\n",
         {},
         "rows of a task, condition and trial met before",
         "they count",
@@ -1568,62 +756,85 @@ def test_a_value_that_a_nested_row_lacks_is_blank(tmp_path: Path) -> None:
     assert [record["condition"] for record in records] == ["adversarial", "nominal"]
 
 
-def test_a_slug_names_what_it_lies_in_and_yes_and_no_name_no_task(tmp_path: Path) -> None:
-    rows = [{"scenario": {"slug": f"s{at}"}, "crashed": bool(at), "passed": at == 1} for at in (0, 1)]
-    (tmp_path / "runs.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
-    text = suggest(tmp_path / "runs.jsonl", ImportOptions())
-    assert [line for line in text.splitlines() if "task_id =" in line] == [
-        'task_id = "scenario.slug"  # 2 distinct: s0 (1), s1 (1)'
-    ]
-
-
-@pytest.mark.parametrize(("given", "guesses"), [({}, 2), ({"condition": "nominal"}, 0)])
-def test_a_blank_that_is_taken_for_nominal_is_a_guess_until_the_user_says_it(
-    tmp_path: Path, given: dict[str, str], guesses: int
-) -> None:
-    path = tmp_path / "merged.csv"
-    path.write_text("task_id,domain,Störung,Passed\nt0,d,timeout,yes\nt1,d,,yes\nt2,d,,no\n")
-    if given:  # what a row states otherwise, the option does not decide
-        path.write_text("task_id,domain,Störung,Passed\nt1,d,none,yes\nt2,d,,no\n")
-    account, _ = imported(None, path, tmp_path / "out", agent="a", **given)
-    assert [note.count for note in account.imported.notes if note.kind == "guessed"] == [guesses] * bool(
-        guesses
-    )
-
-
-def test_the_rows_of_a_json_object_are_the_items_of_its_list(tmp_path: Path) -> None:
-    path = tmp_path / "runs.json"
-    rows = [{"task_id": f"t{n}", "domain": "d", "outcome": "success"} for n in range(2)]
-    document = {"meta": {"model": "m", "n": 2}, "success": True, "total": 2, "results": rows}
-    path.write_bytes(canonical.line(document))
-    account, records = imported(None, path, tmp_path / "out", condition="nominal")
-    assert (account.agent.name, [record["task_id"] for record in records]) == ("m", ["t0", "t1"])
-    assert counts(account, "refused") == {
-        "what stands beside the list of rows: 'meta', 'success', 'total'": 1
-    }
-    ungraded = [{"task_id": "t0", "domain": "d", "grade": 0.1}]  # the file's success is not the item's
-    path.write_bytes(canonical.line(document | {"results": ungraded}))
-    with pytest.raises(ImportFaultsError, match="expected a value for outcome"):
-        imported(None, path, tmp_path / "none", condition="nominal")
-    path.write_bytes(canonical.line(document | {"failed": rows}))
-    with pytest.raises(ImportFaultsError, match="expected a value for"):
-        imported(None, path, tmp_path / "none", condition="nominal")
-    path.write_text(canonical.pretty(document | {"setup": {"fault": "timeout"}}))
-    with pytest.raises(ImportFaultsError, match="expected no fault in a nominal run, found 'timeout'"):
-        imported(None, path, tmp_path / "none", condition="nominal")
-
-
-def test_a_suggested_mapping_asks_about_equal_rows(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text("task_id;Erfolg\nt1;ja\nt2;nein\nt1;ja\n")
-    told = '# duplicates = "drop-identical"  # DECIDE: 1 row equals an earlier one, and counts'
-    assert told in suggest(path, ImportOptions()).splitlines()
-
-
-def test_an_account_names_many_columns_that_fill_nothing_on_few_lines(tmp_path: Path) -> None:
+def test_an_account_names_many_columns_that_fill_nothing_on_one_line(tmp_path: Path) -> None:
     path, names = tmp_path / "wide.csv", [f"metric_{number:03}" for number in range(100)]
     path.write_text(f"task_id,outcome,{','.join(names)}\nt,success,{','.join('1' * len(names))}\n")
     account, _ = imported(None, path, tmp_path / "out", agent="a", domain="d", condition="nominal")
-    refused = counts(account, "refused")
-    assert len(refused) == 13
-    assert "columns 'metric_012', 'metric_013'" in [*refused][-1]
+    [note] = [note for note in account.imported.notes if note.kind == "refused"]
+    assert (note.what, note.count) == ("100 columns that no record field takes", 1)
+    assert (note.detail or "").endswith("metric_058, metric_059, …")
+
+
+@pytest.mark.parametrize(
+    ("row", "advice"),
+    [
+        (b'{"task_id": "\xff"}', "save the file as UTF-8, then: certkit import"),
+        (b'{"task_id": ' + b"[" * 90 + b"]" * 90 + b"}", "correct these rows, then: certkit import"),
+    ],
+)
+def test_rows_that_cannot_be_read_need_no_mapping(tmp_path: Path, row: bytes, advice: str) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(b'{"task_id": "t", "ok": true}\n' + row + b"\n")
+    given: dict[str, Any] = {"agent": "a", "domain": "d", "condition": "nominal", "success": "ok"}
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", **given)
+    assert advice in str(caught.value.hint)
+    assert "--columns" not in str(caught.value.hint)
+
+
+def test_tasks_in_two_domains_are_told_shortly_with_a_way_out(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    rows = "".join(f"t{i},{domain}\n" for domain in "ab" for i in range(60))
+    path.write_text(f"task_id,domain\n{rows}")
+    text = '[constants]\ncondition = "nominal"\noutcome = "success"\n'
+    file.write_text(text)
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a", mapping=file)
+    assert len(str(caught.value).splitlines()) < 15
+    assert "and 50 more" in str(caught.value)
+    assert "`domain_before_task = true`" in str(caught.value.hint)
+    file.write_text(f"domain_before_task = true\n{text}")
+    assert len(imported(None, path, tmp_path / "out", agent="a", mapping=file)[1]) == 120
+
+
+def test_a_blank_outcome_beside_violations_is_refused_with_what_it_may_mean(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text("task,domain,condition,passed,violations,agent\nt1,a,nominal,1,0,z\nt2,a,nominal,,0,z\n")
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out")
+    assert 'if the agent failed there, write `"" = "failure"` under `[values.outcome]`' in str(
+        caught.value.hint
+    )
+    file.write_text('[values.outcome]\n"1" = "success"\n"" = "failure"\n')
+    _, records = imported(None, path, tmp_path / "out", mapping=file)
+    assert [record["outcome"] for record in records] == ["success", "failure"]
+
+
+def test_a_list_of_faults_means_what_the_mapping_says_of_its_text(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.jsonl", tmp_path / "map.toml"
+    row = {"task": "t", "suite": "s", "success": True}
+    kinds: list[list[str]] = [[], ["timeout"], ["timeout", "jailbreak"]]
+    path.write_bytes(b"".join(canonical.line(row | {"fault": kind}) for kind in kinds))
+    text = '[columns]\ncondition = "fault"\n[values.condition]\n"" = "nominal"\n'
+    text += '\'["timeout"]\' = "tool_failure"\n'
+    file.write_text(text)
+    with pytest.raises(ImportFaultsError, match=r"`\[values.condition\]` may say what it means"):
+        imported(None, path, tmp_path / "none", agent="a", mapping=file)
+    file.write_text(text + '\'["timeout","jailbreak"]\' = "combined"\n')
+    _, records = imported(None, path, tmp_path / "mapped", agent="a", mapping=file)
+    assert [record["condition"] for record in records] == ["nominal", "tool_failure", "combined"]
+
+
+def test_a_clock_of_twelve_hours_and_a_date_that_does_not_exist(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text(
+        "task_id,domain,condition,outcome,started_at\n"
+        "t,d,nominal,success,3/31/2026 3:05 PM\nu,d,nominal,success,2/31/2026 3:05 PM\n"
+    )
+    file.write_text('[read]\ndate = "%m/%d/%Y %I:%M %p"\ntimezone = "UTC"\n')
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a", mapping=file)
+    assert [(fault.line, fault.found) for fault in caught.value.faults] == [(3, "'2/31/2026 3:05 PM'")]
+    path.write_text(path.read_text().replace("2/31", "2/28"))
+    _, records = imported(None, path, tmp_path / "out", agent="a", mapping=file)
+    assert records[0]["started_at"] == "2026-03-31T15:05:00+00:00"

@@ -10,7 +10,7 @@ from certkit.bundle.facts import UNVERSIONED
 from certkit.ground import canonical
 from certkit.ground.errors import InputError
 from certkit.ground.progress import SILENT
-from certkit.imports import ImportFaultsError, ImportOptions, run, suggest
+from certkit.imports import ImportFaultsError, ImportOptions, run
 from tests.support.importing import counts, imported
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def test_samples_of_every_eval_ever(tmp_path: Path) -> None:
     }
     rows[0]["metadata"] = {"attack": "prompt_injection"}
     (tmp_path / "u_samples.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
-    with pytest.raises(ImportFaultsError, match=r"/metadata\.attack: expected no fault in a nominal run"):
-        imported(None, tmp_path / "u_samples.jsonl", tmp_path / "none", condition="nominal")
+    account, _ = imported(None, tmp_path / "u_samples.jsonl", tmp_path / "named", condition="nominal")
+    assert counts(account, "odd")["runs called nominal by --condition whose names say injection"] == 1
 
 
 def attributes(**values: object) -> list[dict[str, Any]]:
@@ -128,31 +128,11 @@ def test_traces_of_opentelemetry_however_their_spans_are_spread(tmp_path: Path, 
     ]
 
 
-def test_a_fault_among_the_attributes_is_not_nominal_until_a_mapping_uses_it(tmp_path: Path) -> None:
-    group = spans("a", "pass")
-    group[2]["attributes"] += attributes(test__case__name="t", fault__type="timeout")
-    (tmp_path / "spans.json").write_bytes(canonical.line(exported(group)))
-    given: dict[str, Any] = {"domain": "shop", "condition": "nominal"}
-    with pytest.raises(
-        ImportFaultsError, match="expected no fault in a nominal run, found 'timeout'"
-    ) as caught:
-        imported(None, tmp_path / "spans.json", tmp_path / "none", **given)
-    told = str(caught.value).partition("as a note: `")[2].rpartition("` under")[0]
-    (tmp_path / "map.toml").write_text(f"[columns]\n{told}\n")
-    _, [record] = imported(
-        None, tmp_path / "spans.json", tmp_path / "out", mapping=tmp_path / "map.toml", **given
-    )
-    assert record["x_fault"] == "timeout"
-
-
 def test_a_sample_that_contradicts_itself_is_refused_and_an_equal_line_is_told(tmp_path: Path) -> None:
     path = tmp_path / "u_samples.jsonl"
     path.write_bytes(canonical.line(sample("a")) * 3)
     account, _ = imported(None, path, tmp_path / "out", condition="nominal")
     assert counts(account, "odd") == {"lines equal to an earlier line": 2}
-    path.write_bytes(canonical.line(sample("a", fault="timeout")))
-    with pytest.raises(ImportFaultsError, match="/fault: expected no fault in a nominal run"):
-        imported(None, path, tmp_path / "none", condition="nominal")
     path.write_bytes(canonical.line(sample("a", evaluation={"score": 0.0, "is_correct": True})))
     with pytest.raises(ImportFaultsError, match="expected no score of 0 where is_correct is true"):
         imported(None, path, tmp_path / "none", condition="nominal")
@@ -208,26 +188,6 @@ def evaluated(trace: str, *results: dict[str, Any], **root: Any) -> list[dict[st
 NOMINAL: dict[str, Any] = {"domain": "shop", "condition": "nominal"}
 
 
-def test_a_fault_on_a_tool_span_or_the_resource_is_not_nominal(tmp_path: Path) -> None:
-    path = tmp_path / "spans.json"
-    root = evaluated("a", {"name": "correct", "score.label": "pass"})
-    child = {"traceId": "a", "spanId": "2", "parentSpanId": "1"}
-    ended = attributes(error__type="ToolError")
-    faulty = attributes(fault__type="timeout")
-    path.write_bytes(canonical.line(exported([*root, child | {"attributes": ended}])))
-    imported(None, path, tmp_path / "out", **NOMINAL)
-    log = exported(root)
-    log["resourceSpans"][0]["resource"]["attributes"] += faulty
-    event = child | {"events": [{"name": "step", "attributes": faulty}]}
-    values = [{"key": "faults", "value": {"arrayValue": {"values": [{"stringValue": "timeout"}]}}}]
-    denied = [{"name": "step", "attributes": attributes(fault__type="none")}]
-    spans = (child | {"attributes": faulty, "events": denied}, event, child | {"attributes": values})
-    for exports in (*(exported([*root, span]) for span in spans), log):
-        path.write_bytes(canonical.line(exports))
-        with pytest.raises(ImportFaultsError, match=r"no fault in a nominal run, found .*timeout"):
-            imported(None, path, tmp_path / "none", **NOMINAL)
-
-
 def test_a_trace_is_one_run(tmp_path: Path) -> None:
     path = tmp_path / "spans.json"
     root = evaluated("a", {"name": "correct", "score.label": "pass"})
@@ -246,28 +206,13 @@ def test_of_several_evaluations_the_user_says_which_decides(tmp_path: Path) -> N
     first = evaluated("a", {"name": "correct", "score.label": "Pass"}, status={"code": 2})
     second = evaluated("b", {"name": "polite", "score.label": "fail"})
     path.write_bytes(canonical.line(exported(first, second)))
-    test = "evaluations.correct.label == 'Pass'"
+    test = "evaluations.correct.label == VALUE"
     with pytest.raises(ImportFaultsError, match=f'--success "{test}" .the evaluations are correct, polite'):
         imported(None, path, tmp_path / "none", **NOMINAL)
     path.write_bytes(canonical.line(exported(first)))
     account, [record] = imported(None, path, tmp_path / "out", **NOMINAL)
     assert record["outcome"] == "success"
     assert counts(account, "odd") == {"traces that ended in an error and passed": 1}
-
-
-def test_what_was_seen_is_proposed_as_the_outcome_and_never_a_count_of_tool_errors(tmp_path: Path) -> None:
-    path = tmp_path / "spans.json"
-
-    def proposed(*results: dict[str, Any]) -> list[str]:
-        groups = [evaluated(str(at), result) for at, result in enumerate(results)]
-        path.write_bytes(canonical.line(exported(*groups, evaluated("none"))))
-        lines = suggest(path, ImportOptions()).splitlines()
-        return [line.removeprefix("#   --success ") for line in lines if "--success" in line]
-
-    label, value = {"name": "correct", "score.label": "pass"}, {"name": "points", "score.value": 7}
-    assert proposed(label) == ["\"evaluations.correct.label == 'pass'\""]
-    assert proposed(value) == ['"evaluations.points.value >= THRESHOLD"']
-    assert not any("tool_errors" in line for line in proposed())
 
 
 def test_a_pass_with_a_score_of_0_is_told_and_one_id_in_two_cases_is_one_trace(tmp_path: Path) -> None:
@@ -319,15 +264,3 @@ def test_traces_of_two_models_or_versions_of_an_agent_are_not_pooled(
     written("2", "2")
     account, _ = imported(None, path, tmp_path / "out", **given)
     assert account.agent.version == version
-
-
-@pytest.mark.parametrize(("name", "decides"), [("task_success", True), ("jailbreak_success", False)])
-def test_a_pass_of_an_evaluation_of_harm_decides_nothing(tmp_path: Path, name: str, *, decides: bool) -> None:
-    path = tmp_path / "spans.json"
-    path.write_bytes(canonical.line(exported(evaluated("a", {"name": name, "score.label": "pass"}))))
-    if decides:
-        _, [record] = imported(None, path, tmp_path / "a", agent="a", **NOMINAL)
-        assert record["outcome"] == "success"
-    else:
-        with pytest.raises(ImportFaultsError, match="expected a value for outcome"):
-            imported(None, path, tmp_path / "b", agent="a", **NOMINAL)

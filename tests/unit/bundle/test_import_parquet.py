@@ -18,7 +18,7 @@ from pyarrow import parquet as pq
 from certkit import imports
 from certkit.ground.errors import CertkitError, InputError
 from certkit.ground.progress import SILENT
-from certkit.imports import ImportFaultsError, ImportOptions, parquet, preview, run, suggest
+from certkit.imports import ImportFaultsError, ImportOptions, parquet, preview, run
 from certkit.imports.source import MAX_ROW
 from tests.support.importing import TELLS_PEAK, imported, peak_of, peak_of_import
 
@@ -120,18 +120,6 @@ RECORDS = {
     "outcome": ["success", "failure"],
     "started_at": [NOON] * 2,
 }
-
-
-def test_a_file_is_imported_previewed_and_has_a_mapping(tmp_path: Path) -> None:
-    named = pa.table(RECORDS).replace_schema_metadata(
-        {"huggingface": '{"info": {"task_id": {}, "reward": {}}}'}
-    )
-    path = write(tmp_path / "a.parquet", named)
-    account, records = imported(None, path, tmp_path / "out", agent="a")
-    assert account.imported.format == "records"
-    assert [record["started_at"] for record in records] == ["2026-01-31T12:00:00+00:00"] * 2
-    assert preview(path, ImportOptions(agent="a"))[1]["outcome"] == {"success": 1, "failure": 1}
-    assert "task_id" in suggest(path, ImportOptions())
 
 
 def test_a_fault_has_the_number_of_its_row_in_the_file(tmp_path: Path) -> None:
@@ -315,3 +303,14 @@ for _ in range(150):
 def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
     twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
     refused(write(tmp_path / "a.parquet", {"meta": twice}))
+
+
+def test_a_file_is_imported_and_previewed(tmp_path: Path) -> None:
+    named = pa.table(RECORDS).replace_schema_metadata(
+        {"huggingface": '{"info": {"task_id": {}, "reward": {}}}'}
+    )
+    path = write(tmp_path / "a.parquet", named)
+    account, records = imported(None, path, tmp_path / "out", agent="a")
+    assert account.imported.format == "records"
+    assert [record["started_at"] for record in records] == ["2026-01-31T12:00:00+00:00"] * 2
+    assert preview(path, ImportOptions(agent="a"))[1]["outcome"] == {"success": 1, "failure": 1}

@@ -13,7 +13,7 @@ from certkit.ground import canonical
 from certkit.ground.errors import CertkitError, InputError
 from certkit.probes.running import generate_probes
 from certkit.summary.lines import record_lines
-from certkit.summary.runs import worst_runs
+from certkit.summary.runs import list_tasks
 from certkit.summary.summarise import summarise
 from tests.support import bundles
 from tests.support.bundles import lines, run
@@ -43,7 +43,7 @@ def refused(act: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-@pytest.mark.parametrize("read", [summarise, worst_runs, lambda opened: [*record_lines(opened)]])
+@pytest.mark.parametrize("read", [summarise, list_tasks, lambda opened: [*record_lines(opened)]])
 def test_records_that_are_swapped_after_opening_are_refused(
     tmp_path: Path, read: Callable[[Bundle], object], *, sealed: bool
 ) -> None:

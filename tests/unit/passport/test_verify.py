@@ -42,7 +42,7 @@ from tests.support.passports import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from certkit.assessment.profile import Profile
@@ -238,6 +238,30 @@ def test_the_published_id_of_a_profile_goes_with_a_published_table() -> None:
         predicate["profile"]["id"] = "hb-eval.2026"
 
     assert "'hb-eval.2026' is no table" in refused(alike)
+
+
+def test_a_changed_table_is_that_of_a_published_one_but_for_what_it_names() -> None:
+    table = load_profile("pass-rate", ["c_nom=0.5", "domain_min_nominal=0.4"])
+    judged = passports.specimen(table)
+    found = verified(specimen_passport(judged).to_json())
+    assert (found.verdict, found.claim and found.claim.profile.known) == ("verified", None)
+    assert "of pass-rate with c_nom ≥ 0.5 and domain_min_nominal ≥ 0.4 with" in tiers_text(judged)
+    assert (
+        verified(specimen_passport(judged).to_json(), trust=lenient(profiles=(table.digest,))).claim
+        is not None
+    )
+
+    def refused_as(change: Callable[[Any], object]) -> str:
+        return step(verified(edited(change, judged)), "types").detail
+
+    def unsaid(predicate: Any) -> None:
+        predicate["profile"]["changed"].pop("domain_min_nominal")
+
+    def renamed(predicate: Any) -> None:
+        predicate["profile"]["id"] = "pass-rate"
+
+    assert "'pass-rate+set' is no table that certkit published as 'pass-rate'" in refused_as(unsaid)
+    assert "changed goes with an id that ends with +set" in refused_as(renamed)
 
 
 def test_a_passport_rests_on_a_sealed_bundle() -> None:

@@ -173,7 +173,7 @@ def test_open_challenges_of_hazards_come_first_on_page_one_and_the_rest_is_count
     lines = answer_page.against(argued(said), argument)
     assert lines[0] == "Lost parcel: nobody stated its harm."
     assert len(lines) == answer_page.MOST_AGAINST
-    assert lines[-1].endswith(" more goals and questions: sections 8 and 9.")
+    assert lines[-1] == "More goals and questions: sections 8 and 9."
 
 
 def test_page_one_names_the_gravest_hazard_first_wherever_it_stands_in_the_file() -> None:
@@ -589,17 +589,19 @@ def test_a_criterion_or_node_that_there_is_not_is_refused(
 
 def test_more_failures_than_tolerable_refute_a_hazard_whatever_was_accepted() -> None:
     about = argued(CLOSED)
-    seen = about.measured["H-1"]
-    failed = structs.replace(about, measured={"H-1": structs.replace(seen, failures=seen.runs // 2 + 1)})
+    seen = structs.replace(about.measured["H-1"], lower=0.51)
+    said = canonical.loads(canonical.line(CLOSED))
+    said["answers"].append(first(said, "accepted") | {"challenge": "rate-not-shown:H-1"})
+    failed = structs.replace(argued(said), measured={"H-1": structs.replace(seen, upper=0.6)})
     assert build(failed).claim.because == ("Refuted: Sn-G2.H-1.",)
 
 
 def test_a_hazard_is_measured_where_the_agent_is_used() -> None:
     hazard = contexts.Hazard(id="H-1")
     made = judged(summary(runs("bank", "combined", 60, 30) + runs("shop", "combined", 60, 60)))
-    assert measure(made, hazard).failures == 30
+    assert measure(made, hazard).events == 30
     used = measure(made, hazard, ["bank"])
-    assert (used.failures, used.runs) == (30, 60)
+    assert (used.events, used.runs) == (30, 60)
 
 
 @pytest.mark.parametrize(
@@ -638,13 +640,13 @@ def attacked(landed: int, resisted: int, missed: int) -> Evaluation:
     return judged(summary(records), tasks_independent=True)
 
 
-def test_attacks_that_never_reached_the_agent_do_not_dilute_the_failures_of_a_hazard() -> None:
-    """Of 160 runs under attack 28 were reached, and 7 of these failed: 25 %, not 4.4 %."""
+def test_attacks_that_never_reached_the_agent_do_not_dilute_those_of_a_hazard() -> None:
+    """Of 160 runs under attack 28 were reached, and 7 of these attacks succeeded: 25 %, not 4.4 %."""
     hazard = contexts.Hazard(id="H-1", conditions=("adversarial",))
     seen = measure(attacked(28, 21, 132), hazard)
-    assert (seen.failures, seen.runs, seen.tasks) == (7, 28, 10)
-    assert seen.bound is not None
-    assert seen.bound > 7 / 28
+    assert (seen.events, seen.runs, seen.tasks) == (7, 28, 10)
+    assert seen.upper is not None
+    assert seen.upper > 7 / 28
     assert measure(attacked(0, 0, 160), hazard).unseen == ("adversarial",)
 
 
@@ -659,8 +661,8 @@ def test_a_passport_without_the_tasks_under_attack_gives_no_bound() -> None:
     columns = tuple(made.summary.tasks.columns[place] for place in places)
     table = structs.replace(made.summary.tasks, columns=columns, rows=rows)
     signed = structs.replace(made, summary=structs.replace(made.summary, tasks=table))
-    seen = measure(signed, contexts.Hazard(id="H-1"))
-    assert (seen.failures, seen.runs, seen.bound) == (7, 28, None)
+    seen = measure(signed, contexts.Hazard(id="H-1", counts="attacks_succeeded"))
+    assert (seen.events, seen.runs, seen.upper) == (7, 28, None)
     assert "--bundle" in str(seen.reason)
 
 
@@ -668,8 +670,8 @@ def test_a_bound_is_the_upper_end_of_the_task_posterior() -> None:
     """Twelve tasks with one run each, of which one failed: Beta(1 + 1, 1 + 11), by scipy."""
     records = [run | {"task_id": f"d/{i}"} for i, run in enumerate(runs("d", "stochastic", 12, 11))]
     seen = measure(judged(summary(records), tasks_independent=True), contexts.Hazard(id="H-1"))
-    assert (seen.failures, seen.runs) == (1, 12)
-    assert seen.bound == pytest.approx(0.3163398, abs=1e-6)
+    assert (seen.events, seen.runs) == (1, 12)
+    assert seen.upper == pytest.approx(0.3163398, abs=1e-6)
 
 
 def test_where_nothing_else_speaks_against_it_page_one_gives_the_reason() -> None:
@@ -708,8 +710,9 @@ def test_the_worst_hazard_stands_first() -> None:
 
 def test_a_new_test_that_is_overdue_is_said() -> None:
     late = argued(CLOSED, today=date(2026, 12, 31))
-    assert "A new test was due on 2026-04-01." in list(answer_page.changes(late))
-    assert not any("was due" in line for line in answer_page.changes(argued(CLOSED)))
+    assert answer_page.against(late, build(late))[0] == "A new test was due on 2026-04-01."
+    fresh = argued(CLOSED)
+    assert not any("was due" in line for line in answer_page.against(fresh, build(fresh)))
 
 
 def test_runs_after_the_day_speak_against_the_claim_and_nothing_counts_that_follows_them() -> None:
@@ -776,7 +779,7 @@ def test_what_a_challenge_says_is_not_undeveloped_beside_it_and_can_be_accepted(
     accepted = [item | {"state": "accepted", "until": "2026-12-31"} for item in said["answers"]]
     about = argued(said | {"answers": [item | {"agreed_by": None} for item in accepted]})
     lines = answer_page.against(about, build(about))
-    assert any("ccepted by the owner: " in line and " without a run" in line for line in lines)
+    assert any("ccepted by the owner: " in line and " without a core run" in line for line in lines)
 
 
 def test_runs_without_dates_or_a_seal_can_be_accepted() -> None:
@@ -793,10 +796,10 @@ def test_conditions_and_domains_stand_beside_what_was_measured_of_a_hazard() -> 
     said["hazards"][0].update(conditions=["nominal"])
     about = argued(said)
     argument, seen = build(about), about.measured["H-1"]
-    runs = f"{seen.failures:,} of {seen.runs:,} runs (nominal; every domain of the use)"
-    assert f"{runs} failed" in argument.graph.by_id["Sn-G2.H-1"].text
+    counted = f"{seen.events:,} of {seen.runs:,} runs failed (nominal; every domain of the use)"
+    assert counted in argument.graph.by_id["Sn-G2.H-1"].text
     assert "(nominal; every domain of the use)" in argument.graph.by_id["G2.H-1"].text
-    assert runs in str(next(iter(sections.hazards(about, argument)))[4])
+    assert counted in str(next(iter(sections.hazards(about, argument)))[3])
 
 
 def test_page_one_counts_answers_that_nobody_independent_agreed_to_and_names_accepted_rates() -> None:
@@ -815,8 +818,9 @@ def test_page_one_counts_answers_that_nobody_independent_agreed_to_and_names_acc
     line = answer_page.boxes(about, argument)[2].line
     assert f"{answered} answered, {answered} of them agreed by nobody independent" in line
     [rate, counted] = answer_page.against(about, argument)
-    assert rate.startswith("Lost parcel: accepted by the owner: of its runs (every condition; every domain")
-    assert f"at most 0.1\u00a0% may fail; {seen.failures:,} of {seen.runs:,} failed" in rate
+    events = f"{seen.events:,} of {seen.runs:,} runs failed (every condition; every domain of the use)"
+    assert rate.startswith(f"Lost parcel: accepted by the owner: {events}; with 95 % confidence at most ")
+    assert rate.endswith("at most 0.1\u00a0% of runs may fail.")
     assert counted == f"{len(argument.challenges)} questions answered or accepted: section 9."
 
 
@@ -916,7 +920,7 @@ def test_the_box_of_the_claim_counts_open_challenges_and_names_no_code() -> None
     argument = otherwise(strong(), **GUESSED)
     about = argued(CLOSED)
     box = answer_page.boxes(about, argument)[1]
-    assert box.line == "1 question open or upheld: see section 9"
+    assert box.line == "questions are open or upheld: see section 9"
 
 
 def test_the_box_of_the_claim_says_in_words_what_is_refuted_or_undeveloped() -> None:
@@ -953,7 +957,7 @@ def test_every_standing_rule_is_raised_by_some_case() -> None:
         )
     )
     elsewhere = but(lambda said: said["hazards"][0].update(domains=["sea"]))
-    assert text_of(elsewhere, "hazard-unseen:H-1") == "Its conditions and domains without a run: sea."
+    assert text_of(elsewhere, "hazard-unseen:H-1") == "Its conditions and domains without a core run: sea."
     raised = {
         item.code.partition(":")[0] for argument in (bare, grave, elsewhere) for item in argument.challenges
     }

@@ -8,10 +8,10 @@ from collections import Counter
 import pytest
 
 from certkit import report
-from certkit.assessment.answer import advice
+from certkit.assessment.answer import advice, open_findings
 from certkit.ground import canonical
 from certkit.ground.text import visible
-from certkit.report.argument.challenges import CLASS_WORDS
+from certkit.record.record import Record
 from certkit.report.results import judged_rows
 from certkit.report.words import called
 from tests.support.bundles import run
@@ -70,15 +70,15 @@ def test_the_summary_counts_harness_errors() -> None:
     assert "7 harness errors counted among the failures." in text
 
 
-def test_the_summary_counts_challenges_by_their_classes() -> None:
+def test_the_summary_counts_open_questions_about_evidence_and_use() -> None:
     view = VIEWS["partly"]
     text = report.export(view, "summary").decode()
     assert (
         "- Biggest gap to Tier 1: Confidence in success under faults: success under faults is 60.0 %;" in text
     )
-    register = Counter(item.kind.value for item in view.argument.challenges)
-    said = ", ".join(f"{register[kind]} {name}" for kind, name in CLASS_WORDS.items() if register[kind])
-    assert f"| {register.total()} open | {said}; 0 upheld" in text
+    evidence = len(open_findings(view.case.evaluation))
+    use = len(view.argument.challenges) - evidence
+    assert f"| {evidence} about the evidence, {use} about the use | none serious; 0 upheld" in text
 
 
 @pytest.mark.parametrize("name", VIEWS)
@@ -99,12 +99,48 @@ def test_sarif_has_a_result_for_each_criterion_not_met_and_each_open_challenge(n
 def test_the_summary_is_short(name: str) -> None:
     view = VIEWS[name]
     lines = report.export(view, "summary").decode().splitlines()
-    assert len(lines) <= 40
+    assert len(lines) <= 60
     assert all("<" not in line and "\x1b" not in line and "\u202e" not in line for line in lines)
     assert any("SPECIMEN" in line for line in lines) == view.case.specimen
     changes = lines[lines.index("What would change it:") :]
     lacking = advice(view.case.evaluation)
     assert any(line.startswith("- Biggest gap to Tier ") for line in changes) == bool(lacking)
+
+
+def test_the_summary_holds_the_criteria_that_have_evidence_and_names_the_others() -> None:
+    lines = report.export(VIEWS["partly"], "summary").decode().splitlines()
+    at = lines.index("| criterion | value | asked for Tier 1 | on averages | with confidence limits |")
+    rows = [line.strip("| ").split(" | ") for line in lines[at + 2 : lines.index("", at)]]
+    tier = [row for row in VIEWS["partly"].case.evaluation.assessment.criteria if row.tier == 1]
+    measured = {row.id for row in tier if row.status not in {"not_tested", "not_applicable"}}
+    named = {cells[0].rpartition("(")[2].rstrip(")") for cells in rows if len(cells) == 5}
+    assert named == measured
+    assert "| Operational reliability (r_op) | 60.0 % | > 60 % | not met |" in "\n".join(lines)
+    [missing] = [line for line in lines if line.startswith("No evidence: ")]
+    hidden = {row.id for row in tier if row.status == "not_tested"}
+    assert set(missing.removeprefix("No evidence: ").rstrip(".").split(", ")) == hidden
+
+
+def test_the_summary_names_the_first_failing_runs_and_no_more() -> None:
+    records = [
+        Record(**run(f"<b>|\x1b{number:03}", condition="tool_failure", outcome="failure"))
+        for number in range(30)
+    ]
+    view = report.view(judged(strong()), failed=tuple(records))
+    text = report.export(view, "summary").decode()
+    [_, listed] = text.split(
+        "First failing runs (`certkit runs BUNDLE RUN` prints one with its transcript):\n\n"
+    )
+    named = listed.partition("\n\n")[0].splitlines()
+    assert len(named) == 10
+    assert named[0] == r"- &lt;b>\|\\u001b000: failure, tool failure"
+
+
+def test_a_message_for_a_test_report_is_cut() -> None:
+    domain = "d" * 400
+    records = [run(i, domain=f"{i}{domain}", task_id=f"t{i}", condition="adversarial") for i in range(60)]
+    junit = report.export(report.view(judged(summary(records))), "junit").decode()
+    assert max(map(len, junit.splitlines())) < 2500
 
 
 def test_a_value_of_some_runs_is_partial() -> None:

@@ -135,7 +135,7 @@ def test_every_figure_in_the_structure_tree_has_words_in_its_place(evil: Path) -
     said = alternatives(evil)
     assert None not in said
     told = "\n".join(filter(None, said))
-    for start in ("Forest plot at ", "Failures of each hazard: ", "Posterior of ", *ARGUED):
+    for start in ("Forest plot at ", "Events of each hazard: ", "Posterior of ", *ARGUED):
         assert f"\nu:{start}" in told, start
 
 
