@@ -4,7 +4,7 @@ Sentences are not part of it. A row or a finding names a code and its numbers; `
 makes the sentence. Counts are integers, exact values have six decimals, bounds and probabilities nine.
 """
 
-from __future__ import annotations
+# Annotations are not postponed here: msgspec would compile each of them when it first reads such a struct.
 
 from collections.abc import Mapping
 from enum import StrEnum

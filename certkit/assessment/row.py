@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from copy import copy
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from math import sqrt
 from typing import TYPE_CHECKING, Final
 
@@ -236,6 +236,7 @@ def _entails(profile: Profile, criterion: Criterion, higher: int, lower: int) ->
     return (strict or apart) and tau and profile.confidence(higher) >= profile.confidence(lower)
 
 
+@cache
 def scale(metric: str, *, more: bool) -> tuple[Fraction, Fraction]:
     """Return intercept and slope of the metric's value in 0…1, 1 being best; `more`: more of it is better."""
     spec = CATALOGUE[metric if metric in CATALOGUE else "r_op"]

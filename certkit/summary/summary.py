@@ -23,7 +23,7 @@ A summary whose parts disagree is refused when it is made or read: sums that can
 division. This module loads neither numpy nor pydantic, since `verify` reads it. It knows no threshold.
 """
 
-from __future__ import annotations
+# Annotations are not postponed here: msgspec would compile each of them when it first reads such a struct.
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -300,7 +300,7 @@ class Cell(Part, frozen=True, kw_only=True):
         for reason in self._contradictions(tally):
             raise ValueError(reason)
 
-    def _contradictions(self, tally: Tally) -> Iterator[str]:
+    def _contradictions(self, tally: "Tally") -> Iterator[str]:
         """Yield which counts do not add up."""
         if sum(tally[name] for name in ("success", "failure", "safe_halt", "harness_error")) != tally["runs"]:
             yield "the outcomes do not add up to the runs"
@@ -344,12 +344,12 @@ class Tally(dict[str, int]):
         return 0
 
     @classmethod
-    def total(cls, cells: Iterable[Cell]) -> Tally:
+    def total(cls, cells: Iterable[Cell]) -> "Tally":
         """Return the sum over cells."""
         result = cls()
         for cell in cells:
             for name, value in cell.counts.items():
-                result[name] = result[name] + int(value)
+                result[name] = result.get(name, 0) + int(value)  # in a hurry: `[]` asks `__missing__`
         return result
 
     @property
