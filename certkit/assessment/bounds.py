@@ -196,17 +196,18 @@ def laws(tasks: Tasks, threshold: Fraction) -> tuple[Law, Law]:
 
 def lower(tasks: Tasks, threshold: Fraction, confidence: Fraction) -> float:
     """Return the lower confidence limit of the mean of values in 0…1, the worse of both weightings."""
-    return least_quantile(laws(tasks, threshold), float(1 - confidence))
+    return least_limit(laws(tasks, threshold), confidence)
 
 
-def least_quantile(laws_: Iterable[Law], tail: float) -> float:
-    """Return the least of the quantiles that some laws have at a small probability.
+def least_limit(posteriors: Iterable[Law], confidence: Fraction) -> float:
+    """Return the lower confidence limit of a mean of values in 0…1: the least that any of its laws gives.
 
-    A law is passed over where it lies above the least so far with more than the other probability.
+    A law is passed over where it lies above the least so far with more than the confidence.
     """
-    ordered = sorted(laws_, key=lambda item: item.mean - 2 * sqrt(item.variance))
-    least = ordered[0].quantile(tail)
-    for item in ordered[1:]:
+    tail = float(1 - confidence)
+    first, *others = sorted(posteriors, key=lambda item: item.mean - 2 * sqrt(item.variance))
+    least = first.quantile(tail)
+    for item in others:
         if not item.exceeds(least, 1 - tail):
             least = min(least, item.quantile(tail))
     return least

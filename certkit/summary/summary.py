@@ -25,9 +25,10 @@ division. This module loads neither numpy nor pydantic, since `verify` reads it.
 
 # Annotations are not postponed here: msgspec would compile each of them when it first reads such a struct.
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -610,7 +611,7 @@ LABELLED_SERIES: Final[dict[str, tuple[str, ...]]] = {
 """
 
 
-class Labels(Part, frozen=True, kw_only=True):
+class Labels(Part, frozen=True, kw_only=True, dict=True):
     """What people's labels show of the model that gave the outcomes.
 
     Attributes:
@@ -648,6 +649,14 @@ class Labels(Part, frozen=True, kw_only=True):
             either = (item.labels.get(name) for item in self.tasks for name in ("normal", "fault"))
             if sum(counts[place] for counts in either if counts) > count:
                 raise ValueError("labelled tasks have more labels than there are")
+
+    @cached_property
+    def by_domain(self) -> Mapping[str, Sequence[LabelledTask]]:
+        """The labelled tasks of each domain."""
+        domains: dict[str, list[LabelledTask]] = {}
+        for item in self.tasks:
+            domains.setdefault(item.domain, []).append(item)
+        return domains
 
 
 class TaskColumn(Part, frozen=True, kw_only=True):
