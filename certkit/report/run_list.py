@@ -23,7 +23,6 @@ from msgspec import Struct
 
 from certkit.ground import canonical
 from certkit.ground.text import visible
-from certkit.ground.wording import many
 from certkit.record.record import Outcome
 from certkit.record.trace import SUFFIX
 from certkit.summary.runs import OUTCOMES, RunFilter, each_run, severity
@@ -51,11 +50,20 @@ _NAME: Final = 160
 """Characters of a name."""
 _TURNS: Final = 60
 """Turns of a transcript, half of them from its end."""
-_TURN: Final = 4_000
+_TURN: Final = 8_000
 """Characters of a turn."""
-_LONGEST: Final = 300_000
+_LONGEST: Final = 500_000
 """Bytes of a transcript."""
-_IN_ROWS: Final = {"run_id", "domain", "task_id", "condition", "outcome", "steps_actual", "violations", "trace"}
+_IN_ROWS: Final = {
+    "run_id",
+    "domain",
+    "task_id",
+    "condition",
+    "outcome",
+    "steps_actual",
+    "violations",
+    "trace",
+}
 """Fields of a record that its row shows, or its place."""
 
 
@@ -131,7 +139,10 @@ def list_runs(bundle: Bundle) -> PageRuns:
     room = MOST_LISTED if total <= MOST_LISTED else max(SAMPLE, MOST_LISTED - failed.total)
     tables = {name: _Table() for name in ("tasks", "domains", "conditions")}
     rows = _rows([*passed.first(room), *failed.first(MOST_FAILED)], tables)
-    ranks = {name: (Fraction(won, runs), won - runs, place) for place, (name, (runs, won)) in enumerate(tasks.items())}
+    ranks = {
+        name: (Fraction(won, runs), won - runs, place)
+        for place, (name, (runs, won)) in enumerate(tasks.items())
+    }
 
     def worst_first(row: tuple[ListedRun, list[Any]]) -> tuple[Any, ...]:
         run, _ = row
@@ -210,7 +221,11 @@ def _opened(bundle: Bundle, runs: list[ListedRun], texts: _Table) -> dict[int, d
             size += len(canonical.line(item["fields"])) + 30 * (1 + len(item.get("turns", ())))
             if size + texts.size + sum(len(text.encode()) + 3 for text in new) > TEXT_BYTES:
                 return opened
-            item |= {"turns": [[role, texts.place(text), full] for role, text, full in said["turns"]]} if "turns" in item else {}
+            item |= (
+                {"turns": [[role, texts.place(text), full] for role, text, full in said["turns"]]}
+                if "turns" in item
+                else {}
+            )
             opened[place] = item
     return opened
 
@@ -237,12 +252,11 @@ def _fields(run: ListedRun) -> Iterator[tuple[str, str]]:
 
 
 def _transcript(turns: tuple[SpokenTurn, ...]) -> dict[str, Any]:
-    """Return the turns of a run, each as role, text and full length where it is cut, and how many are left out."""
+    """Return turns as role, text and, where it is cut, its full length; and how many are left out."""
     over = max(0, len(turns) - _TURNS)
     some = turns if not over else (*turns[: _TURNS // 2], *turns[-_TURNS // 2 :])
     said = [
-        [_name(turn.role), _text(turn.text), len(turn.text) if len(turn.text) > _TURN else 0]
-        for turn in some
+        [_name(turn.role), _text(turn.text), len(turn.text) if len(turn.text) > _TURN else 0] for turn in some
     ]
     return {"turns": said} | ({"over": over, "before": _TURNS // 2} if over else {})
 
@@ -271,6 +285,6 @@ def _unopened(listed: int, opened: int, said: int, traces: int) -> Iterator[str]
     if not traces and listed:
         yield "The bundle encloses no traces, so there are no transcripts."
     elif said < traces:
-        yield f"Of {many(traces)} with a trace, {said:,} have their transcript here, failures first."
+        yield f"Transcripts in this page: {said:,} of {traces:,}, failures first."
     if opened < listed:
-        yield f"Of {many(listed)} in the list, {opened:,} have their whole record here."
+        yield f"Whole records in this page: {opened:,} of {listed:,}, failures first."

@@ -19,6 +19,7 @@ from markupsafe import Markup
 from certkit.assessment import answer
 from certkit.assessment.assessment import Status
 from certkit.assessment.words import finding_text
+from certkit.bundle.facts import UNVERSIONED
 from certkit.ground import canonical
 from certkit.report import results, words
 from certkit.report.figures import mark, word
@@ -40,7 +41,7 @@ _WITHOUT: Final = {Status.NOT_TESTED, Status.NOT_APPLICABLE}
 
 
 class GridCell(NamedTuple):
-    """A cell of the grid: its text, its shade, and what the list is filtered by, None where no run is listed."""
+    """A cell of the grid: text, shade, and the filters of the list that it sets; None: no run is listed."""
 
     text: str
     style: str
@@ -77,6 +78,7 @@ def run_page(evaluation: Evaluation, runs: PageRuns) -> str:
         .get_template("view/page.html")
         .render(
             evaluation=evaluation,
+            unversioned=UNVERSIONED,
             runs=runs,
             how_often=words.capital(answer.how_often(evaluation)),
             open_text=answer.open_text(evaluation),
@@ -147,7 +149,9 @@ def _asked(row: Row) -> Markup:
     marks = mark(row.status, f"on averages: {word(row.status)}")
     if row.bounded is not None:
         marks += Markup(" ") + mark(row.bounded.status, f"with confidence: {word(row.bounded.status)}")
-    return Markup('<span class="asked">{}</span> <span class="marks">{}</span>').format(results.asked(row), marks)
+    return Markup('<span class="asked">{}</span> <span class="marks">{}</span>').format(
+        results.asked(row), marks
+    )
 
 
 def _grid(evaluation: Evaluation, runs: PageRuns) -> Grid:
@@ -169,7 +173,8 @@ def _grid(evaluation: Evaluation, runs: PageRuns) -> Grid:
     return Grid(
         tuple(name.replace("_", " ") for name in heads),
         tuple(
-            (domain, tuple(cell_of(domain, condition) for condition in heads)) for domain in domains[:MOST_DOMAINS]
+            (domain, tuple(cell_of(domain, condition) for condition in heads))
+            for domain in domains[:MOST_DOMAINS]
         ),
         (max(0, len(domains) - MOST_DOMAINS), max(0, len(conditions) - MOST_CONDITIONS)),
     )

@@ -32,29 +32,27 @@ function make(tag, text = "", className = "") {
   return made;
 }
 
-function addOptions(select, names, values = names.keys()) {
-  const pairs = names.map((name, i) => [name, [...values][i]]);
+function addOptions(id, pairs) {
   for (const [name, value] of pairs) {
     const option = make("option", name);
     option.value = value;
-    select.append(option);
+    element(id).append(option);
   }
 }
 
 function fillFilters() {
-  const byName = (names) => names.map((name, place) => [name, place]).sort((a, b) => (a[0] < b[0] ? -1 : 1));
-  addOptions(element("outcome"), ["all", "did not succeed", ...data.outcomes.map(plain)], ["", FAILED, ...data.outcomes.keys()]);
-  for (const [id, names] of [["domain", data.domains], ["condition", data.conditions.map(plain)]]) {
-    const sorted = byName(names);
-    addOptions(element(id), ["all", ...sorted.map((pair) => pair[0])], ["", ...sorted.map((pair) => pair[1])]);
-  }
-  addOptions(element("order"), Object.keys(ORDERS), Object.keys(ORDERS));
+  const places = (names) => names.map((name, place) => [plain(name), place]);
+  const sorted = (names) => places(names).sort((a, b) => (a[0] < b[0] ? -1 : 1));
+  addOptions("outcome", [["all", ""], ["did not succeed", FAILED], ...places(data.outcomes)]);
+  addOptions("domain", [["all", ""], ...sorted(data.domains)]);
+  addOptions("condition", [["all", ""], ...sorted(data.conditions)]);
+  addOptions("order", Object.keys(ORDERS).map((name) => [name, name]));
   form.hidden = false;
 }
 
 function textsWith(word) {
   lowered ??= data.texts.map((text) => text.toLowerCase());
-  return new Set(lowered.keys().filter((place) => lowered[place].includes(word)));
+  return new Set([...lowered.keys()].filter((place) => lowered[place].includes(word)));
 }
 
 function select() {
@@ -97,7 +95,7 @@ function drawMore() {
       list.append((rows = make("ol")));
     }
     task = list.task = run[TASK];
-    rows.append(row(run, place));
+    rows.append(row(run, place, grouped));
   }
   drawn = Math.min(drawn + STEP, chosen.length);
   if (drawn < chosen.length) {
@@ -115,8 +113,10 @@ function taskHead(place) {
   return head;
 }
 
-function row(run, place) {
+function row(run, place, grouped) {
   const outcome = data.outcomes[run[OUTCOME]];
+  const lead = `${data.tasks[run[TASK]][0]}/`; // what the head above says already
+  const id = grouped && run[ID].startsWith(lead) ? run[ID].slice(lead.length) : run[ID];
   const link = make("a");
   link.href = `#run-${place}`;
   const sign = make("span", SIGNS[outcome], `sign ${outcome}`);
@@ -125,7 +125,7 @@ function row(run, place) {
     .filter(([count]) => count !== null)
     .map(([count, noun]) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`);
   const facts = [outcome, data.conditions[run[CONDITION]]].map(plain).concat(counts);
-  link.append(sign, make("bdi", run[ID]), make("small", facts.join(" · ")));
+  link.append(sign, make("bdi", id), make("small", facts.join(" · ")));
   const item = make("li");
   item.append(link);
   return item;
@@ -143,7 +143,7 @@ function open(place) {
   const item = data.opened[place];
   const outcome = data.outcomes[run[OUTCOME]];
   const head = make("h3");
-  head.append(make("span", SIGNS[outcome], `sign ${outcome}`), " ", make("bdi", run[ID]));
+  head.append(make("span", SIGNS[outcome], `sign ${outcome}`), make("bdi", run[ID]));
   pane.replaceChildren(steps(place), head, entries([
     ["outcome", plain(outcome)],
     ["condition", plain(data.conditions[run[CONDITION]])],
