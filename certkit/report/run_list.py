@@ -44,7 +44,7 @@ MOST_OPENED: Final = 2_000
 """Runs of which a page holds the record and the transcript."""
 ROW_BYTES: Final = 6_000_000
 """Bytes of all rows of the list."""
-TEXT_BYTES: Final = 2_400_000
+TEXT_BYTES: Final = 3_300_000
 """Bytes of all records and transcripts."""
 _NAME: Final = 160
 """Characters of a name."""
@@ -112,9 +112,14 @@ class _Table(dict[str, int]):
 
     def place(self, text: str) -> int:
         if text not in self:
-            self.size += len(text.encode()) + 3
+            self.size += len(page_json(text))
             self[text] = len(self)
         return self[text]
+
+
+def page_json(value: Any) -> bytes:
+    """Return a value as JSON that holds no ``<``, so that no tag and no comment begins in it."""
+    return canonical.line(value).replace(b"<", b"\\u003c")
 
 
 def list_runs(bundle: Bundle) -> PageRuns:
@@ -193,7 +198,7 @@ def _rows(runs: Iterable[ListedRun], tables: dict[str, _Table]) -> list[tuple[Li
             record.violations,
             record.steps_actual,
         ]
-        size += len(canonical.line(row))
+        size += len(page_json(row))
         if size + sum(table.size for table in tables.values()) > ROW_BYTES:
             break
         rows.append((run, row))
@@ -215,11 +220,11 @@ def _opened(bundle: Bundle, runs: list[ListedRun], texts: _Table) -> dict[int, d
         for name, place in places.items():
             item: dict[str, Any] = {"fields": [*_fields(runs[place])]}
             said = _transcript(conversations[name]) if name in conversations else {}
-            if len(canonical.line(said)) <= _LONGEST:
+            if len(page_json(said)) <= _LONGEST:
                 item |= said
             new = {text for _, text, _ in item.get("turns", ())} - texts.keys()
-            size += len(canonical.line(item["fields"])) + 30 * (1 + len(item.get("turns", ())))
-            if size + texts.size + sum(len(text.encode()) + 3 for text in new) > TEXT_BYTES:
+            size += len(page_json(item["fields"])) + 30 * (1 + len(item.get("turns", ())))
+            if size + texts.size + sum(len(page_json(text)) for text in new) > TEXT_BYTES:
                 return opened
             item |= (
                 {"turns": [[role, texts.place(text), full] for role, text, full in said["turns"]]}
@@ -271,13 +276,15 @@ def _name(text: str) -> str:
 
 
 def _unlisted(failed: tuple[int, int], passed: tuple[int, int]) -> Iterator[str]:
-    """Yield how many runs are listed, where not all are."""
+    """Yield how many of the runs are listed, where not all are."""
     if failed[0] < failed[1] or passed[0] < passed[1]:
-        every = "all " if failed[0] == failed[1] else f"{failed[0]:,} of the "
-        yield (
-            f"This page lists {every}{failed[1]:,} runs that did not succeed and {passed[0]:,} of the"
-            f" {passed[1]:,} that succeeded, drawn by the hashes of their ids."
+        groups = {"runs that did not succeed": failed, "that succeeded": passed}
+        some = (
+            f"{'all' if number == total else f'{number:,} of the'} {total:,} {what}"
+            for what, (number, total) in groups.items()
+            if total
         )
+        yield f"This page lists {' and '.join(some)}, drawn by the hashes of their ids."
 
 
 def _unopened(listed: int, opened: int, said: int, traces: int) -> Iterator[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
@@ -20,10 +20,11 @@ from certkit.assessment import answer
 from certkit.assessment.assessment import Status
 from certkit.assessment.words import finding_text
 from certkit.bundle.facts import UNVERSIONED
-from certkit.ground import canonical
+from certkit.ground.wording import listed, many
 from certkit.report import results, words
 from certkit.report.figures import mark, word
 from certkit.report.page import environment, template
+from certkit.report.run_list import page_json
 from certkit.report.sections import PLACES, covered
 from certkit.summary.summary import Cell, Tally
 
@@ -40,29 +41,6 @@ _WITHOUT: Final = {Status.NOT_TESTED, Status.NOT_APPLICABLE}
 """Statuses of a row that has no evidence."""
 
 
-class GridCell(NamedTuple):
-    """A cell of the grid: text, shade, and the filters of the list that it sets; None: no run is listed."""
-
-    text: str
-    style: str
-    domain: int | None
-    condition: int | None
-
-
-class Grid(NamedTuple):
-    """Successes of runs by domain and condition, held-out faults included.
-
-    Attributes:
-        conditions: the heads of the columns.
-        rows: each domain with its cells.
-        left_out: how many domains and conditions have no room.
-    """
-
-    conditions: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[GridCell, ...]], ...]
-    left_out: tuple[int, int]
-
-
 def run_page(evaluation: Evaluation, runs: PageRuns) -> str:
     """Return the page as one HTML document.
 
@@ -72,7 +50,6 @@ def run_page(evaluation: Evaluation, runs: PageRuns) -> str:
     """
     script = template("view/script.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    data = canonical.line(runs.data).decode().strip().replace("<", "\\u003c")
     return (
         environment()
         .get_template("view/page.html")
@@ -90,7 +67,7 @@ def run_page(evaluation: Evaluation, runs: PageRuns) -> str:
             style=Markup(template("style.css") + template("view/style.css")),  # noqa: S704 - our own files
             script=Markup(script),  # noqa: S704 - our own file
             script_digest=digest,
-            data=Markup(data),  # noqa: S704 - no tag begins in it
+            data=Markup(page_json(runs.data).decode()),  # noqa: S704 - no tag begins in it
         )
     )
 
@@ -154,27 +131,30 @@ def _asked(row: Row) -> Markup:
     )
 
 
-def _grid(evaluation: Evaluation, runs: PageRuns) -> Grid:
+def _grid(evaluation: Evaluation, runs: PageRuns) -> tuple[list[str], list[Any], str]:
+    """Return successes of runs by domain and condition, held-out faults included.
+
+    They come as the heads of the columns, the rows, and what has no room. A row is a domain and its cells; a
+    cell is its text, its shade, and the places in the data of the domain and the condition that it lists.
+    """
     cells: dict[tuple[str, str], list[Cell]] = {}
     for cell in evaluation.summary.cells:
         cells.setdefault((cell.domain, cell.condition), []).append(cell)
     domains = sorted({domain for domain, _ in cells})
     conditions = sorted({name for _, name in cells}, key=lambda name: (PLACES.get(name, 99), name))
-    places = [
-        {name: place for place, name in enumerate(runs.names[kind])} for kind in ("domains", "conditions")
-    ]
+    place_of = {kind: {name: place for place, name in enumerate(names)} for kind, names in runs.names.items()}
 
-    def cell_of(domain: str, condition: str) -> GridCell:
+    def cell_of(domain: str, condition: str) -> tuple[Any, ...]:
         group = cells.get((domain, condition))
-        text, style = covered(None if group is None else Tally.total(group))
-        return GridCell(text, style, places[0].get(domain), places[1].get(condition))
+        shown = covered(None if group is None else Tally.total(group))
+        return (*shown, place_of["domains"].get(domain), place_of["conditions"].get(condition))
 
     heads = conditions[:MOST_CONDITIONS]
-    return Grid(
-        tuple(name.replace("_", " ") for name in heads),
-        tuple(
-            (domain, tuple(cell_of(domain, condition) for condition in heads))
-            for domain in domains[:MOST_DOMAINS]
-        ),
-        (max(0, len(domains) - MOST_DOMAINS), max(0, len(conditions) - MOST_CONDITIONS)),
+    rows = [(domain, [cell_of(domain, name) for name in heads]) for domain in domains[:MOST_DOMAINS]]
+    more = [many(len(domains) - MOST_DOMAINS, "more domain")] * (len(domains) > MOST_DOMAINS)
+    more += [many(len(conditions) - MOST_CONDITIONS, "more condition")] * (len(conditions) > MOST_CONDITIONS)
+    return (
+        [name.replace("_", " ") for name in heads],
+        rows,
+        f"{listed(more)} in the list alone." if more else "",
     )

@@ -96,7 +96,8 @@ def test_no_name_and_no_transcript_becomes_an_element(name: str, tmp_path: Path)
     assert "\u202e" not in markup
     shown = name.replace("\u202e", "\\u202e").replace("\u202c", "\\u202c")
     assert [row[0] for row in data_of(markup)["runs"]] == [shown, "1"]
-    said = data_of(markup_of(conversation(tmp_path, [{"role": name, "content": name}, {"role": "assistant"}])))
+    messages = [{"role": name, "content": name}, {"role": "assistant"}]
+    said = data_of(markup_of(conversation(tmp_path, messages)))
     assert said["texts"] == [shown, ""]
 
 

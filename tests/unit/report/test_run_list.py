@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit.bundle.folder import open_bundle
-from certkit.ground import canonical
 from certkit.report import run_list
-from certkit.report.run_list import PageRuns, list_runs
+from certkit.report.run_list import PageRuns, list_runs, page_json
 from certkit.summary.runs import list_tasks
 from tests.support import bundles
 from tests.support.bundles import run
@@ -89,13 +88,16 @@ def test_few_failures_leave_the_room_to_successes(tmp_path: Path) -> None:
     )
 
 
-def test_rows_have_a_limit_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("character", ["中", "<", '"', "\u200b"])
+def test_rows_have_a_limit_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, character: str) -> None:
     monkeypatch.setattr(run_list, "ROW_BYTES", 20_000)
-    records = [run(f"{'中' * 500}{i}", task_id=f"{'é' * 500}{i}", outcome="failure") for i in range(100)]
+    records = [
+        run(f"{character * 500}{i}", task_id=f"{character * 500}{i}", outcome="failure") for i in range(100)
+    ]
     runs = runs_of(bundles.of(tmp_path / "bundle", records))
     assert 0 < runs.listed < 100
     assert f"{runs.listed} of the 100 runs that did not succeed" in runs.left_out[0]
-    assert len(canonical.line([runs.data[name] for name in ("runs", "tasks")])) < 25_000
+    assert len(page_json([runs.data[name] for name in ("runs", "tasks")])) < 25_000
     assert ids(runs)[0].endswith("… (cut; 502 characters)") or ids(runs)[0].endswith(
         "… (cut; 501 characters)"
     )
