@@ -31,6 +31,8 @@ MOST_DIGITS: Final = 12
 """Digits after which two numbers are not told apart."""
 DIGITS: Final = {Unit.FRACTION: 1, Unit.PP: 1, Unit.POINTS: 2, Unit.PROBABILITY: 4}
 """Decimals by unit; 3 where none are named."""
+MARKS: Final[Mapping[str, str]] = {"met": "✓", "not_met": "✗", "insufficient": "?", "not_tested": "–"}
+"""The sign of a row by its status, on screens and in notebooks."""
 _SUFFIX: Final = {Unit.FRACTION: " %", Unit.PP: " points"}
 
 

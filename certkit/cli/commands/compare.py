@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from msgspec import Struct, to_builtins
 
+from certkit.api.sides import compare_bundles, drift_of_sides
 from certkit.assessment.catalogue import Unit, named
 from certkit.assessment.words import amount_text, p_text, rounded, value_text
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import cut, emit, entry, fold, progress
-from certkit.cli.sides import compare_bundles, drift_of_sides
 from certkit.cli.views import WORDS
 from certkit.comparison.compare import ALPHA
 from certkit.comparison.contrast import LEAST

@@ -11,10 +11,10 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
+from certkit.api.passport_files import taken
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import answer, brief, emit, emit_file, entries, fold, progress
-from certkit.cli.passport_files import taken
 from certkit.ground import files
 from certkit.ground.canonical import is_digest
 from certkit.ground.errors import CertkitError, InputError, UsageError
