@@ -161,11 +161,6 @@ def brief(passport_id: str | None) -> str:
     return (passport_id or "").removeprefix("sha256:")[:12]
 
 
-def entries(number: int) -> str:
-    """Return ``1 entry``, ``2 entries``."""
-    return "1 entry" if number == 1 else f"{number:,} entries"
-
-
 _GLUED: Final = "\u00a0%"
 """A number keeps its percent sign on its line."""
 

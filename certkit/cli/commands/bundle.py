@@ -111,7 +111,7 @@ def _checked(bundle: Bundle, summary: Summary) -> Iterator[str]:
             yield from _entry(name.replace("_", " "), value)
     yield from _entry("files", f"{len(bundle.files):,}")
     if imported := bundle.manifest.imported:
-        yield from _entry("imported", f"{imported.format}: {imported.records:,} records")
+        yield from _entry("imported", f"{imported.format}: {many(imported.records, 'record')}")
         for note in imported.notes:
             yield from _entry("", f"{note.heading} {note.count:,}: {note.what}")
     yield ""

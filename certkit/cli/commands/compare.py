@@ -133,7 +133,7 @@ def show_comparison(compared: Comparison) -> Iterator[str]:
 def _rate(side: MeasuredSide) -> str:
     if side.value is None:
         return "not measured"
-    return f"{side.successes:,} of {side.n:,} runs succeeded, {value_text(side.value, Unit.FRACTION)}"
+    return f"{side.successes:,} of {many(side.n)} succeeded, {value_text(side.value, Unit.FRACTION)}"
 
 
 def _table(heading: str, rows: Mapping[str, Compared]) -> Iterator[str]:

@@ -168,7 +168,7 @@ def _named(words: list[str]) -> tuple[str | None, Path]:
 def _imported(account: ImportAccount, *, verbose: bool) -> Iterator[str]:
     imported = account.imported
     sealed = "sealed as" if account.digest else "not sealed"
-    yield f"{account.out}: {imported.records:,} records of {quoted(account.agent.name)}, {sealed}"
+    yield f"{account.out}: {many(imported.records, 'record')} of {quoted(account.agent.name)}, {sealed}"
     if account.digest:
         yield account.digest
     yield from all_notes(imported, verbose=verbose)

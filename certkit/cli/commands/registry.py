@@ -14,7 +14,7 @@ from msgspec import structs
 from certkit.api.passport_files import taken
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import answer, brief, emit, emit_file, entries, fold, progress
+from certkit.cli.emit import answer, brief, emit, emit_file, fold, progress
 from certkit.ground import files
 from certkit.ground.canonical import is_digest
 from certkit.ground.errors import CertkitError, InputError, UsageError
@@ -268,7 +268,7 @@ def cosign(
         }
         cosigned = [{"vkey": str(key), "time": time} for key, time in times.items()]
         document = _head("registry-cosign", opened, cosigned=cosigned, required=policy.k)
-    size, count = entries(gathered.checkpoint.size), many(len(cosigned), "cosignature")
+    size, count = many(gathered.checkpoint.size, "entry"), many(len(cosigned), "cosignature")
     emit(
         document,
         [
@@ -321,7 +321,7 @@ def audit(
 
 def _show_audit(report: RegistryAudit) -> Iterator[str]:
     """Print whether a registry is sound, every finding, and what the files do not show."""
-    size, log = entries(report.size), report.origin
+    size, log = many(report.size, "entry"), report.origin
     if report.total:
         yield from fold(f"UNSOUND: {many(report.total, 'finding')} in {size} of {log}")
     else:
@@ -356,7 +356,7 @@ def export(
         # A registry that was put back to an older state is not published.
         opened.signed_head(context.heads_path())
     done = publish(folder, out, passports=passports, progress=progress())
-    text = f"{out}: {entries(done.size)} of {done.origin}; {many(done.written, 'file')} written"
+    text = f"{out}: {many(done.size, 'entry')} of {done.origin}; {many(done.written, 'file')} written"
     emit(answer("registry-export", **done._asdict()), fold(text))
 
 

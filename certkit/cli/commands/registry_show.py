@@ -12,7 +12,7 @@ from msgspec import to_builtins
 
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import brief, emit, entries, entry, fold, progress
+from certkit.cli.emit import brief, emit, entry, fold, progress
 from certkit.ground.errors import UsageError
 from certkit.ground.wording import many
 from certkit.registry.fold import lineage_key
@@ -67,7 +67,7 @@ def show(
 
 
 def _screen(view: RegistryView, *, named: bool) -> Iterator[str]:
-    yield from fold(f"{view.origin}: {entries(view.size)}")
+    yield from fold(f"{view.origin}: {many(view.size, 'entry')}")
     yield f"root {view.root}"
     if view.vkey is None:
         yield "the checkpoint's signature is not checked (--trust FILE checks it)"

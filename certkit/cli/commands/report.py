@@ -21,7 +21,7 @@ from certkit.cli import options as opt
 from certkit.cli.emit import answer, emit, emit_file, fold, progress
 from certkit.ground import canonical, files
 from certkit.ground.errors import UsageError
-from certkit.ground.wording import listed
+from certkit.ground.wording import listed, many
 from certkit.passport.steps import open_unsigned
 from certkit.report import IssuedPassport
 from certkit.report.argument import skeleton
@@ -179,7 +179,7 @@ def _opened(
         yield from fold("left out, as said of other evidence: reviewers, their comments, answers, decision")
     domains = listed(tested) if tested else "none"
     yield from fold(f"domains with runs under faults: {domains}; name yours in operating_domain.domains")
-    yield f"{len(raised)} questions are open:"
+    yield f"{many(len(raised), 'question')} {'is' if len(raised) == 1 else 'are'} open:"
     for kind, items in groupby(raised, key=lambda item: item.kind):
         yield from fold(f"{kind}, closed by {CLOSED_BY[kind]}:", first="  ", rest="    ")
         for item in items:
