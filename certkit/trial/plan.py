@@ -373,7 +373,7 @@ def _runs(
             f"{many(total)} of {many(len(tasks), 'task')}: a fifth is normal, and every task is to run"
             " normally at least once",
             where=f"/{domain}",
-            hint=f"plan at least {5 * len(tasks):,} runs (repeats = 5), or fewer tasks",
+            hint=f"plan at least {many(5 * len(tasks))} (repeats = 5), or fewer tasks",
         )
     draw = SeededDraw(str(trial.seed), f"runs/{domain}")
     order = draw.some("task", tasks, len(tasks))

@@ -20,7 +20,7 @@ from certkit.bundle.facts import Relation
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.registry import log_key_of, logged_id
-from certkit.cli.emit import emit, fold, progress, refuse
+from certkit.cli.emit import coloured, emit, fold, progress, refuse
 from certkit.ground import files
 from certkit.ground.canonical import is_digest
 from certkit.ground.document import Count, Digest, Document, GivenPath, Text, Tier
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.api.issuing import IssuedFiles
+    from certkit.cli.emit import Line
     from certkit.passport.keys import PrivateKey
 
 MAX_TOKEN: Final = 64 * 1024
@@ -204,11 +205,11 @@ def document(issued: IssuedFiles, out: Path) -> Issued:
     )
 
 
-def screen(issued: IssuedFiles, out: Path) -> Iterator[str]:
+def screen(issued: IssuedFiles, out: Path) -> Iterator[Line]:
     """Print what was issued, and how it was logged."""
-    yield from fold(words.tiers_text(issued.judged))
+    yield from coloured(fold(words.tiers_text(issued.judged)), "bold")
     for text in serious_texts(issued.judged):
-        yield from fold(text)
+        yield from coloured(fold(text), "bold red")
     yield f"passport {out}/passport.json"
     yield f"id       {issued.passport.passport_id}"
     if issued.index is not None:

@@ -14,7 +14,7 @@ from msgspec import structs
 from certkit.api.passport_files import taken
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import answer, brief, emit, emit_file, fold, progress
+from certkit.cli.emit import answer, brief, coloured, emit, emit_file, fold, progress
 from certkit.ground import files
 from certkit.ground.canonical import is_digest
 from certkit.ground.errors import CertkitError, InputError, UsageError
@@ -33,6 +33,7 @@ from certkit.tlog.checkpoint import Quorum
 from certkit.tlog.note import MAX_NOTE
 
 if TYPE_CHECKING:
+    from certkit.cli.emit import Line
     from certkit.registry.audit import RegistryAudit
 
 _PUBLISH: Final = "publish this verifier key; auditors add it: certkit trust add --log VKEY"
@@ -319,13 +320,15 @@ def audit(
     emit(report, _show_audit(report), hints=advice)
 
 
-def _show_audit(report: RegistryAudit) -> Iterator[str]:
+def _show_audit(report: RegistryAudit) -> Iterator[Line]:
     """Print whether a registry is sound, every finding, and what the files do not show."""
     size, log = many(report.size, "entry"), report.origin
     if report.total:
-        yield from fold(f"UNSOUND: {many(report.total, 'finding')} in {size} of {log}")
+        unsound = f"UNSOUND: {many(report.total, 'finding')} in {size} of {log}"
+        yield from coloured(fold(unsound), "bold red")
     else:
-        yield from fold(f"SOUND: {size}, {many(report.passports, 'passport')}, signed as {log}")
+        sound = f"SOUND: {size}, {many(report.passports, 'passport')}, signed as {log}"
+        yield from coloured(fold(sound), "bold green")
     for finding in report.findings:
         yield from fold(f"{finding.where}: {finding.message} [{finding.code}]", first="  ", rest="    ")
     if report.total > len(report.findings):

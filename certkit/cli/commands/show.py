@@ -15,7 +15,7 @@ from certkit.assessment.profile_file import DEFAULT_PROFILE, load_profile
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.verify import checked, show_verdict
-from certkit.cli.emit import emit, emit_file, entry, fold, progress, refuse
+from certkit.cli.emit import coloured, emit, emit_file, entry, fold, progress, refuse
 from certkit.cli.views.assessment import show_evaluation
 from certkit.ground import canonical
 from certkit.ground.document import to_builtins
@@ -136,7 +136,8 @@ def _screen(
 ) -> Iterator[Line]:
     """Print the verification where there is one, what the passport says, and what it does not."""
     if verified is None:
-        yield "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"
+        text = "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"
+        yield from coloured([text], "bold yellow")
         if in_pdf:
             yield from fold("Taken out of a PDF, whose pages nobody signed: compare the id that they print")
     else:

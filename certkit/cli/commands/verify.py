@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from certkit.api.passport_files import evidence_of, remembered, taken, trust_key, verify_taken
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, fold, progress, warn
+from certkit.cli.emit import coloured, emit, fold, progress, warn
 from certkit.ground import canonical
 from certkit.ground.errors import UsageError
 from certkit.ground.text import quoted
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from certkit.passport.verify import Verification
 
 _MARKS: Final = {"passed": "✓", "failed": "✗", "skipped": "–"}
+_STYLES: Final = {"passed": "", "failed": "bold red", "skipped": "dim"}
 _VERDICTS: Final = {
     "verified": ("✓", "bold green"),
     "rejected": ("✗", "bold red"),
@@ -121,8 +121,7 @@ def show_verification(result: Verification, policy: Trust, *, verbose: bool, dat
 def show_verdict(result: Verification, *, dated: bool) -> Iterator[Line]:
     """Print the verdict, the claim, open questions and what was not checked: four lines."""
     mark, style = _VERDICTS[result.verdict]
-    for line in fold(f"{mark} {words.headline(result, dated=dated)}"):
-        yield coloured(line, style)
+    yield from coloured(fold(f"{mark} {words.headline(result, dated=dated)}"), style)
     if result.claim is not None and result.statement is not None:
         agent, evaluation = result.claim.agent, result.statement.predicate.evaluation
         yield from fold(f"{quoted(f'{agent.name} {agent.version}')}: {words.tiers_text(evaluation)}")
@@ -130,18 +129,9 @@ def show_verdict(result: Verification, *, dated: bool) -> Iterator[Line]:
     yield from fold(words.not_checked_text(result))
 
 
-def coloured(line: str, style: str) -> Line:
-    """Return a line in colour on a terminal, and as it is elsewhere, without loading what draws."""
-    if not sys.stdout.isatty():
-        return line
-    from rich.text import Text  # noqa: PLC0415 - on a terminal alone
-
-    return Text(line, style=style)
-
-
-def _step(step: Step) -> Iterator[str]:
+def _step(step: Step) -> Iterator[Line]:
     text = f"{_MARKS[step.status]} {step.number:>2} {step.id:<10} {words.one_line(step.detail)}"
-    yield from fold(text, rest=" " * 16)
+    yield from coloured(fold(text, rest=" " * 16), _STYLES[step.status])
 
 
 def _details(result: Verification) -> Iterator[str]:

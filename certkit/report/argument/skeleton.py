@@ -46,7 +46,9 @@ def skeleton(case: UseCase, *, earlier: Context | None = None) -> dict[str, Any]
     }
     if earlier is None:
         return made
-    said = earlier.model_dump(mode="json", exclude_none=True, exclude={"editor_schema", "schema_", "about", "reviewers"})
+    said = earlier.model_dump(
+        mode="json", exclude_none=True, exclude={"editor_schema", "schema_", "about", "reviewers"}
+    )
     for name in ("answers", "decision"):
         said[f"previous_{name}"] = said.pop(name, None)
     return made | said
