@@ -484,8 +484,8 @@ def _too_few(k: Sequence[int]) -> str | None:
     if not all(k):
         return f"only the {'new' if k[1] else 'old'} side measured it"
     sides = zip(("old", "new"), k, strict=True)
-    few = " and ".join(f"{count} on the {name} side" for name, count in sides if count < LEAST)
-    return f"a row takes {LEAST} tasks a side, and there are {few}" if few else None
+    few = " and ".join(f"the {name} side has {count}" for name, count in sides if count < LEAST)
+    return f"a row takes {LEAST} tasks a side, and {few}" if few else None
 
 
 def _of_rows(behaviour: Sequence[DriftRow]) -> Iterator[str]:

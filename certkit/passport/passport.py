@@ -33,6 +33,7 @@ from certkit.ground.canonical import Digest
 from certkit.ground.document import Part, Time, to_builtins
 from certkit.ground.errors import CertkitError, InputError, NegativeError, UnavailableError
 from certkit.ground.text import letters, span
+from certkit.ground.wording import many
 from certkit.passport.differences import form_difference
 from certkit.passport.envelope import PAYLOAD_TYPE, parse_envelope, parse_file
 from certkit.summary.summary import MOST_BYTES, MOST_DOMAINS, MOST_TASKS, Summary
@@ -402,7 +403,7 @@ def _disagreements(statement: Statement) -> Iterator[str]:
         yield "facts.digest is not that of the pooled bundles"
     tasks = predicate.summary.tasks
     if len({row.tag for row in tasks.rows}) != min(tasks.tasks, MOST_TASKS):
-        yield f"summary.tasks does not have the rows of {min(tasks.tasks, MOST_TASKS):,} tasks"
+        yield f"summary.tasks does not have the rows of {many(min(tasks.tasks, MOST_TASKS), 'task')}"
     yield from _times(predicate)
     yield from _answers(predicate)
     yield from (f"profile.criteria: {fault}" for fault in predicate.profile.faults)

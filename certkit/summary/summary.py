@@ -37,6 +37,7 @@ from msgspec import Meta, Struct
 from certkit.ground.canonical import MAX_INTEGER
 from certkit.ground.document import Document, Part
 from certkit.ground.errors import InputError
+from certkit.ground.wording import many
 from certkit.record.record import SINGLE_FAULTS, Condition, Split
 
 Count = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
@@ -295,7 +296,7 @@ class Cell(Part, frozen=True, kw_only=True):
                 raise ValueError(f"{name} is {tally[name]:,}, and {limit} {tally[limit]:,}")
         for name, (of_runs, most) in _SUMS.items():
             if tally[name] > most * tally[of_runs]:
-                raise ValueError(f"{name} is {tally[name]:,} in {tally[of_runs]:,} runs")
+                raise ValueError(f"{name} is {tally[name]:,} in {many(tally[of_runs])}")
         if (self.condition == Condition.NOMINAL) != (self.effect is Effect.NONE):
             raise ValueError("nominal runs have effect none, and no others do")
         for reason in self._contradictions(tally):
@@ -826,7 +827,7 @@ def _disagreements(summary: Summary) -> Iterator[str]:
     yield from _terms_against_cells(summary, standard)
     runs = sum(int(cell.counts["runs"]) for cell in standard)
     if summary.order.runs != runs:
-        yield f"{summary.order.runs:,} runs are ordered, and the standard split holds {runs:,}"
+        yield f"{many(summary.order.runs)} are ordered, and the standard split holds {runs:,}"
     if summary.order.by is not None and len(summary.order.latest) != min(WINDOW, runs):
         yield "the latest runs are not the last hundred"
     yield from _thirds_against_series(summary)
@@ -894,7 +895,7 @@ def _series_against_cells(summary: Summary, standard: tuple[Cell, ...]) -> Itera
     for name, (runs, value) in means.items():
         series_of = summary.mean(name)
         if series_of.runs != runs or value not in {None, series_of.sum}:
-            yield f"{name} has {series_of.runs:,} runs, and the cells {runs:,}"
+            yield f"{name} has {many(series_of.runs)}, and the cells {runs:,}"
         yield from _within(name, series_of)
     yield from _pairs_against_series(summary)
 
