@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start certkit some hundred times: where the environment forbids bytecode, each start would compile it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test setup interop lint types schemas format house bench study fuzz vectors coverage-passport kills wheel-check clean
+.PHONY: demo test setup interop docs pictures lint types schemas format house bench study fuzz vectors coverage-passport kills wheel-check clean
 
 demo: setup
 	rm -rf build/demo
@@ -46,6 +46,15 @@ format: setup
 schemas: setup
 	$(BIN)/python -m tests.generate --write
 	$(BIN)/python -m tests.published --write
+
+# The documentation as a site, build/site. MkDocs is told the checkout's root by reading its file from a pipe.
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file - <docs/mkdocs.yml
+
+# Rewrites docs/pictures from the program; page 1 of the safety case only where Chromium is.
+pictures: setup
+	$(BIN)/python -m tests.pictures --write
 
 # Lines by room, classes, modules that commands load; fails on circles, class names used twice, upward imports.
 house: setup
