@@ -18,7 +18,9 @@ from tests.support.bundles import run
 from tests.support.running import certkit
 
 PACKAGE = Path(__file__).parents[2] / "certkit"
-COUNTED = "records|runs|rows|tasks|domains|files|bundles|entries|agents|columns|passports|proofs|days|questions"
+COUNTED = (
+    "records|runs|rows|tasks|domains|files|bundles|entries|agents|columns|passports|proofs|days|questions"
+)
 
 
 @pytest.mark.parametrize(
