@@ -143,7 +143,7 @@ def _doubles(value: Any, where: str) -> Any:
 def packaged_profiles() -> tuple[str, ...]:
     """Return the names of the profiles that come with certkit, sorted."""
     folder = files.packaged("templates", "profiles")
-    return tuple(sorted(path.stem for path in folder.glob("*.toml") if path.stem != "published"))
+    return tuple(sorted(path.stem for path in folder.glob("*.toml")))
 
 
 def profile_text(name: str) -> str:

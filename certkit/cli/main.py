@@ -53,6 +53,7 @@ TABLE: Final = (
     CommandRow("plan", "Say how many tasks and runs a tier takes", "plan"),
     CommandRow("explain", "Tell what a name on the screen means", "explain"),
     CommandRow("runs", "List the runs of a bundle by task, failing tasks first", "runs"),
+    CommandRow("view", "Write the runs of a bundle as one page", "view"),
     CommandRow("compare", "Compare two agents on their evidence", "compare"),
     CommandRow("drift", "Compare an agent with itself at a later time", "compare"),
     CommandRow("issue", "Judge a sealed bundle again, sign the judgement as a passport", "issue"),

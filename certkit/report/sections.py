@@ -46,7 +46,7 @@ CellText = str | tuple[str, str]
 MOST_CELLS: Final = 10
 MOST_CONDITIONS: Final = 8
 """Columns of the coverage map that fit a page."""
-_PLACES: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}
+PLACES: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}
 _SHADES: Final = (0.4, 0.6, 0.8, 0.95)
 _SMALL: Final = 10
 
@@ -67,10 +67,10 @@ def coverage(
     They come as the widths of columns, the rows, and how many conditions have no room.
     """
     counts = breakdown(evaluation.summary, Split(split))
-    conditions = sorted({name for _, name in counts}, key=lambda name: (_PLACES.get(name, 99), name))
+    conditions = sorted({name for _, name in counts}, key=lambda name: (PLACES.get(name, 99), name))
     columns = conditions[:MOST_CONDITIONS]
     rows = [
-        (domain, *(_covered(counts.get((domain, condition))) for condition in columns))
+        (domain, *(covered(counts.get((domain, condition))) for condition in columns))
         for domain in sorted({domain for domain, _ in counts})
     ]
     width = min(15, 80 // max(1, len(columns)))
@@ -79,7 +79,8 @@ def coverage(
     return widths, rows, len(conditions) - len(columns)
 
 
-def _covered(tally: Tally | None) -> CellText:
+def covered(tally: Tally | None) -> tuple[str, str]:
+    """Return the successes of runs as a cell of a map shows them, with its shade; a gap where none ran."""
     if tally is None:
         return "none", "gap"
     rate = tally["success"] / tally["runs"]

@@ -23,11 +23,12 @@ A summary whose parts disagree is refused when it is made or read: sums that can
 division. This module loads neither numpy nor pydantic, since `verify` reads it. It knows no threshold.
 """
 
-from __future__ import annotations
+# Annotations are not postponed here: msgspec would compile each of them when it first reads such a struct.
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -301,7 +302,7 @@ class Cell(Part, frozen=True, kw_only=True):
         for reason in self._contradictions(tally):
             raise ValueError(reason)
 
-    def _contradictions(self, tally: Tally) -> Iterator[str]:
+    def _contradictions(self, tally: "Tally") -> Iterator[str]:
         """Yield which counts do not add up."""
         if sum(tally[name] for name in ("success", "failure", "safe_halt", "harness_error")) != tally["runs"]:
             yield "the outcomes do not add up to the runs"
@@ -345,12 +346,12 @@ class Tally(dict[str, int]):
         return 0
 
     @classmethod
-    def total(cls, cells: Iterable[Cell]) -> Tally:
+    def total(cls, cells: Iterable[Cell]) -> "Tally":
         """Return the sum over cells."""
         result = cls()
         for cell in cells:
             for name, value in cell.counts.items():
-                result[name] = result[name] + int(value)
+                result[name] = result.get(name, 0) + int(value)  # in a hurry: `[]` asks `__missing__`
         return result
 
     @property
@@ -611,7 +612,7 @@ LABELLED_SERIES: Final[dict[str, tuple[str, ...]]] = {
 """
 
 
-class Labels(Part, frozen=True, kw_only=True):
+class Labels(Part, frozen=True, kw_only=True, dict=True):
     """What people's labels show of the model that gave the outcomes.
 
     Attributes:
@@ -649,6 +650,14 @@ class Labels(Part, frozen=True, kw_only=True):
             either = (item.labels.get(name) for item in self.tasks for name in ("normal", "fault"))
             if sum(counts[place] for counts in either if counts) > count:
                 raise ValueError("labelled tasks have more labels than there are")
+
+    @cached_property
+    def by_domain(self) -> Mapping[str, Sequence[LabelledTask]]:
+        """The labelled tasks of each domain."""
+        domains: dict[str, list[LabelledTask]] = {}
+        for item in self.tasks:
+            domains.setdefault(item.domain, []).append(item)
+        return domains
 
 
 class TaskColumn(Part, frozen=True, kw_only=True):

@@ -151,6 +151,12 @@ class Evidence:
         row = next(row for row in self.profile["criteria"] if row["metric"] == "r_op")
         return float(threshold_of(row, tier) or 0)
 
+    def most(self, metric: str) -> Fraction:
+        """Return the square of the loss that counts as drift in a row, the success row for the posterior."""
+        asked = "r_op" if metric == "posterior" else metric
+        row = next(row for row in self.profile["criteria"] if row["metric"] == asked)
+        return Fraction(row["margin"]) ** 2 if "margin" in row else Fraction(10**9)
+
     def of(self, metric: str) -> Core:
         """Return a row's core value and the error that it is compared with, the same at every tier."""
         if metric not in self._found:
@@ -383,6 +389,7 @@ def _row(row: Mapping[str, Any], tier: int, status: str, evidence: Evidence | No
     core = evidence.of(name)
     if core.value is None:
         return Row("insufficient")
+    core = replace(core, variance=min(core.variance, evidence.most(name)))
     if name == "posterior":
         return _posterior(core, evidence.tau(tier), float(threshold))
     miss = core.value - threshold if operator_of(row, tier) in UPPER else threshold - core.value
@@ -391,7 +398,7 @@ def _row(row: Mapping[str, Any], tier: int, status: str, evidence: Evidence | No
 
 
 def _posterior(core: Core, tau: float, asked: float) -> Row:
-    """Return the posterior row: it is lost if a success rate of one standard error more still misses."""
+    """Return the posterior row: it is lost if a success rate that is better by what is tolerated misses."""
     rate = float(core.value or 0)
 
     def chance(rate: float) -> float:

@@ -89,7 +89,7 @@ def init(
 
     The private key that signs the log never lies in the registry's folder.
 
-    Example: certkit registry init registry --name example-lab
+    Example: certkit registry init my-registry --name example-lab
     """
     at = context.now()
     is_new = log_key is None or not log_key.exists()

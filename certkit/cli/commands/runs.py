@@ -27,13 +27,12 @@ from certkit.cli.emit import (
     wanted,
     width,
 )
-from certkit.ground.errors import InputError, UsageError
+from certkit.ground.errors import UsageError
 from certkit.ground.text import visible
 from certkit.ground.wording import many
 from certkit.record.expressions import shell
 from certkit.record.record import FIELDS, Outcome
 from certkit.record.trace import SUFFIX
-from certkit.record.transcript import SpokenTurn, turns
 from certkit.summary.runs import RunFilter, each_run, find_run, list_tasks
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
     from certkit.bundle.folder import Bundle
     from certkit.cli.emit import Line
+    from certkit.record.transcript import SpokenTurn
     from certkit.summary.runs import ListedRun, ListedTasks
 
 _SHOWN: Final = 40
@@ -173,11 +173,8 @@ def _csv_cell(value: Any) -> Any:
 def _print_run(bundle: Bundle, item: ListedRun, *, verbose: bool) -> None:
     said: tuple[SpokenTurn, ...] = ()
     if item.trace is not None and item.trace.endswith(SUFFIX):
-        log = bundle.log_of_run(item.trace, item.record.run_id)
-        try:
-            said = () if log is None else turns(log)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise InputError("bundle.trace", f"no trace: {error}", where=item.trace) from None
+        name = item.record.run_id
+        said = bundle.conversations(item.trace, {name}).get(name, ())
     transcript = [{"role": turn.role, "text": turn.text} for turn in said]
     document = answer("run", **_members(item), transcript=transcript)
     emit(document, _run(item, said, verbose=verbose))
