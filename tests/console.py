@@ -7,8 +7,8 @@ What a fenced block is, is told by its first word:
   followed by ``$ echo $?`` and the code. ``make`` is not run; its target must be in the Makefile.
 - ``python``: a program; a ``text output`` block after it is what it prints.
 - any block with ``file=NAME`` is written to that file first;
-- a block with ``needs=NAME`` is run where that program is, of the version that the page is about; or where that
-  library of Python is.
+- a block with ``needs=NAME`` is run where that program is, of the version that the page is about; or
+  where that library of Python is.
 
 README and tutorial run in a clone of the checkout. Every other page has a folder of its own that looks like
 one: tests/data/, templates/, and build/interop, the programs that ``make interop`` brings.

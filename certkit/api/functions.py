@@ -28,6 +28,7 @@ from certkit.bundle.folder import Bundle
 from certkit.ground.document import to_builtins
 from certkit.ground.errors import UsageError
 from certkit.ground.progress import SILENT
+from certkit.ground.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,6 +51,9 @@ FilePath = str | Path
 
 class RunsBundle(Bundle, frozen=True, kw_only=True, dict=True):
     """An opened bundle whose runs can be read."""
+
+    def __repr__(self) -> str:
+        return f"<RunsBundle {self.root}: {quoted(self.facts.agent.name)}, {self.facts.digest}>"
 
     def runs(
         self, *, failed: bool = False, domain: str | None = None, condition: str | None = None

@@ -65,6 +65,9 @@ class IssuedFiles(Struct, frozen=True, kw_only=True):
     index: int | None
     pdf_missing: str | None
 
+    def __repr__(self) -> str:
+        return f"<IssuedFiles: passport {self.passport.passport_id}, Tier {self.judged.tier}>"
+
 
 def write_issued(
     out: Path,

@@ -200,6 +200,9 @@ class Comparison(Document, frozen=True, kw_only=True, tag="urn:certkit:compariso
     not_alike: tuple[Unlike, ...]
     caveats: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Comparison: {self.answer.words}>"
+
     @property
     def main(self) -> Compared:
         """The metric that the answer is about."""

@@ -220,6 +220,9 @@ class Drift(Document, frozen=True, kw_only=True, tag="urn:certkit:drift:v1"):
     reasons: tuple[Text, ...]
     sides: tuple[SideKnown, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Drift: {self.result}, exit code {self.exit_code:d}>"
+
     @property
     def exit_code(self) -> Exit:
         """0 stable; 5 drifted, or another agent; 4 not comparable, or too little evidence."""

@@ -69,7 +69,7 @@ def test_one_record_is_a_record(tmp_path: Path) -> None:
 
 
 def test_no_sentence_puts_a_plural_behind_a_number_that_may_be_one() -> None:
-    wrong = []
+    wrong: list[tuple[str, str, str]] = []
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.JoinedStr):
@@ -81,7 +81,7 @@ def test_no_sentence_puts_a_plural_behind_a_number_that_may_be_one() -> None:
                 grouped = value.format_spec is not None and ast.unparse(value.format_spec) == "f','"
                 plural = re.match(rf" ({COUNTED})\b", str(after.value))
                 if grouped and plural and not re.search(r"[A-Z]{3}", number):  # a constant is more than one
-                    wrong.append(f"{path.name}: {number}{after.value}")
+                    wrong.append((path.name, number, str(after.value)))
     assert wrong == []
 
 

@@ -198,6 +198,18 @@ def test_a_context_about_other_evidence_is_warned_of(sealed: Path, tmp_path: Pat
     assert "bundles" in judged.stale
 
 
+def test_what_a_cell_returns_is_one_line(sealed: Path, tmp_path: Path) -> None:
+    issued = certkit.issue(sealed, tmp_path / "issued", issuer="Lab", key=KEY, at=AT, pdf=False)
+    public = tmp_path / "issued" / "public-key.pem"
+    verified = certkit.verify(tmp_path / "issued" / "passport.json", key=public, issuer="Lab", at=AT)
+    bundle = certkit.open_bundle(sealed)
+    for value in (issued, verified, bundle, certkit.compare(sealed, sealed), certkit.drift(sealed, sealed)):
+        text = repr(value)
+        assert text.startswith(f"<{type(value).__name__}")
+        assert len(text) < 300
+        assert "\n" not in text
+
+
 @pytest.mark.parametrize("name", ["assess", "issue", "Judged", "RunsBundle"])
 def test_python_shows_the_help_of_a_name(name: str) -> None:
     assert len(pydoc.plain(pydoc.render_doc(getattr(certkit, name))).splitlines()) > 10
