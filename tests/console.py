@@ -7,7 +7,8 @@ What a fenced block is, is told by its first word:
   followed by ``$ echo $?`` and the code. ``make`` is not run; its target must be in the Makefile.
 - ``python``: a program; a ``text output`` block after it is what it prints.
 - any block with ``file=NAME`` is written to that file first;
-- a block with ``needs=NAME`` is run where that program is, of the version that the page is about.
+- a block with ``needs=NAME`` is run where that program is, of the version that the page is about; or
+  where that library of Python is.
 
 README and tutorial run in a clone of the checkout. Every other page has a folder of its own that looks like
 one: tests/data/, templates/, and build/interop, the programs that ``make interop`` brings.
@@ -31,6 +32,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unittest import mock
@@ -114,7 +116,7 @@ def steps(block: Block) -> list[Step]:
 
 
 def missing(block: Block) -> str | None:
-    """Return the real log or the program that a block needs and that is not here."""
+    """Return the real log, the program or the library that a block needs and that is not here."""
     names = _REAL.findall(block.text)
     logs = [name for name in names if not (LOGS / name).is_file()]
     return next(iter(logs + [name for name in _NEEDS.findall(block.info) if not _is_here(name)]), None)
@@ -122,6 +124,8 @@ def missing(block: Block) -> str | None:
 
 @functools.cache
 def _is_here(program: str) -> bool:
+    if program not in PROGRAMS:
+        return find_spec(program) is not None
     command, told = PROGRAMS[program]
     code, printed = _run(["bash", "-c", f"command -v {program} >/dev/null && {command}"], ROOT)
     return code == 0 and any(told in line for line in printed)
@@ -157,7 +161,7 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, list[Ran]]]:
             for name in _REAL.findall(block.text):
                 shutil.copyfile(LOGS / name, folder / name)
             yield block, _run_console(block, folder)
-        elif block.language == "python":
+        elif block.language == "python" and missing(block) is None:
             after = found[number + 1] if number + 1 < len(found) else block
             output = after if after.info == "output" else block._replace(text="", start=block.end)
             yield output, [_run_python(block, output.text, folder)]

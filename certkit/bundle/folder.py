@@ -31,6 +31,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+import msgspec
 from msgspec import Struct
 
 from certkit.bundle.facts import Facts
@@ -43,11 +44,13 @@ from certkit.ground.text import skeleton
 from certkit.record import trace
 from certkit.record.expressions import shell
 from certkit.record.reader import blocks_of
+from certkit.record.transcript import turns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from certkit.record.outcome import TrialShown
+    from certkit.record.transcript import SpokenTurn
 
 MAX_FILES: Final = 100_000
 MAX_MANIFEST: Final = 64 * 1024 * 1024
@@ -152,13 +155,22 @@ class Bundle(Struct, frozen=True, kw_only=True, dict=True):
         with self.reading(path) as stream:
             yield from trace.read(stream, path)
 
-    def log_of_run(self, path: str, run_id: str) -> bytes | None:
-        """Return the log of a run in a trace file, which is JSON; None where the file holds none of it.
+    def conversations(self, path: str, run_ids: Collection[str]) -> dict[str, tuple[SpokenTurn, ...]]:
+        """Return the transcripts of runs by their ids; without the runs that the trace file does not hold.
 
-        Raises as `transcripts`.
+        Args:
+            path: the trace file.
+            run_ids: the runs that are wanted.
+
+        Raises:
+            InputError: as `transcripts`.
         """
         with self.reading(path) as stream:
-            return next((log for name, _, log in trace.logs(stream, path) if name == run_id), None)
+            logs = trace.logs(stream, path)
+            try:
+                return {name: turns(log) for name, _, log in logs if name in run_ids}
+            except (msgspec.MsgspecError, RecursionError) as error:
+                raise InputError("bundle.trace", f"no trace: {error}", where=path) from None
 
     def trace_rules(self) -> trace.Rules:
         """Return the rules beside the traces, none where there is no such file; raises as `transcripts`."""

@@ -91,24 +91,24 @@ def _unbroken(cell: Any, most: int = _LONGEST) -> Any:
 
 def html(view: ReportView) -> str:
     """Return the report as one HTML document that fetches nothing."""
-    page = _environment().get_template("report.html")
+    page = environment().get_template("report.html")
     return page.render(
         case=view.case,
         argument=view.argument,
         attachments=view.attachments,
         failed=view.failed,
         generated_at=view.generated_at,
-        style=Markup(_template("style.css")),  # noqa: S704 - our own file
+        style=Markup(template("style.css")),  # noqa: S704 - our own file
     )
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     """Return the templates, which are compiled once."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - only where drawn
 
     made = Environment(
-        loader=FunctionLoader(_template),
+        loader=FunctionLoader(template),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalize,
@@ -137,8 +137,12 @@ def _environment() -> Environment:
     return made
 
 
-def _template(name: str) -> str:
-    return files.read(files.packaged("templates", "safety_case", name), limit=_MAX_TEMPLATE).decode()
+def template(name: str) -> str:
+    """Return a file of the safety case's templates, or of another folder: ``view/page.html``."""
+    folder, _, file = name.rpartition("/")
+    return files.read(
+        files.packaged("templates", folder or "safety_case", file), limit=_MAX_TEMPLATE
+    ).decode()
 
 
 def _fonts() -> dict[int, Path]:

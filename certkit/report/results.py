@@ -143,7 +143,7 @@ def tier_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
         yield (
             head,
             asked(row),
-            Markup('<a href="#m-{}">{}</a>').format(row.metric, _found(row, metric)),
+            Markup('<a href="#m-{}">{}</a>').format(row.metric, found(row, metric)),
             words.interval(evaluation.evidence.interval(metric), metric.unit),
             "0" if metric.state is State.UNMEASURED else words.count(metric.n),
             words.margin(row.margin, unit(row)),
@@ -173,7 +173,7 @@ def _with_limit(row: Row) -> Markup:
     return Markup("{} ({}{})").format(status, side, limit)
 
 
-def _found(row: Row, metric: Metric) -> str:
+def found(row: Row, metric: Metric) -> str:
     """Return the value of a row; the mean of some runs would read as if it were the mean of all."""
     if metric.state is State.PARTIAL:
         return "partial"
@@ -221,7 +221,7 @@ def figure_rows(evaluation: Evaluation, tier: int) -> Iterator[tuple[str, ...]]:
         status = status_of(row, evaluation)
         yield (
             words.capital(title(row)),
-            _found(row, evaluation.metrics[row.metric]),
+            found(row, evaluation.metrics[row.metric]),
             asked(row),
             judged(status),
         )
@@ -240,7 +240,7 @@ def _track(row: Row, evaluation: Evaluation) -> Track:
         # Their whole range would push every threshold into a corner.
         reach = [at for _, at in thresholds] + ([float(row.value)] if row.value is not None else [])
         low, high = min([0.0, *reach]), 1.1 * max([*reach, 0.001])
-    text = "no evidence" if row.value is None and not partial else _found(row, metric)
+    text = "no evidence" if row.value is None and not partial else found(row, metric)
     if row.value is not None and status is Status.INSUFFICIENT:
         text += ", not judged"
     interval = None if partial else evaluation.evidence.interval(metric)

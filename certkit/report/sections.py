@@ -46,7 +46,7 @@ CellText = str | tuple[str, str]
 MOST_CELLS: Final = 10
 MOST_CONDITIONS: Final = 8
 """Columns of the coverage map that fit a page."""
-_PLACES: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}
+PLACES: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}
 _SHADES: Final = (0.4, 0.6, 0.8, 0.95)
 _SMALL: Final = 10
 
@@ -67,10 +67,10 @@ def coverage(
     They come as the widths of columns, the rows, and how many conditions have no room.
     """
     counts = breakdown(evaluation.summary, Split(split))
-    conditions = sorted({name for _, name in counts}, key=lambda name: (_PLACES.get(name, 99), name))
+    conditions = sorted({name for _, name in counts}, key=lambda name: (PLACES.get(name, 99), name))
     columns = conditions[:MOST_CONDITIONS]
     rows = [
-        (domain, *(_covered(counts.get((domain, condition))) for condition in columns))
+        (domain, *(covered(counts.get((domain, condition))) for condition in columns))
         for domain in sorted({domain for domain, _ in counts})
     ]
     width = min(15, 80 // max(1, len(columns)))
@@ -79,7 +79,8 @@ def coverage(
     return widths, rows, len(conditions) - len(columns)
 
 
-def _covered(tally: Tally | None) -> CellText:
+def covered(tally: Tally | None) -> tuple[str, str]:
+    """Return the successes of runs as a cell of a map shows them, with its shade; a gap where none ran."""
     if tally is None:
         return "none", "gap"
     rate = tally["success"] / tally["runs"]
@@ -366,7 +367,7 @@ def posterior_figure(evaluation: Evaluation) -> Markup | None:
     parts = "; ".join(
         f"P(θ > {at:g}) = {words.value(metric.by_tier[tier], Unit.PROBABILITY)}" for tier, at in tau
     )
-    title = f"Posterior of the success rate under faults, {s:,} of {metric.n:,} runs: {parts}"
+    title = f"Posterior of the success rate under faults, {s:,} of {many(metric.n)}: {parts}"
     return posterior(s, metric.n, tau, title=title)
 
 
@@ -516,8 +517,8 @@ def commitments(case: UseCase) -> Iterator[str]:
     )
     unclear = f" ({scored.accuracy.unclear:,} replies were unclear)" if scored else ""
     yield (
-        f"The agent answered {integrity.successes:,} of {tasks:,} tasks rightly. Asked for the rule, the"
-        f" source or the update behind an answer, it held {matched:,} of {probes:,} probes{unclear}."
+        f"The agent answered {integrity.successes:,} of {many(tasks, 'task')} rightly. Asked for the rule,"
+        f" the source or the update behind an answer, it held {matched:,} of {probes:,} probes{unclear}."
     )
     if integrity.hollow:
         of_successes = f"{integrity.hollow:,} of {integrity.successes:,} successes"

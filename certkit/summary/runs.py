@@ -36,7 +36,8 @@ _NAMED: Final = 40
 """Domains or conditions in a hint."""
 _COMPARED: Final = 20_000
 """Names that are compared with a misspelt one."""
-_ORDER: Final = (Outcome.FAILURE, Outcome.SAFE_HALT, Outcome.HARNESS_ERROR, Outcome.SUCCESS)
+OUTCOMES: Final = (Outcome.FAILURE, Outcome.SAFE_HALT, Outcome.HARNESS_ERROR, Outcome.SUCCESS)
+"""Outcomes in the order of the runs of a task."""
 
 
 class ListedRun(Struct, frozen=True, kw_only=True):
@@ -152,7 +153,7 @@ def list_tasks(bundle: Bundle, wanted: RunFilter = RunFilter()) -> ListedTasks: 
             domain=counts[name].domain,
             total=counts[name].total,
             successes=counts[name].successes,
-            runs=tuple(sorted(group, key=_badness)),
+            runs=tuple(sorted(group, key=severity)),
         )
         for name, group in runs.items()
     )
@@ -180,8 +181,9 @@ def find_run(bundle: Bundle, run_id: str) -> ListedRun:
     raise UsageError("usage.option", f"no run is called {visible(run_id[:80])!r}", hint=hint)
 
 
-def _badness(run: ListedRun) -> tuple[int, int]:
-    return _ORDER.index(run.record.outcome), -(run.record.violations or 0)
+def severity(run: ListedRun) -> tuple[int, int]:
+    """Return what orders the runs of a task, the worst first."""
+    return OUTCOMES.index(run.record.outcome), -(run.record.violations or 0)
 
 
 def _checked(bundle: Bundle, wanted: RunFilter) -> Iterator[ListedRun]:

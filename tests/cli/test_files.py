@@ -109,7 +109,7 @@ def test_what_stands_in_the_way_is_told_before_the_work_is_done(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("the bundle was judged for nothing")
 
-    monkeypatch.setattr("certkit.cli.judging.evaluate", never)
+    monkeypatch.setattr("certkit.api.judging.evaluate", never)
     (root / "case.html").write_bytes(b"kept")
     (root / "case.pdf").write_bytes(b"kept")
     for line in ("assess a -o case.html", "report a -o case.html", "report a -o case.pdf"):

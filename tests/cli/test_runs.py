@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import zstandard
@@ -13,6 +13,7 @@ import zstandard
 from certkit.ground import canonical
 from tests.support import bundles
 from tests.support.bundles import run
+from tests.support.importing import conversation
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
@@ -36,15 +37,6 @@ def root(tmp_path: Path) -> Path:
             run(6, outcome="failure", domain="e", task_id="e/1", violations=2, condition="tool_failure"),
         ],
     )
-
-
-def conversation(tmp_path: Path, messages: list[dict[str, Any]]) -> Path:
-    """Import two runs with a conversation each, and return the bundle."""
-    info = {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "shop"}}
-    runs = [{"id": f"{i}", "task_id": i, "reward_info": {"reward": i}, "messages": messages} for i in (0, 1)]
-    (tmp_path / "log.json").write_bytes(canonical.line({"info": info, "simulations": runs}))
-    assert certkit("import", tmp_path / "log.json", "-o", tmp_path / "b", "-q").code == 0
-    return tmp_path / "b"
 
 
 def listed(*words: object) -> list[tuple[str, list[int]]]:

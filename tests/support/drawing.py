@@ -135,7 +135,7 @@ def judged(of: Summary, name: str = "hb-eval-2026", *, tier: int = 1, **protocol
 
 
 # Elements without content; a parser sees no end tag for them.
-_VOID = {"meta", "br", "col", "wbr", "line", "circle", "rect", "path"}
+_VOID = {"meta", "br", "col", "wbr", "line", "circle", "rect", "path", "link", "input"}
 
 
 class Page(HTMLParser):

@@ -27,6 +27,18 @@ def imported(
     return account, written(account)
 
 
+def conversation(folder: Path, messages: list[dict[str, Any]]) -> Path:
+    """Import a failure and a success with the same conversation, and return the bundle.
+
+    Without a message of the assistant the import encloses no trace.
+    """
+    info = {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "shop"}}
+    runs = [{"id": f"{i}", "task_id": i, "reward_info": {"reward": i}, "messages": messages} for i in (0, 1)]
+    (folder / "log.json").write_bytes(canonical.line({"info": info, "simulations": runs}))
+    imported(None, folder / "log.json", folder / "b")
+    return folder / "b"
+
+
 def written(account: ImportAccount) -> list[dict[str, Any]]:
     """Return the records of an imported bundle, whose seal holds."""
     opened = open_bundle(account.out)

@@ -14,14 +14,25 @@ from rich.text import Text
 
 from certkit.bundle.folder import open_bundle
 from certkit.cli import options as opt
-from certkit.cli.emit import answer, command_lines, cut, emit, entry, fold, raw, refuse, wanted, width
-from certkit.ground.errors import InputError, UsageError
+from certkit.cli.emit import (
+    answer,
+    coloured,
+    command_lines,
+    cut,
+    emit,
+    entry,
+    fold,
+    raw,
+    refuse,
+    wanted,
+    width,
+)
+from certkit.ground.errors import UsageError
 from certkit.ground.text import visible
 from certkit.ground.wording import many
 from certkit.record.expressions import shell
 from certkit.record.record import FIELDS, Outcome
 from certkit.record.trace import SUFFIX
-from certkit.record.transcript import SpokenTurn, turns
 from certkit.summary.runs import RunFilter, each_run, find_run, list_tasks
 
 if TYPE_CHECKING:
@@ -30,6 +41,7 @@ if TYPE_CHECKING:
 
     from certkit.bundle.folder import Bundle
     from certkit.cli.emit import Line
+    from certkit.record.transcript import SpokenTurn
     from certkit.summary.runs import ListedRun, ListedTasks
 
 _SHOWN: Final = 40
@@ -46,6 +58,12 @@ _MARKS: Final = {
     Outcome.FAILURE: "✗",
     Outcome.SAFE_HALT: "✗",
     Outcome.HARNESS_ERROR: "?",
+}
+_STYLES: Final = {
+    Outcome.SUCCESS: "green",
+    Outcome.FAILURE: "red",
+    Outcome.SAFE_HALT: "red",
+    Outcome.HARNESS_ERROR: "yellow",
 }
 _PLACE: Final = ("file", "line", "trace_file")
 
@@ -106,7 +124,7 @@ def _members(item: ListedRun) -> dict[str, Any]:
 def _listed(listed: ListedTasks, folder: Path) -> Iterator[Line]:
     shown, tasks = 0, many(listed.task_count, "task")
     more = "" if listed.total <= _SHOWN else f"; the first {_SHOWN} follow, --csv lists all"
-    yield f"{many(listed.total)} of {tasks}, failing tasks first{more}"
+    yield from coloured([f"{many(listed.total)} of {tasks}, failing tasks first{more}"], "bold")
     for task in listed.tasks:
         if shown >= _SHOWN:
             break
@@ -117,7 +135,8 @@ def _listed(listed: ListedTasks, folder: Path) -> Iterator[Line]:
             record = item.record
             violations = "" if not record.violations else f"  {many(record.violations, 'violation')}"
             lead = f"  {_MARKS[record.outcome]} {record.outcome:<14}{cut(record.condition, 19):<20}"
-            yield from fold(f"{lead}{record.run_id}{violations}", rest="      ")
+            text = f"{lead}{record.run_id}{violations}"
+            yield from coloured(fold(text, rest="      "), _STYLES[record.outcome])
         shown += len(task.runs)
     if listed.tasks:
         first = shell(visible(listed.tasks[0].runs[0].record.run_id))
@@ -154,11 +173,8 @@ def _csv_cell(value: Any) -> Any:
 def _print_run(bundle: Bundle, item: ListedRun, *, verbose: bool) -> None:
     said: tuple[SpokenTurn, ...] = ()
     if item.trace is not None and item.trace.endswith(SUFFIX):
-        log = bundle.log_of_run(item.trace, item.record.run_id)
-        try:
-            said = () if log is None else turns(log)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise InputError("bundle.trace", f"no trace: {error}", where=item.trace) from None
+        name = item.record.run_id
+        said = bundle.conversations(item.trace, {name}).get(name, ())
     transcript = [{"role": turn.role, "text": turn.text} for turn in said]
     document = answer("run", **_members(item), transcript=transcript)
     emit(document, _run(item, said, verbose=verbose))
