@@ -40,7 +40,7 @@ def view(
     """
     refuse_inside([folder], out)
     context.check_outputs(out, force=force)
-    evaluation = judge([folder], load_profile(profile, changes or ()), Question(strict=strict)).evaluation
+    evaluation = judge([folder], load_profile(profile, changes or ()), Question(strict=strict))
     runs = list_runs(open_bundle(folder, defer_records=True))
     files.write(out, run_page(evaluation, runs).encode(), overwrite=force)
     document = answer(
