@@ -448,8 +448,8 @@ class _Work:
         if facts.lineage != body.subject or Claims.of(facts, claims.attempt) != claims:
             self.note("registry.claims", where, "the entry claims something else than the passport")
         issuer = self._policy.issuer(logged)
-        if message := self._lineages.replaces(logged, claims, issuer):
-            self.note("registry.chain", where, message)
+        if contradiction := self._lineages.replaces(logged, claims, issuer):
+            self.note("registry.chain", where, contradiction)
         if not self._endings.refuted(facts.lineage, issuer).isdisjoint({facts.evidence, *facts.bundles}):
             self.note(
                 "registry.evidence-false", where, "it rests on evidence that its issuer revoked as false"
