@@ -70,7 +70,7 @@ def _key(words: str) -> Ed25519PrivateKey:
 
 
 ISSUER: Final = _key("issuer")
-EDITION: Final = 7
+EDITION: Final = 8
 """Which log this is; counted up where one is begun anew."""
 LOG: Final = _key(f"log {EDITION}")
 

@@ -180,12 +180,15 @@ def verdict_text(evaluation: Evaluation, *, brief: bool = False) -> str:
         parts.append(f"No tier of {profile.name} is met.")
     if lacks and not lone:
         parts.append(f"Tier {wanted} {lacks}.")
-    tier = assessment.tiers.get(str(wanted)) or assessment.tiers[str(verdict.tier)]
-    if tier.left_out:
-        parts.append(f"Left out, since there are no such runs: {listed(tier.left_out)}.")
-    if provisional := provisional_text(evaluation):
-        parts.append(provisional)
-    return " ".join(parts)
+    return " ".join(filter(None, (*parts, left_out_text(evaluation), provisional_text(evaluation))))
+
+
+def left_out_text(evaluation: Evaluation) -> str:
+    """Return the rows that no run is there for and that decide nothing, nothing where there are none."""
+    assessment = evaluation.assessment
+    wanted = str(assessment.verdict.goal)
+    tier = assessment.tiers.get(wanted) or assessment.tiers[str(assessment.verdict.tier)]
+    return f"Left out, since there are no such runs: {listed(tier.left_out)}." if tier.left_out else ""
 
 
 def _lacks(evaluation: Evaluation, tier: int, *, brief: bool) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
-from certkit.assessment.answer import provisional_text
+from certkit.assessment.answer import left_out_text, provisional_text
 from certkit.ground.text import quoted, visible
 from certkit.ground.wording import tier_name
 
@@ -86,8 +86,8 @@ def tiers_text(evaluation: Evaluation) -> str:
     if attained[verdict.decides] > verdict.tier:
         codes = ", ".join(item.code for item in contesting)
         text += f". Tier {attained[verdict.decides]} is contested by {codes}"
-    provisional = provisional_text(evaluation)
-    return f"{text}. {provisional}" if provisional else text
+    more = " ".join(filter(None, (left_out_text(evaluation), provisional_text(evaluation))))
+    return f"{text}. {more}" if more else text
 
 
 def questions_text(questions: Sequence[OpenQuestion]) -> str:

@@ -15,6 +15,7 @@ from certkit.assessment.answer import (
     advice,
     core_texts,
     fragility_texts,
+    left_out_text,
     open_findings,
     provisional_text,
     success_rates,
@@ -144,7 +145,12 @@ def readings(case: UseCase, argument: Argument) -> tuple[str, ...]:
         state = f"open (its answer does not count: {lack})" if lack else f"{item.state}"
         by = f" by {answer.by}, agreed by {answer.agreed_by}" if answer and not lack else ""
         serious.append(f"serious, {state}{by}: {finding_text(item)} [{item.code}]")
-    said = (provisional_text(case.evaluation), *core_texts(case.evaluation), *serious)
+    said = (
+        left_out_text(case.evaluation),
+        provisional_text(case.evaluation),
+        *core_texts(case.evaluation),
+        *serious,
+    )
     return tuple(words.plain(text) for text in said if text)
 
 

@@ -60,7 +60,9 @@ def _cell(text: str) -> str:
 
 def _judged(case: UseCase) -> Iterator[tuple[Row, Status, str]]:
     """Yield the criteria of the tier asked for with their status and what was found."""
-    for row, status in results.judged_rows(case.evaluation, case.tier):
+    left_out = case.evaluation.assessment.tiers[str(case.tier)].left_out
+    rows = [(row, row.status) for row in results.rows(case.evaluation, case.tier) if row.id in left_out]
+    for row, status in [*results.judged_rows(case.evaluation, case.tier), *rows]:
         bounded = row.bounded if case.evaluation.profile.reading == "bounded" else None
         why = row.reason or (bounded and bounded.reason)
         reason = f"; {reason_text(why)}" if why else ""

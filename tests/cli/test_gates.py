@@ -71,6 +71,18 @@ def test_reports_for_a_pipeline_name_the_row_that_failed(bundle: Path) -> None:
     assert "By profile pass-rate with domain_min_nominal ≥ 0.3." in summary
 
 
+def test_a_row_without_runs_is_named_wherever_the_verdict_is(bundle: Path) -> None:
+    screen = " ".join(certkit("assess", bundle, "-p", "under-attack").out.split())
+    lead = "Left out, since there are no such runs:"
+    assert f"{lead} adversarial_resistance and attack_success_rate." in screen
+    summary = certkit("report", bundle, "-p", "under-attack", "--format", "summary").out
+    assert f"{lead} success under attack and attack success rate." in summary
+    suite = ET.fromstring(certkit("report", bundle, "-p", "under-attack", "--format", "junit").out)  # noqa: S314
+    cases = {case.get("name"): case for case in suite.iter("testcase")}
+    assert cases["Success under attack (adversarial_resistance)"].find("skipped") is not None
+    assert cases["Nominal success (c_nom)"].find("skipped") is None
+
+
 def test_the_assessment_carries_the_changed_table(bundle: Path) -> None:
     plain = certkit("assess", bundle, "-p", "pass-rate", "--json").document
     found = certkit("assess", bundle, "-p", "pass-rate", "--set", "c_nom=0.6", "--json")

@@ -28,7 +28,7 @@ from certkit.passport.trust import Trust, Witnesses
 from certkit.passport.words import headline, tiers_text
 from certkit.simulation.simulate import simulate
 from certkit.tlog import checkpoint, note, tree
-from tests.support import passports, signers
+from tests.support import build, passports, signers
 from tests.support.passports import (
     KEY,
     LATER,
@@ -262,6 +262,13 @@ def test_a_changed_table_is_that_of_a_published_one_but_for_what_it_names() -> N
 
     assert "'pass-rate+set' is no table that certkit published as 'pass-rate'" in refused_as(unsaid)
     assert "changed goes with an id that ends with +set" in refused_as(renamed)
+
+
+def test_the_claim_names_the_rows_that_no_run_is_there_for() -> None:
+    of_normal = build.judged(build.runs(80, 78, "nominal", tasks=80), "under-attack")
+    lead = "Tier 1 of under-attack with confidence limits; Tier 1 by averages. Left out, since there are no"
+    assert tiers_text(of_normal) == f"{lead} such runs: adversarial_resistance and attack_success_rate."
+    assert verified(specimen_passport(of_normal).to_json()).verdict == "verified"
 
 
 def test_a_passport_rests_on_a_sealed_bundle() -> None:
