@@ -103,7 +103,12 @@ def test_no_name_and_no_transcript_becomes_an_element(name: str, tmp_path: Path)
 
 def test_a_page_is_opened_where_it_is_asked_for(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: bool(opened.append(address)))
+
+    def no_browser(address: str) -> bool:
+        opened.append(address)
+        return False
+
+    monkeypatch.setattr(webbrowser, "open", no_browser)
     out = bundle.parent / "page.html"
     assert certkit("view", bundle, "-o", out).code == 0
     assert opened == []
