@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start certkit some hundred times: where the environment forbids bytecode, each start would compile it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test setup interop lint types schemas format house bench study fuzz vectors coverage-passport kills wheel-check clean
+.PHONY: demo test setup interop docs pictures lint types schemas format house bench study fuzz vectors coverage-passport kills wheel-check clean
 
 demo: setup
 	rm -rf build/demo
@@ -47,6 +47,15 @@ schemas: setup
 	$(BIN)/python -m tests.generate --write
 	$(BIN)/python -m tests.published --write
 
+# The documentation as a site, build/site. MkDocs is told the checkout's root by reading its file from a pipe.
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file - <docs/mkdocs.yml
+
+# Rewrites docs/pictures from the program; page 1 of the safety case only where Chromium is.
+pictures: setup
+	$(BIN)/python -m tests.pictures --write
+
 # Lines by room, classes, modules that commands load; fails on circles, class names used twice, upward imports.
 house: setup
 	$(BIN)/python -m tests.house
@@ -57,6 +66,7 @@ bench: setup
 	$(BIN)/python -m tests.registry_bench
 	$(BIN)/python -m tests.bench_report
 	$(BIN)/python -m tests.bench_probes
+	$(BIN)/python -m tests.bench_trial
 
 # Rewrites docs/explanation/simulation-study*: page, figures, results. Four minutes.
 study: setup
@@ -85,9 +95,11 @@ interop: setup
 	  'pydantic-sarif>=0.1.1' 'junitparser>=4'
 	$(BIN)/python -m tests.interop.install
 
-# A writer is killed 200 times, and loses nothing that it acknowledged. A minute.
+# A writer is killed 200 times, and loses nothing that it acknowledged; 50 trials are killed, and make every run
+# once. Three minutes.
 kills: setup
 	$(BIN)/python -m tests.faults.kills --count 200
+	$(BIN)/python -m tests.faults.trial_kills --count 50
 
 # The built wheel, in an empty environment outside the checkout, runs the demo.
 wheel-check: setup

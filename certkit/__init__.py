@@ -4,14 +4,19 @@ From evaluation records of an AI agent to a verdict that anyone can recompute fr
 
     import certkit
 
-    evaluation = certkit.assess("bundle", profile="hb-eval-2026")
-    evaluation.assessment.verdict.tier         # 0, 1, 2 or 3
-    evaluation.to_dict()["criteria"]           # every row: value, status, margin
+    a = certkit.assess("log.eval", condition="nominal")     # a log, or the folder of a bundle
+    a                                   # three lines; in a notebook the table
+    a.tier                              # 0, 1, 2 or 3
+    a.rows[0].exact, a.rows[0].value    # Fraction(29, 32), 0.90625
+    a.to_frame(), a.cells_frame()       # with pandas
 
-    bundle = certkit.open_bundle("bundle")     # structure and digests verified
-    summary = certkit.summarise(bundle)        # records verified and reduced to integers
+    bundle = certkit.import_log("log.eval", "bundle", condition="nominal")
+    for run in bundle.runs(failed=True):
+        print(run.run_id, run.outcome)
 
-Whatever is wrong with an input is raised as a `CertkitError` with a stable ``code`` and a ``hint``.
+The other functions do what the commands of the same name do: `issue`, `verify`, `compare`, `drift`, and
+`write_report` for ``certkit report``. No function reads the clock: times are arguments. Whatever is wrong
+with an input is raised as a `CertkitError` with a stable ``code`` and a ``hint``.
 """
 
 from __future__ import annotations
@@ -23,14 +28,23 @@ from certkit._version import __version__
 from certkit.ground.errors import CertkitError, InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
+    from certkit.api.functions import (
+        RunsBundle,
+        assess,
+        compare,
+        drift,
+        import_log,
+        issue,
+        open_bundle,
+        verify,
+        write_report,
+    )
+    from certkit.api.judging import Judged
     from certkit.assessment.assessment import Assessment
     from certkit.assessment.evaluation import Evaluation
     from certkit.assessment.profile import Profile
     from certkit.assessment.profile_file import load_profile
-    from certkit.bundle.folder import Bundle, open_bundle
+    from certkit.bundle.folder import Bundle
     from certkit.bundle.writer import seal
     from certkit.probes.running import generate_probes, run_probes
     from certkit.probes.score import score_integrity
@@ -44,13 +58,19 @@ __all__ = [
     "CertkitError",
     "Evaluation",
     "InputError",
+    "Judged",
     "Profile",
     "RecordFaultsError",
+    "RunsBundle",
     "Summary",
     "UsageError",
     "__version__",
     "assess",
+    "compare",
+    "drift",
     "generate_probes",
+    "import_log",
+    "issue",
     "load_profile",
     "open_bundle",
     "run_probes",
@@ -58,52 +78,36 @@ __all__ = [
     "seal",
     "summarise",
     "to_label",
+    "verify",
+    "write_report",
 ]
 
 _MODULES: Final = {
     "Assessment": "assessment.assessment",
     "Bundle": "bundle.folder",
     "Evaluation": "assessment.evaluation",
+    "Judged": "api.judging",
     "Profile": "assessment.profile",
     "RecordFaultsError": "record.faults",
+    "RunsBundle": "api.functions",
     "Summary": "summary.summary",
+    "assess": "api.functions",
+    "compare": "api.functions",
+    "drift": "api.functions",
     "generate_probes": "probes.running",
+    "import_log": "api.functions",
+    "issue": "api.functions",
     "load_profile": "assessment.profile_file",
-    "open_bundle": "bundle.folder",
+    "open_bundle": "api.functions",
     "run_probes": "probes.running",
     "score_integrity": "probes.score",
     "seal": "bundle.writer",
     "summarise": "summary.summarise",
     "to_label": "summary.summarise",
+    "verify": "api.functions",
+    "write_report": "api.functions",
 }
 """The module of each name that is loaded when it is first asked for."""
-
-
-def assess(
-    bundles: str | Path | Sequence[str | Path],
-    profile: str | Profile = "hb-eval-2026",
-    *,
-    required_tier: int = 1,
-    strict: bool = False,
-) -> Evaluation:
-    """Read the bundle in a folder, or pool those in several folders, and judge them against a profile.
-
-    Args:
-        bundles: one folder or several.
-        profile: a packaged name, the path of a TOML file, or a table.
-        required_tier: the tier whose status decides the exit code.
-        strict: let rows that their paper calls provisional decide.
-
-    Returns:
-        The evaluation: facts, summary, profile, question and the assessment.
-
-    Raises:
-        CertkitError: a bundle or the profile is refused.
-    """
-    from certkit.assessment.assessment import Question  # noqa: PLC0415 - loaded when it is asked for
-    from certkit.assessment.bundles import assess_bundles  # noqa: PLC0415 - the same
-
-    return assess_bundles(bundles, profile, question=Question(required_tier=required_tier, strict=strict))
 
 
 def __getattr__(name: str) -> Any:

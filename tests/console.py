@@ -7,10 +7,11 @@ What a fenced block is, is told by its first word:
   followed by ``$ echo $?`` and the code. ``make`` is not run; its target must be in the Makefile.
 - ``python``: a program; a ``text output`` block after it is what it prints.
 - any block with ``file=NAME`` is written to that file first;
-- a block with ``needs=NAME`` is run where that program is, of the version that the page is about.
+- a block with ``needs=NAME`` is run where that program is, of the version that the page is about; or
+  where that library of Python is.
 
-Every page has a folder of its own that looks like a checkout: tests/data/, templates/, Makefile, and
-build/interop, the programs that ``make interop`` brings.
+README and tutorial run in a clone of the checkout. Every other page has a folder of its own that looks like
+one: tests/data/, templates/, and build/interop, the programs that ``make interop`` brings.
 
 A call of certkit at the beginning of a line, and every Python block, is run inside of this process; all else
 by a shell, whose `certkit` is the same program. Neither draws PDFs: `tests.support.undrawn`.
@@ -31,6 +32,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unittest import mock
@@ -114,7 +116,7 @@ def steps(block: Block) -> list[Step]:
 
 
 def missing(block: Block) -> str | None:
-    """Return the real log or the program that a block needs and that is not here."""
+    """Return the real log, the program or the library that a block needs and that is not here."""
     names = _REAL.findall(block.text)
     logs = [name for name in names if not (LOGS / name).is_file()]
     return next(iter(logs + [name for name in _NEEDS.findall(block.info) if not _is_here(name)]), None)
@@ -122,6 +124,8 @@ def missing(block: Block) -> str | None:
 
 @functools.cache
 def _is_here(program: str) -> bool:
+    if program not in PROGRAMS:
+        return find_spec(program) is not None
     command, told = PROGRAMS[program]
     code, printed = _run(["bash", "-c", f"command -v {program} >/dev/null && {command}"], ROOT)
     return code == 0 and any(told in line for line in printed)
@@ -138,9 +142,15 @@ def lay_out(folder: Path) -> None:
     (folder / "build" / "interop").symlink_to(ROOT / "build" / "interop")
 
 
+def clone(folder: Path) -> None:
+    """Make `folder` a clone of this checkout, as it was last committed."""
+    subprocess.run(
+        ["git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), folder], check=True, timeout=120
+    )
+
+
 def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, list[Ran]]]:
     """Run the blocks of a page in `folder`, in order; yield what shows the output with what became of it."""
-    lay_out(folder)
     found = blocks(page.read_text(encoding="utf-8"))
     for number, block in enumerate(found):
         if match := _FILE.search(block.info):
@@ -151,7 +161,7 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, list[Ran]]]:
             for name in _REAL.findall(block.text):
                 shutil.copyfile(LOGS / name, folder / name)
             yield block, _run_console(block, folder)
-        elif block.language == "python":
+        elif block.language == "python" and missing(block) is None:
             after = found[number + 1] if number + 1 < len(found) else block
             output = after if after.info == "output" else block._replace(text="", start=block.end)
             yield output, [_run_python(block, output.text, folder)]
@@ -188,7 +198,7 @@ def _lines(printed: bytes) -> tuple[str, ...]:
     return tuple(line.rstrip() for line in printed.decode().splitlines())
 
 
-def _run_here(
+def run_here(
     work: Callable[[], object], folder: Path, out: Path | None = None, **variables: str
 ) -> tuple[int, tuple[str, ...]]:
     """Do `work` in this process as if it were a program in `folder`; `out` takes its standard output."""
@@ -221,7 +231,7 @@ def _run_line(line: str, folder: Path) -> tuple[int, tuple[str, ...]]:
     variables = {call["name"]: call["value"]} if call["name"] else {}
     name = ".piped" if call["rest"] else call["out"]
     out = folder / name if name else None
-    code, printed = _run_here(lambda: run_program(shlex.split(call["words"])), folder, out, **variables)
+    code, printed = run_here(lambda: run_program(shlex.split(call["words"])), folder, out, **variables)
     if call["rest"]:
         code, more = _run(["bash", "-c", f"cat .piped | {call['rest']}"], folder)
         printed += more
@@ -254,7 +264,7 @@ def _run_console(block: Block, folder: Path) -> list[Ran]:
 def _run_python(block: Block, shown: str, folder: Path) -> Ran:
     step = Step(block.text, tuple(line.rstrip() for line in shown.splitlines()))
     program = compile(block.text, "<page>", "exec")
-    code, printed = _run_here(lambda: exec(program, {"__name__": "__main__"}), folder)  # noqa: S102 - our page
+    code, printed = run_here(lambda: exec(program, {"__name__": "__main__"}), folder)  # noqa: S102 - our page
     complaint = f"left with {code}" if code else difference(step.shown, printed)
     return Ran(step, printed, complaint)
 
@@ -289,6 +299,7 @@ def refresh(page: Path) -> bool:
     pieces: list[str] = []
     at = 0
     with tempfile.TemporaryDirectory() as folder:
+        lay_out(Path(folder))
         for block, ran in run_page(page, Path(folder)):
             if any(line.startswith("Traceback ") for one in ran for line in one.printed):
                 raise SystemExit(f"{page}: a program broke; nothing of this page was written")

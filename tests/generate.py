@@ -4,7 +4,8 @@
     python -m tests.generate --write    # writes it
 
 A page says where a table belongs: everything between ``<!-- generated: NAME -->`` and
-``<!-- end of generated -->`` is the output of the function `NAME` in `TABLES`.
+``<!-- end of generated -->`` is the output of the function `NAME` in `TABLES`. The pages of commands are made
+wholly, and so are the parts of the menu in docs/mkdocs.yml that list the pages of a folder.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from certkit.registry.reader import RegistryView
 from certkit.registry.status import StatusDocument
 from certkit.report.argument.build import Argument
 from certkit.summary.summary import Summary
+from certkit.trial.plan import TrialPlan
 from tests.support.schemas import (
     assessment_schema,
     calibration_schema,
@@ -49,6 +51,7 @@ from tests.support.schemas import (
     profile_schema,
     record_schema,
     schema_of,
+    trial_schema,
     trust_schema,
 )
 
@@ -62,6 +65,7 @@ ROOT: Final = Path(__file__).parents[1]
 _REGION: Final = re.compile(
     r"(<!-- generated: ([a-z0-9-]+) -->\n).*?(<!-- end of generated -->\n)", re.DOTALL
 )
+_PAGES: Final = re.compile(r"(( *)# generated: pages of ([\w/]+)\n).*?( *# end of generated\n)", re.DOTALL)
 _LIMIT: Final = 2**53 - 1
 
 
@@ -82,6 +86,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "passport.v1": passport_schema,
     "profile.v1": profile_schema,
     "record.v1": record_schema,
+    "trial.v1": trial_schema,
     "trust.v1": trust_schema,
     **{
         name_of(kind): partial(schema_of, kind)
@@ -95,6 +100,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
             RegistryView,
             StatusDocument,
             Summary,
+            TrialPlan,
             VerificationDocument,
             records.Inventory,
             records.ProbeRun,
@@ -144,20 +150,40 @@ def _options(command: Any) -> Sequence[tuple[str, ...]]:
     return rows
 
 
+CLI: Final = ROOT / "docs" / "reference" / "cli"
+"""The folder that holds a page for every command and group."""
+
+
 def cli() -> str:
-    """Return a section for every command."""
-    parts = []
+    """Return the table of commands, each with the link to its page."""
+    rows = []
     for words, command in commands():
-        if len(words) == 1:
-            continue
-        text, _, example = (command.help or "").partition("Example: ")
-        parts.append(f"{'###' if len(words) > 2 else '##'} `{' '.join(words)}`\n\n")
-        parts.append(re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n\n")
-        if rows := _options(command):
-            parts.append(table(("argument or option", "meaning", ""), rows) + "\n")
-        if example:
-            parts.append(f"Example: `{example.strip()}`\n\n")
-    return "".join(parts).rstrip("\n") + "\n"
+        if len(words) == 2:
+            leaves = ", ".join(f"`{name}`" for name in getattr(command, "commands", ()))
+            meaning = (command.help or "").strip().partition("\n")[0]
+            rows.append((f"[`{' '.join(words)}`](cli/{words[1]}.md)", meaning, leaves))
+    return table(("command", "does", "subcommands"), rows)
+
+
+def cli_pages() -> dict[Path, str]:
+    """Return the page of every command, with the commands of a group on the group's page."""
+    pages: dict[Path, str] = {}
+    for words, command in commands():
+        if len(words) > 1:
+            page = CLI / f"{words[1]}.md"
+            before = f"{pages[page]}\n" if page in pages else ""
+            pages[page] = before + _command(words, command)
+    return pages
+
+
+def _command(words: tuple[str, ...], command: Any) -> str:
+    text, _, example = (command.help or "").partition("Example: ")
+    parts = [f"{'#' * (len(words) - 1)} `{' '.join(words)}`", re.sub(r"\n{3,}", "\n\n", text.strip())]
+    if rows := _options(command):
+        parts.append(table(("argument or option", "meaning", ""), rows).rstrip("\n"))
+    if example:
+        parts.append(f"Example: `{example.strip()}`")
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 EXIT_MEANING: Final[dict[Exit, str]] = {
@@ -276,6 +302,12 @@ def trust_fields() -> str:
     return _nested(schema, schema["$defs"])
 
 
+def trial_fields() -> str:
+    """Return the tables of a trial."""
+    schema = trial_schema()
+    return _nested(schema, schema["$defs"])
+
+
 def _nested(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     parts = [_fields(schema, definitions)]
     for name, body in definitions.items():
@@ -353,6 +385,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "passport-fields": passport_fields,
     "profiles": profiles,
     "record-fields": record_fields,
+    "trial-fields": trial_fields,
     "trust-fields": trust_fields,
     **{f"importer-{name}": partial(importer, name) for name in FORMATS if name != "records"},
 }
@@ -363,11 +396,22 @@ def _made(name: str) -> str:
     return "\n" + TABLES[name]() + "\n"
 
 
+def _menu(match: re.Match[str]) -> str:
+    """Return a part of the site's menu: the pages of a folder, by name."""
+    folder = ROOT / "docs" / match[3]
+    pages = {*folder.glob("*.md"), *(page for page in cli_pages() if page.parent == folder)}
+    names = sorted(page.name for page in pages if page.name != "index.md")
+    return match[1] + "".join(f"{match[2]}- {match[3]}/{name}\n" for name in names) + match[4]
+
+
 def outputs() -> dict[Path, str]:
     """Return every file that is made from the code, wholly or in part, with its right content."""
     found = {
         ROOT / "schemas" / f"{name}.schema.json": canonical.pretty(make()) for name, make in SCHEMAS.items()
     }
+    found |= cli_pages()
+    site = ROOT / "docs" / "mkdocs.yml"
+    found[site] = _PAGES.sub(_menu, site.read_text(encoding="utf-8"))
     for page in sorted((ROOT / "docs").rglob("*.md")):
         text = page.read_text(encoding="utf-8")
         right = _REGION.sub(lambda match: match[1] + _made(match[2]) + match[3], text)

@@ -27,7 +27,7 @@ PACKAGE: Final = ROOT / "certkit"
 
 ROOMS: Final = (
     "_version", "ground", "tlog", "record", "bundle", "summary", "imports", "probes", "simulation", "trial",
-    "assessment", "comparison", "passport", "registry", "report", "cli",
+    "assessment", "comparison", "passport", "registry", "report", "api", "cli",
 )  # fmt: skip
 
 Trees = dict[str, tuple[Path, ast.Module]]

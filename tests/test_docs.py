@@ -15,7 +15,7 @@ from certkit.ground import canonical
 from certkit.ground.errors import CODES, Exit
 from certkit.imports import FORMATS
 from certkit.record.record import FIELDS
-from tests import console, generate
+from tests import console, generate, pictures
 
 ROOT: Final = console.ROOT
 PAGES: Final = console.pages()
@@ -42,14 +42,28 @@ def _prose(page: Path) -> str:
     return re.sub(r"^```.*?^```$", "", _text(page), flags=re.MULTILINE | re.DOTALL)
 
 
+FIRST: Final = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
+"""Pages that a newcomer follows in a clone."""
 RUNNABLE: Final = [page for page in PAGES if any(b.language in RUN for b in console.blocks(_text(page)))]
 
 
-@pytest.mark.parametrize("page", RUNNABLE, ids=_name)
+@pytest.mark.parametrize("page", FIRST, ids=_name)
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout of git")
+def test_what_the_first_pages_show_happens_in_a_clone(page: Path, tmp_path: Path) -> None:
+    console.clone(tmp_path / "clone")
+    _happens(page, tmp_path / "clone")
+
+
+@pytest.mark.parametrize("page", [page for page in RUNNABLE if page not in FIRST], ids=_name)
 def test_what_a_page_shows_happens(page: Path, tmp_path: Path) -> None:
+    console.lay_out(tmp_path)
+    _happens(page, tmp_path)
+
+
+def _happens(page: Path, folder: Path) -> None:
     complaints = [
         f"$ {one.step.command}\n{one.complaint}"
-        for _, ran in console.run_page(page, tmp_path)
+        for _, ran in console.run_page(page, folder)
         for one in ran
         if one.complaint
     ]
@@ -92,7 +106,7 @@ def test_links_lead_somewhere() -> None:
 def _anchors(page: Path) -> set[str]:
     """Return the anchors that a reader of Markdown makes of a page's headings."""
     heads = re.findall(r"^#+ (.+)$", _prose(page), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+    return {re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-") for head in heads}
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
@@ -105,6 +119,31 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         links = re.findall(r"\]\(([^)#\s]+\.md)(?:#[^)]*)?\)", _prose(page))
         waiting += [(page.parent / link).resolve() for link in links if "://" not in link]
     assert set(PAGES) - reached == set()
+
+
+def test_the_menu_of_the_site_has_every_page_once() -> None:
+    menu = _text(ROOT / "docs" / "mkdocs.yml").partition("\nnav:\n")[2]
+    entries = re.findall(r"^ +- (?:[^:\n]+: )?(\S+\.md)$", menu, re.MULTILINE)
+    assert sorted(entries) == sorted(
+        page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page != ROOT / "README.md"
+    )
+
+
+def test_the_menu_keeps_formulas_decisions_and_benchmarks_below_its_first_level() -> None:
+    menu = _text(ROOT / "docs" / "mkdocs.yml").partition("\nnav:\n")[2]
+    doors = re.findall(r"^  - ([^:\n]+):", menu, re.MULTILINE)
+    assert doors == ["Home", "I have logs", "I answer for the risk", "I was handed a passport", "Reference"]
+
+
+def test_pictures_of_screens_show_what_the_program_shows() -> None:
+    assert pictures.differing() == [], "run 'make pictures'"
+
+
+def test_continuous_integration_runs_the_readmes_test_command_and_builds_the_site() -> None:
+    assert re.search(r"^ +run: \.ci/run$", _text(ROOT / ".github" / "workflows" / "ci.yml"), re.MULTILINE)
+    steps = re.findall(r"\bmake ([a-z -]+)", _text(ROOT / ".ci" / "run"))
+    assert "$ make test " in _text(ROOT / "README.md")
+    assert {"test", "docs", "wheel-check", "kills"} <= {name for step in steps for name in step.split()}
 
 
 def test_codes_named_in_prose_exist() -> None:

@@ -30,6 +30,10 @@ def test_no_schema_is_left_over() -> None:
     assert names == set(generate.SCHEMAS)
 
 
+def test_no_page_of_a_command_is_left_over() -> None:
+    assert {*generate.CLI.iterdir()} == {*generate.cli_pages()}
+
+
 def test_every_table_stands_on_a_page() -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in (generate.ROOT / "docs").rglob("*.md"))
     assert [name for name in generate.TABLES if f"<!-- generated: {name} -->" not in pages] == []

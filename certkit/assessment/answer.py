@@ -7,6 +7,7 @@ advice(evaluation)        one sentence for every row that keeps the next tier fr
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.assessment import FindingState, Row, Severity, Status, TierStatus
@@ -16,6 +17,7 @@ from certkit.assessment.raters import judge_report
 from certkit.assessment.verdict import next_rows, tiers
 from certkit.assessment.words import (
     finding_text,
+    names,
     percent,
     reason_text,
     rounded,
@@ -23,11 +25,13 @@ from certkit.assessment.words import (
     threshold_text,
     value_text,
 )
+from certkit.bundle.facts import UNVERSIONED
 from certkit.ground.document import State
+from certkit.ground.text import quoted
 from certkit.ground.wording import listed, many, tier_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from certkit.assessment.assessment import Finding
     from certkit.assessment.catalogue import Unit
@@ -65,6 +69,56 @@ _LONE: Final = {
     TierStatus.INSUFFICIENT: "is not decided: it ",
 }
 """What is said of a table with one tier, before what it lacks."""
+_WITHOUT: Final = {Status.NOT_TESTED, Status.NOT_APPLICABLE}
+"""Statuses of a row that has no evidence."""
+_LONE_WORD: Final = re.compile(r"[\w.:/@+-]+")
+
+
+def agent_called(evaluation: Evaluation) -> str:
+    """Return the agent with its version, in quotation marks where it is more than a word."""
+    agent = evaluation.facts.agent
+    name = agent.name if agent.version == UNVERSIONED else f"{agent.name} {agent.version}"
+    return name if _LONE_WORD.fullmatch(name) and len(name) <= 40 else quoted(name, 40)  # noqa: PLR2004
+
+
+def cannot_judge(evaluation: Evaluation) -> bool:
+    """Tell whether the wanted tier cannot be judged because there are no runs under faults."""
+    statuses = {row.deciding(evaluation.profile.reading) for row in open_rows(evaluation)}
+    return (
+        bool(evaluation.summary.records)
+        and not evaluation.groups.fault["runs"]
+        and Status.NOT_TESTED in statuses
+        and Status.NOT_MET not in statuses
+    )
+
+
+def no_faults_text(evaluation: Evaluation, source: str) -> str:
+    """Return that the tiers cannot be judged without runs under faults, of a log or of evidence."""
+    profile = evaluation.profile.id
+    tiers = "HB-Eval tiers" if profile.startswith("hb-eval-") else f"The tiers of {quoted(profile)}"
+    return f"{tiers}: cannot be judged: the {source} holds no run under faults."
+
+
+def rows_by_id(evaluation: Evaluation, *, every: bool = False) -> Mapping[str, Sequence[Row]]:
+    """Return the rows at every tier by their ids; those without evidence only with `every`."""
+    rows: dict[str, list[Row]] = {}
+    for row in evaluation.assessment.criteria:
+        rows.setdefault(row.id, []).append(row)
+    return {
+        name: at_tiers
+        for name, at_tiers in rows.items()
+        if every or not {row.status for row in at_tiers} <= _WITHOUT
+    }
+
+
+def without_evidence(evaluation: Evaluation, rows: Mapping[str, Sequence[Row]]) -> str:
+    """Return which rows of the profile are not among `rows`, since they have no evidence."""
+    criteria = evaluation.profile.criteria
+    hidden = [row.id for row in criteria if row.id not in rows]
+    if not hidden:
+        return ""
+    verb = "has" if len(hidden) == 1 else "have"
+    return f"{len(hidden)} of {many(len(criteria), 'row')} {verb} no evidence: {names(hidden)}."
 
 
 def readings(evaluation: Evaluation) -> str:

@@ -4,7 +4,7 @@ Sentences are not part of it. A row or a finding names a code and its numbers; `
 makes the sentence. Counts are integers, exact values have six decimals, bounds and probabilities nine.
 """
 
-from __future__ import annotations
+# Annotations are not postponed here: msgspec would compile each of them when it first reads such a struct.
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -159,8 +159,8 @@ class CoreRow(Part, frozen=True, kw_only=True):
         value: on core evidence; null where it has none.
         error: one standard error over tasks, in the metric's unit.
         n: the core runs.
-        state: `lost`: met on all runs, and missed by more than one standard error; `insufficient`: no core
-            run; `differs`: another value, and no loss.
+        state: `lost`: met on all runs, and missed by more than one standard error or by more than the row's
+            margin; `insufficient`: no core run; `differs`: another value, and no loss.
     """
 
     id: str

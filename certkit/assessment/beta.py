@@ -20,6 +20,7 @@ The factor is computed by the deviances of Loader, "Fast and accurate computatio
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import erfc, exp, expm1, isfinite, lgamma, log, pi, sqrt
 from typing import Final
 
@@ -87,6 +88,7 @@ def student_above(t: float, df: float) -> float:
     return tail if t > 0 else 1 - tail
 
 
+@lru_cache(4096)  # tiers of one confidence ask for the same limits
 def quantile(p: float, a: float, b: float) -> float:
     """Return the x with P(θ ≤ x) = p for θ ~ Beta(a, b), by Halley steps inside a bracket.
 

@@ -18,6 +18,7 @@ docs/explanation/simulation-study.md shows how often it errs. Sums are exact, an
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, lcm, log, log1p, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -43,6 +44,8 @@ class Weighted(NamedTuple):
 
     def scaled(self, start: Fraction, slope: Fraction) -> Weighted:
         """Return the sums of start + slope·x."""
+        if start == 0 and slope == 1:
+            return self
         return Weighted(
             self.k,
             start * self.k + slope * self.wx,
@@ -50,6 +53,11 @@ class Weighted(NamedTuple):
             start * self.ww + slope * self.wwx,
             self.ww,
         )
+
+    def over_one_unit(self) -> tuple[Weighted, int]:
+        """Return the sums as integers, and what they are over."""
+        unit = lcm(*(item.denominator for item in self))
+        return Weighted._make(item.numerator * (unit // item.denominator) for item in self), unit
 
 
 class Tasks(NamedTuple):
@@ -163,31 +171,46 @@ class Law(NamedTuple):
         return self.above(threshold) > confidence
 
 
-def law(sums: Weighted, failed: int = 1, passed: int = 1) -> Law:
+def law(sums: Weighted, failed: int = 1, passed: int = 1, *, unit: int = 1) -> Law:
     """Return the task posterior.
 
     Args:
         sums: of values in 0…1, 1 being best.
         failed: prior tasks that failed.
         passed: prior tasks that passed.
+        unit: what the sums are over; with `Weighted.over_one_unit` all is integers, ten times as fast.
     """
-    size = sums.k + failed + passed
-    mean = (sums.wx + passed) / size
-    spread = sums.wwxx - mean * (2 * sums.wwx - mean * sums.ww)
-    prior = failed * mean * mean + passed * (1 - mean) ** 2
-    return Law(float(mean), float((spread + prior) / (size * (size + 1))))
+    k, wx, wwxx, wwx, ww = sums
+    size, good = k + unit * (failed + passed), wx + unit * passed
+    spread = wwxx * size * size - good * (2 * wwx * size - good * ww)
+    prior = unit * (failed * good * good + passed * (size - good) ** 2)
+    return Law(float(good / size), float(unit * (spread + prior) / (size**3 * (size + unit))))
 
 
 def laws(tasks: Tasks, threshold: Fraction) -> tuple[Law, Law]:
     """Return the posterior of either weighting; `threshold`, on the same scale, decides on priors."""
     passed = int(threshold >= HALF)
-    return law(tasks.alike, passed=passed), law(tasks.by_runs, passed=passed)
+    (alike, unit), (by_runs, unit_by_runs) = tasks.alike.over_one_unit(), tasks.by_runs.over_one_unit()
+    return law(alike, passed=passed, unit=unit), law(by_runs, passed=passed, unit=unit_by_runs)
 
 
 def lower(tasks: Tasks, threshold: Fraction, confidence: Fraction) -> float:
     """Return the lower confidence limit of the mean of values in 0…1, the worse of both weightings."""
+    return least_limit(laws(tasks, threshold), confidence)
+
+
+def least_limit(posteriors: Iterable[Law], confidence: Fraction) -> float:
+    """Return the lower confidence limit of a mean of values in 0…1: the least that any of its laws gives.
+
+    A law is passed over where it lies above the least so far with more than the confidence.
+    """
     tail = float(1 - confidence)
-    return min(item.quantile(tail) for item in laws(tasks, threshold))
+    first, *others = sorted(posteriors, key=lambda item: item.mean - 2 * sqrt(item.variance))
+    least = first.quantile(tail)
+    for item in others:
+        if not item.exceeds(least, 1 - tail):
+            least = min(least, item.quantile(tail))
+    return least
 
 
 def above(tasks: Tasks, threshold: Fraction) -> float:
@@ -195,6 +218,7 @@ def above(tasks: Tasks, threshold: Fraction) -> float:
     return min(item.above(float(threshold)) for item in laws(tasks, threshold))
 
 
+@lru_cache(1024)  # every tier asks, and so do rows of one threshold
 def least_tasks(threshold: Fraction, confidence: Fraction, *, both: bool = False) -> int:
     """Return the number of tasks below which flawless tasks would not pass: 1 − τ^(k + 1) > δ.
 
@@ -206,7 +230,8 @@ def least_tasks(threshold: Fraction, confidence: Fraction, *, both: bool = False
     # The logarithm may be off by one near a boundary, exact powers settle it.
     shrinks = log1p(-float(1 - threshold)) if threshold >= HALF else log(threshold)
     power = max(0, ceil(log(left) / shrinks) - 3)
-    while threshold**power >= left:
+    part, whole = threshold.numerator, threshold.denominator
+    while part**power * left.denominator >= left.numerator * whole**power:
         power += 1
     return max(1, power - int(both or threshold >= HALF))
 

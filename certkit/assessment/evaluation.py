@@ -118,7 +118,7 @@ class Evaluation(Struct, frozen=True, kw_only=True, eq=False, dict=True):
                 **({"changed": to_builtins(self.profile.changed)} if self.profile.changed else {}),
             },
             "metrics": {name: metric_dict(metric, self.evidence) for name, metric in self.metrics.items()},
-            "breakdown": [_breakdown(cell) for cell in self.summary.cells],
+            "breakdown": [cell_dict(cell) for cell in self.summary.cells],
             **judged,
             "judge": to_builtins(judge_report(self.summary, facts)),
             "fragility": to_builtins(self.fragility),
@@ -141,7 +141,8 @@ def evaluate(
     )
 
 
-def _breakdown(cell: Cell) -> dict[str, Any]:
+def cell_dict(cell: Cell) -> dict[str, Any]:
+    """Return the runs and outcomes of a cell as JSON values."""
     tally = Tally.total([cell])
     outcomes = ("runs", "success", "failure", "safe_halt", "harness_error")
     where = {"split": cell.split.value, "domain": cell.domain, "condition": cell.condition}

@@ -33,7 +33,7 @@ from certkit.ground import files, toml
 from certkit.ground.base import Authored, validate
 from certkit.ground.errors import InputError, UsageError
 from certkit.ground.text import letters
-from certkit.ground.wording import listed
+from certkit.ground.wording import listed, many
 from certkit.summary.summary import WINDOW
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _doubles(value: Any, where: str) -> Any:
 def packaged_profiles() -> tuple[str, ...]:
     """Return the names of the profiles that come with certkit, sorted."""
     folder = files.packaged("templates", "profiles")
-    return tuple(sorted(path.stem for path in folder.glob("*.toml") if path.stem != "published"))
+    return tuple(sorted(path.stem for path in folder.glob("*.toml")))
 
 
 def profile_text(name: str) -> str:
@@ -264,7 +264,7 @@ def faults_of(profile: Profile, name: str, *, planned_runs: int | None = None) -
 def _attainable(row: Criterion, profile: Profile, planned: int) -> Iterator[str]:
     """Yield why no evidence of so many runs can meet a row, every run being a fault run that succeeds."""
     if row.min_n > planned:
-        yield f"{row.id}: min_n asks for {row.min_n:,} tasks, {planned:,} runs are planned"
+        yield f"{row.id}: min_n asks for {many(row.min_n, 'task')}, {many(planned)} are planned"
     if row.metric == "csi" and planned < WINDOW:
         yield f"{row.id}: needs {WINDOW} ordered runs, {planned:,} are planned"
     if CATALOGUE[row.metric].tau_of is None:
@@ -274,5 +274,5 @@ def _attainable(row: Criterion, profile: Profile, planned: int) -> Iterator[str]
         least = least_tasks(tau, threshold, both=True)
         if least > planned:
             chance = f"P(θ > {float(tau):g}) > {float(threshold):g}"
-            found = f"needs {least:,} runs, all successful; {planned:,} are planned"
+            found = f"needs {many(least)}, all successful; {planned:,} are planned"
             yield f"{row.id}: tier {tier}: {chance} {found}"

@@ -29,7 +29,7 @@ from certkit.probes.agreement import kappa
 from certkit.summary.summary import LABELLED_SERIES, SCALE, MeanSeries, Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
     from certkit.bundle.facts import Facts
@@ -64,6 +64,16 @@ class Weighing(NamedTuple):
     tasks: Tasks
     alike: tuple[LabelledSums, ...]
     by_runs: tuple[LabelledSums, ...]
+
+
+class JudgedLaw(NamedTuple):
+    """The law of a series whose outcomes a model gave, and of the share that it passed wrongly.
+
+    A rate (`wrong` is None) is corrected by the labels; from a mean of scores the wrong share is taken off.
+    """
+
+    rate: Law
+    wrong: Law | None = None
 
 
 class LabelledShare(Part, frozen=True, kw_only=True):
@@ -176,15 +186,15 @@ def _times(counts: Sequence[float], factor: float) -> tuple[float, ...]:
 
 def _by_task(summary: Summary, series: str, domain: str | None) -> list[LabelledSums]:
     sums: dict[int, tuple[list[float], list[float]]] = {}
-    for item in summary.labels.tasks:
-        if domain in {None, item.domain}:
-            counts, totals = sums.setdefault(item.task, ([0.0] * 4, [0.0, 0.0]))
-            n, y = item.series.get(series, (0, 0))
-            totals[0] += n
-            totals[1] += y
-            for group in LABELLED_SERIES[series]:
-                for place, count in enumerate(item.labels.get(group, ())):
-                    counts[place] += count
+    labels = summary.labels
+    for item in labels.tasks if domain is None else labels.by_domain.get(domain, ()):
+        counts, totals = sums.setdefault(item.task, ([0.0] * 4, [0.0, 0.0]))
+        n, y = item.series.get(series, (0, 0))
+        totals[0] += n
+        totals[1] += y
+        for group in LABELLED_SERIES[series]:
+            for place, count in enumerate(item.labels.get(group, ())):
+                counts[place] += count
     return [LabelledSums((a, b, c, d), totals[1], totals[0]) for (a, b, c, d), totals in sums.values()]
 
 
@@ -258,29 +268,36 @@ def _laws(weighing: Weighing) -> tuple[Law, Law]:
     )
 
 
-def lower(summary: Summary, series: str, domain: str | None, tasks: Tasks, confidence: Fraction) -> float:
-    """Return the lower limit of a series that a model's outcomes enter, corrected by the labels.
+def judged_laws(summary: Summary, series: str, domain: str | None, tasks: Tasks) -> tuple[JudgedLaw, ...]:
+    """Return the laws of a series that a model's outcomes enter, as the labels show it, by either weighting.
 
     Args:
         summary: whose labels count.
         series: a name of `LABELLED_SERIES`.
         domain: the only domain that counts, or None.
         tasks: the series, with values in 0…1.
-        confidence: δ.
     """
     weighing = weigh(summary, series, domain, tasks)
     if series in SHARES:
-        return min(item.quantile(float(1 - confidence)) for item in _laws(weighing))
-    half = float((1 + confidence) / 2)
+        return tuple(map(JudgedLaw, _laws(weighing)))
     sides = ((weighing.tasks.alike, weighing.alike), (weighing.tasks.by_runs, weighing.by_runs))
-    return max(
-        0.0, min(law(sums).quantile(1 - half) - _wrongly_passed(labels, half) for sums, labels in sides)
+    return tuple(JudgedLaw(law(sums), _wrongly_passed(labels)) for sums, labels in sides)
+
+
+def lower(laws: Iterable[JudgedLaw], confidence: Fraction) -> float:
+    """Return the lower limit of a series, the worse of both weightings; `laws` are those of `judged_laws`."""
+    half = float((1 + confidence) / 2)
+    return min(
+        item.rate.quantile(float(1 - confidence))
+        if item.wrong is None
+        else max(0.0, item.rate.quantile(1 - half) - item.wrong.quantile(half))
+        for item in laws
     )
 
 
-def _wrongly_passed(labelled: Sequence[LabelledSums], confidence: float) -> float:
+def _wrongly_passed(labelled: Sequence[LabelledSums]) -> Law:
     mean, variance, _ = _share(labelled, (1,), (0, 2, 3))
-    return Law(mean, variance).quantile(confidence)
+    return Law(mean, variance)
 
 
 def correction(summary: Summary) -> Correction | None:

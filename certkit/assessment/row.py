@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from copy import copy
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property, partial
 from math import sqrt
 from typing import TYPE_CHECKING, Final
 
@@ -36,7 +36,7 @@ from certkit.ground.document import State
 from certkit.summary.summary import MEANS, PAIRS, SHARES, PairSeries, Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from certkit.bundle.facts import Facts
 
@@ -66,6 +66,7 @@ class Evidence:
             for name, metric in measure(self.groups, facts, profile.tau).items()
         }
         self._tasks: dict[tuple[str, str | None], Tasks | None] = {}
+        self._limits: dict[tuple[str, str | None, bool, bool], Callable[[Fraction], float]] = {}
 
     def replaced(
         self,
@@ -76,7 +77,7 @@ class Evidence:
         """Return the same evidence with other metrics, tasks and pairs; the summary stays as it is."""
         result = copy(self)
         result.metrics, result.pairs = self.metrics | dict(metrics), {**self.pairs, **pairs}
-        result._tasks = {**self._tasks, **tasks}  # noqa: SLF001 - its own kind
+        result._tasks, result._limits = {**self._tasks, **tasks}, {}  # noqa: SLF001 - its own kind
         return result
 
     def tasks(self, series: str, domain: str | None = None) -> Tasks | None:
@@ -85,6 +86,32 @@ class Evidence:
         if key not in self._tasks:
             self._tasks[key] = bounds.tasks(self.summary, series, domain)
         return self._tasks[key]
+
+    def limit(
+        self, series: str, domain: str | None, threshold: Fraction, *, more: bool
+    ) -> Callable[[Fraction], float]:
+        """Return what gives the limit of a series at a confidence, in 0…1; tiers share the laws behind it.
+
+        Args:
+            series: its name; some run carries it.
+            domain: the only domain that counts, or None.
+            threshold: in 0…1.
+            more: whether more is better.
+        """
+        key = series, domain, more, threshold >= bounds.HALF
+        if key not in self._limits:
+            self._limits[key] = self._limit(series, domain, threshold, more=more)
+        return self._limits[key]
+
+    def _limit(
+        self, series: str, domain: str | None, threshold: Fraction, *, more: bool
+    ) -> Callable[[Fraction], float]:
+        tasks = self.tasks(series, domain)
+        assert tasks is not None  # noqa: S101 - rows without tasks have no limit
+        on_scale = tasks.scaled(*scale(series, more=more))
+        if self.by_model and series in raters.SHARES | raters.GRADED:
+            return partial(raters.lower, raters.judged_laws(self.summary, series, domain, on_scale))
+        return partial(bounds.least_limit, bounds.laws(on_scale, threshold))
 
     @cached_property
     def fault_domains(self) -> tuple[str, ...]:
@@ -236,6 +263,7 @@ def _entails(profile: Profile, criterion: Criterion, higher: int, lower: int) ->
     return (strict or apart) and tau and profile.confidence(higher) >= profile.confidence(lower)
 
 
+@cache
 def scale(metric: str, *, more: bool) -> tuple[Fraction, Fraction]:
     """Return intercept and slope of the metric's value in 0…1, 1 being best; `more`: more of it is better."""
     spec = CATALOGUE[metric if metric in CATALOGUE else "r_op"]
@@ -355,15 +383,8 @@ def _limit(
 def _mean_limit(
     evidence: Evidence, part: tuple[str, str | None], threshold: Fraction, confidence: Fraction, *, more: bool
 ) -> float:
-    series, domain = part
-    tasks = evidence.tasks(series, domain)
-    assert tasks is not None  # noqa: S101 - rows without tasks have no limit
-    start, slope = scale(series, more=more)
-    on_scale = tasks.scaled(start, slope)
-    if evidence.by_model and series in raters.SHARES | raters.GRADED:
-        limit = raters.lower(evidence.summary, series, domain, on_scale, confidence)
-    else:
-        limit = bounds.lower(on_scale, start + slope * threshold, confidence)
+    start, slope = scale(part[0], more=more)
+    limit = evidence.limit(*part, start + slope * threshold, more=more)(confidence)
     return (limit - float(start)) / float(slope)
 
 

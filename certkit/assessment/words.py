@@ -31,12 +31,17 @@ MOST_DIGITS: Final = 12
 """Digits after which two numbers are not told apart."""
 DIGITS: Final = {Unit.FRACTION: 1, Unit.PP: 1, Unit.POINTS: 2, Unit.PROBABILITY: 4}
 """Decimals by unit; 3 where none are named."""
+MARKS: Final[Mapping[str, str]] = {"met": "✓", "not_met": "✗", "insufficient": "?", "not_tested": "–"}
+"""The sign of a row by its status, on screens and in notebooks."""
 _SUFFIX: Final = {Unit.FRACTION: " %", Unit.PP: " points"}
 
 
 @cache
 def finding_words() -> Mapping[str, Mapping[str, str]]:
-    """Return by code of a finding: `say`, its sentence, and `means`, what raises and what clears it."""
+    """Return by code of a finding: `say`, its sentence, and `means`, what raises and what clears it.
+
+    Where all its numbers are zero, `none` is said in place of `say`.
+    """
     return toml.packaged("templates", "findings.toml")
 
 
@@ -144,7 +149,9 @@ def reason_text(reason: Reason | None) -> str:
 
 def finding_text(finding: Finding) -> str:
     """Return the sentence of a finding."""
-    return sentence(finding_words()[finding.code]["say"], finding.counts)
+    texts, counts = finding_words()[finding.code], finding.counts
+    text = texts["say"] if any(counts.values()) else texts.get("none", texts["say"])
+    return sentence(text, counts)
 
 
 def amount_text(value: float, unit: Unit, *, sign: bool = False) -> str:

@@ -1,6 +1,6 @@
 """What a bundle's manifest states, without paths, prose and secrets: what is judged and signed of it."""
 
-from __future__ import annotations
+# Annotations are not postponed here: msgspec would compile each of them when it first reads such a struct.
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal

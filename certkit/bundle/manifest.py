@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from certkit.ground.base import Authored
+from certkit.ground.base import Authored, EditorSchema
 from certkit.ground.text import TIMESTAMP, lineage, moment, span
 
 MANIFEST_SCHEMA: Final = "urn:certkit:bundle:v1"
@@ -271,6 +271,7 @@ class Imported(Authored):
 class Manifest(Authored):
     """``bundle.json`` (``urn:certkit:bundle:v1``)."""
 
+    editor_schema: EditorSchema = None
     schema_: Literal["urn:certkit:bundle:v1"] = Field(alias="schema")
     agent: Agent
     protocol: Protocol

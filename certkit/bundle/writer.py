@@ -70,7 +70,8 @@ def init_bundle(root: Path, *, agent: str, version: str, task_salt: str | None =
         UsageError: ``file.exists`` where `root` already has a manifest.
     """
     protocol = {"origin": "measured"} | ({} if task_salt is None else {"task_salt": task_salt})
-    document = {"agent": {"name": agent, "version": version}, "protocol": protocol}
+    named = {"name": agent, "version": version}
+    document = {"$schema": MANIFEST_SCHEMA, "agent": named, "protocol": protocol}
     BundleWriter(root).describe(document, overwrite=False)
     files.make_folder(root / "records")
 

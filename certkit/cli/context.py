@@ -21,14 +21,14 @@ from certkit.ground.canonical import is_digest
 from certkit.ground.errors import InputError, UsageError
 from certkit.passport import keys
 from certkit.passport.passport import CLOCK_SKEW
-from certkit.passport.trust import parse
+from certkit.passport.trust import read_policy
 
 if TYPE_CHECKING:
+    from certkit.api.judging import Judged
     from certkit.passport.keys import PrivateKey
     from certkit.passport.trust import Trust
     from certkit.report.context import Given
 
-MAX_POLICY: Final = 4 * 1024 * 1024
 MAX_PASSPHRASE: Final = 4096
 _OLDEST: Final = 2000
 """The year before which no run was made; spreadsheets and clocks that were never set begin before it."""
@@ -148,7 +148,7 @@ def load_policy(given: Path | None) -> Trust:
             where=str(path),
             hint="certkit trust add --issuer NAME --key PUBLIC.pem\nor name a policy with --trust FILE",
         )
-    return parse(files.read(path, limit=MAX_POLICY), str(path))
+    return read_policy(path)
 
 
 def load_context(path: Path | None) -> Given | None:
@@ -162,6 +162,12 @@ def load_context(path: Path | None) -> Given | None:
     from certkit.report.argument import challenges  # noqa: PLC0415 - most are judged without answers
 
     return challenges.load_context(path)
+
+
+def check_context(judged: Judged) -> None:
+    """Warn of a context about other evidence."""
+    if judged.stale:
+        warn(f"the context is about other evidence ({', '.join(judged.stale)}): what it says does not count")
 
 
 def passphrase(path: Path | None) -> bytes | None:

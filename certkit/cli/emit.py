@@ -161,9 +161,14 @@ def brief(passport_id: str | None) -> str:
     return (passport_id or "").removeprefix("sha256:")[:12]
 
 
-def entries(number: int) -> str:
-    """Return ``1 entry``, ``2 entries``."""
-    return "1 entry" if number == 1 else f"{number:,} entries"
+def coloured(lines: Iterable[str], style: str) -> Iterator[Line]:
+    """Yield lines in colour on a terminal, and as they are elsewhere, without loading what draws."""
+    if not style or not sys.stdout.isatty():
+        yield from lines
+        return
+    from rich.text import Text  # noqa: PLC0415 - on a terminal alone
+
+    yield from (Text(visible(line), style=style) for line in lines)
 
 
 _GLUED: Final = "\u00a0%"

@@ -17,6 +17,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -156,6 +157,17 @@ class Lazy(TyperGroup):
         if cmd_name in self.rows and cmd_name not in self.commands:
             self.commands[cmd_name] = _loaded(cmd_name, self.rows[cmd_name])
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the first argument names; say which one is near where there is none."""
+        if ctx.resilient_parsing or args[0] in self.rows or args[0].startswith("-"):
+            return super().resolve_command(ctx, args)
+        near = get_close_matches(args[0], self.rows, n=1)
+        meant = [f"{ctx.command_path} {name}" for name in near]
+        meant = meant or [f"certkit {row.words}" for row in TABLE if row.words.endswith(f" {args[0]}")]
+        hints = [*(f"did you mean {command}?" for command in meant), f"{ctx.command_path} --help"]
+        message = f"{ctx.command_path} has no command {args[0]!r}"
+        raise UsageError("usage.option", message, hint="\n".join(hints))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature
         """Write the list of commands from the table."""

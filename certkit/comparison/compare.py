@@ -200,6 +200,9 @@ class Comparison(Document, frozen=True, kw_only=True, tag="urn:certkit:compariso
     not_alike: tuple[Unlike, ...]
     caveats: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Comparison: {self.answer.words}>"
+
     @property
     def main(self) -> Compared:
         """The metric that the answer is about."""
@@ -436,10 +439,10 @@ def answer(main: str, rows: Mapping[str, Compared], sides: Sequence[BundlePart])
 
 def _tasks_text(matched: Difference) -> str:
     a, b = matched.tasks
-    tasks = f"{a:,} and {b:,} tasks, {matched.shared:,} of them on both sides"
+    tasks = f"{a:,} and {many(b, 'task')}, {matched.shared:,} of them on both sides"
     if matched.shared == a == b:
-        tasks = f"the same {a:,} tasks"
-    return f"{matched.runs[0]:,} and {matched.runs[1]:,} runs on {tasks}"
+        tasks = f"the same {many(a, 'task')}"
+    return f"{matched.runs[0]:,} and {many(matched.runs[1])} on {tasks}"
 
 
 def not_compared(a: MeasuredSide, b: MeasuredSide) -> str:

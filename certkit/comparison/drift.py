@@ -220,6 +220,9 @@ class Drift(Document, frozen=True, kw_only=True, tag="urn:certkit:drift:v1"):
     reasons: tuple[Text, ...]
     sides: tuple[SideKnown, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Drift: {self.result}, exit code {self.exit_code:d}>"
+
     @property
     def exit_code(self) -> Exit:
         """0 stable; 5 drifted, or another agent; 4 not comparable, or too little evidence."""
@@ -484,8 +487,8 @@ def _too_few(k: Sequence[int]) -> str | None:
     if not all(k):
         return f"only the {'new' if k[1] else 'old'} side measured it"
     sides = zip(("old", "new"), k, strict=True)
-    few = " and ".join(f"{count} on the {name} side" for name, count in sides if count < LEAST)
-    return f"a row takes {LEAST} tasks a side, and there are {few}" if few else None
+    few = " and ".join(f"the {name} side has {count}" for name, count in sides if count < LEAST)
+    return f"a row takes {LEAST} tasks a side, and {few}" if few else None
 
 
 def _of_rows(behaviour: Sequence[DriftRow]) -> Iterator[str]:

@@ -8,9 +8,9 @@ names all permitted forms.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from certkit.ground import canonical
 from certkit.ground.errors import InputError
@@ -26,6 +26,12 @@ class Authored(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
+
+EditorSchema = Annotated[
+    str | None,
+    Field(alias="$schema", max_length=2048, description="the schema for editors; certkit does not read it"),
+]
+"""The key ``$schema`` of a JSON document that people write."""
 
 Model = TypeVar("Model", bound=Authored)
 

@@ -113,7 +113,8 @@ _SMALL_DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_floating
 )
 """For documents in which no number can be an integer beyond 2^53 − 1, so that none needs to be checked."""
-_LONG: Final = re.compile(rb"(?:^|[:,\[\s-])(?:9[0-9]{15}|[0-9]{17})")
+_DIGITS_AS_ZEROS: Final = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
+_LONG: Final = b"0" * len(str(MAX_INTEGER))
 
 
 def _shorten(text: str) -> str:
@@ -168,7 +169,7 @@ def loads(data: bytes, *, where: str | None = None, max_bytes: int = MAX_BYTES) 
     check_memory(data, where)
     _check_depth(data, where)
     try:
-        value = (_DECODER if _LONG.search(data) else _SMALL_DECODER).decode(text)
+        value = (_DECODER if _has_long_number(data) else _SMALL_DECODER).decode(text)
     except _RefusedError as error:
         raise InputError(error.code, str(error), where=where) from None
     except json.JSONDecodeError as error:
@@ -177,6 +178,17 @@ def loads(data: bytes, *, where: str | None = None, max_bytes: int = MAX_BYTES) 
     if _SURROGATE.search(text) and _has_lone_surrogate(value):
         raise InputError("json.encoding", "a string holds a lone surrogate", where=where)
     return value
+
+
+def _has_long_number(data: bytes) -> bool:
+    """Tell whether a number may have so many digits that it lies beyond ±(2^53 − 1)."""
+    digits = data.translate(_DIGITS_AS_ZEROS) + b" "
+    place = digits.find(_LONG)
+    while place >= 0:
+        if place == 0 or data[place - 1] in b":,[- \t\r\n":
+            return True
+        place = digits.find(_LONG, digits.find(b" ", place))
+    return False
 
 
 def _reason(message: str) -> str:

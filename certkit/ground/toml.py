@@ -6,7 +6,6 @@ key; so are nesting and digits. Errors name no internals of Python.
 
 from __future__ import annotations
 
-import tomllib  # noqa: TID251 - this module is the door
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.ground import files
@@ -21,6 +20,8 @@ MAX_LINE: Final = 4096
 
 def loads(text: str, *, code: str, where: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
     """Return the table of a TOML text; raise `InputError` with `code`, `where` naming the source."""
+    import tomllib  # noqa: PLC0415, TID251 - this module is the door, and most commands read no TOML
+
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > MAX_LINE:
             message = f"line {number} has {len(line):,} characters, limit {MAX_LINE:,}"

@@ -32,11 +32,12 @@ SCHEMA: Final = "urn:certkit:mapping:v1"
 """The published schema of mappings, as editors read it in the first line."""
 
 _NEEDED: Final = {
-    "domain": "the area of the task; or remove the line, and give --domain NAME",
-    "task_id": 'the task; several columns: ["a", "b"]',
-    "condition": "the fault that was injected; or remove the line, and give --condition nominal if none was",
-    "outcome": "success or failure; or remove the line, and give --success EXPRESSION",
+    "domain": "names the area of the task, or remove this line and give --domain NAME",
+    "task_id": "names the task, or several columns",
+    "condition": "names the fault, or remove this line and give --condition nominal if there was none",
+    "outcome": "says success or failure, or remove this line and give --success EXPRESSION",
 }
+"""What the column does that a field needs."""
 
 
 class Column(Struct, frozen=True, kw_only=True):
@@ -156,7 +157,7 @@ def _mapping(
         elif field == "run_id":
             yield "# run_id: without a column, each run is named by its line"
         else:
-            yield f'{field} = ""  # needed: the column that holds {_NEEDED[field]}'
+            yield f'{field} = ""  # needed: the column that {_NEEDED[field]}'
 
 
 def _quoted(text: str) -> str:

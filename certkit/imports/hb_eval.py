@@ -114,6 +114,7 @@ class Session(Struct, frozen=True, kw_only=True):
     step_count: Annotated[int, Meta(ge=0)]
     live_metrics: dict[str, Any]
     halted: bool = False
+    faults_injected: Annotated[int, Meta(ge=0)] = 0
 
 
 class HbEval(Importer):
@@ -214,6 +215,9 @@ class HbEval(Importer):
         if record is None:
             return None
         self._mark("SDK", place)
+        if record.faults_injected and self.job.options.condition == Condition.NOMINAL:
+            found, pointer = str(record.faults_injected), "/faults_injected"
+            self.job.refuse(place.fault("no fault in a nominal run", found, pointer=pointer))
         fields: dict[str, Any] = dict.fromkeys(("run_id", "task_id"), record.session_id)
         fields |= {f"x_hbsdk_{name}": record.live_metrics.get(name) for name in METRICS}
         fields["steps_actual"] = record.step_count or None

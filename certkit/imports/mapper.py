@@ -500,7 +500,8 @@ class Mapper:
             what = "these rows" + " or the mapping" * (not unread)
             what += ", or save the file as UTF-8" * ("json.encoding" in codes)
             return f"nothing was imported; correct {what}, then: {job.command(**agent)}"
-        given = {"domain": "NAME", "condition": "nominal", "outcome": self._hints.get("outcome")}
+        test = self._hints.get("outcome", "" if self._tabular else "EXPRESSION")
+        given = {"domain": "NAME", "condition": "nominal", "outcome": test}
         first = "nothing was imported; correct these rows, or write a mapping:"
         if job.faults.total == self._incomplete and all(given.get(name) for name in self._absent):
             options = {"success" if name == "outcome" else name: given[name] for name in self._absent}

@@ -16,7 +16,7 @@ log repeats counts once. Traces that show no agent, model, tool, test case or er
 A trace with several root spans, several test cases or two results of one evaluation is refused.
 
 The rows that paths of a mapping lead into hold ``version``, ``model``, ``name``, ``evaluations``,
-``tool_calls``, ``tool_errors``, and ``attributes`` of the root span (``attributes.`shop.task```).
+``tool_calls``, ``tool_errors``, and ``attributes`` of the root span, whose dotted names stand in backticks.
 """
 
 from __future__ import annotations

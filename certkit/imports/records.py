@@ -204,9 +204,8 @@ class Records(Importer):
         if not number:
             with opening(self.job.source, source.name, SILENT) as again:
                 lists = _lists_in(again)
-            message = (
-                f"read.rows: {rows!r} names no list of objects{near(rows, lists)}. {_listed_names(lists)}"
-            )
+            close = near(rows, lists) or "."
+            message = f"read.rows: {rows!r} names no list of objects{close} {_listed_names(lists)}"
             raise InputError("import.mapping", message, where=self.job.name)
 
 

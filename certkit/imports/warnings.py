@@ -33,7 +33,11 @@ _FAILS: Final = re.compile(
 _LONGEST: Final = 200
 """Characters of a text that may be a label or a name."""
 
-_SHOWN: Final = 12
+_SHOWN: Final = 12  # values that a printed mapping lists
+_FIRST: Final = 3  # runs that are named
+_PARTS: Final = ((), ("metadata",), ("attributes",), ("eval",), ("eval", "metadata"), ("eval", "task_args"))
+"""Where the names and the metadata of a run may stand in a row."""
+
 _CASES: Final = ("task_id", "run_id", *SYNONYMS["task_id"], *SINGLE.values(), "domain", *SYNONYMS["domain"])
 """Columns that name tasks and cases."""
 
@@ -104,14 +108,15 @@ def _is_word(text: Any) -> bool:
 
 
 class _Attacked(Struct):
-    """The runs of a bundle whose names speak of attacks."""
+    """The runs of a bundle whose names speak of attacks.
 
-    runs: int
+    `values`: path → the values that speak of attacks, as an expression writes them.
+    """
+
     word: str
-    first: list[str]
-    values: dict[
-        str, dict[str, None]
-    ]  # path → the values that speak of attacks, as an expression writes them
+    runs: int = 0
+    first: list[str] = []
+    values: dict[str, dict[str, None]] = {}
 
 
 class AttackNames:
@@ -127,39 +132,30 @@ class AttackNames:
 
     def look_at(self, run: Run, draft: Draft, *, tabular: bool) -> None:
         """Look at the names of a run: its task and case, its metadata, and the columns of a table."""
-        hit = next(self._hits(run.row, tabular=tabular), None)
-        if hit is None:
-            return
-        path, value, word = hit
-        attacked = self._drafts.setdefault(draft, _Attacked(0, word, [], {}))
-        attacked.runs += 1
-        if len(attacked.first) < 3:  # noqa: PLR2004 - as many as a line has room for
-            attacked.first.append(f"{run.place.file}:{run.place.line}")
-        values = attacked.values.setdefault(spelled(path), {})
-        if len(values) <= _SHOWN:
-            values[canonical.line(value).decode().strip() if not isinstance(value, str) else repr(value)] = (
-                None
-            )
+        for path, value, own in self._names(run.row, tabular=tabular):
+            text = value if isinstance(value, str) else str(value).lower()
+            if len(text) > _LONGEST:
+                continue
+            speaks = ATTACKS.search(text) if own else None
+            if speaks is None and path[-1] not in _CASES and text.casefold() not in _NOTHING:
+                speaks = ATTACKS.search(path[-1][:_LONGEST])
+            if speaks is not None:
+                attacked = self._drafts.setdefault(draft, _Attacked(speaks[1].lower()))
+                attacked.runs += 1
+                attacked.first += [f"{run.place.file}:{run.place.line}"] * (attacked.runs <= _FIRST)
+                values = attacked.values.setdefault(spelled(path), {})
+                if len(values) <= _SHOWN:
+                    values[repr(value) if isinstance(value, str) else text] = None
+                return
 
-    def _hits(self, row: dict[str, Any], *, tabular: bool) -> Iterator[tuple[tuple[str, ...], Any, str]]:
-        for name in _CASES:
-            if isinstance(value := row.get(name), str) and (match := ATTACKS.search(value[:_LONGEST])):
-                yield (name,), value, match[1]
-        parts = [
-            ((name,), part) for name in ("metadata", "attributes") if isinstance(part := row.get(name), dict)
-        ]
-        for lead, part in [((), row), *parts] if tabular else parts:
-            for name, value in part.items():
-                if name in _CASES or (not lead and name in self._claimed):
-                    continue
-                text = (
-                    value if isinstance(value, str) else str(value).lower() if isinstance(value, int) else ""
-                )
-                speaks = ATTACKS.search(text) if lead and len(text) <= _LONGEST else None
-                if speaks is None and text.casefold() not in _NOTHING and len(text) <= _LONGEST:
-                    speaks = ATTACKS.search(name[:_LONGEST])
-                if speaks is not None:
-                    yield (*lead, name), value, speaks[1]
+    def _names(self, row: dict[str, Any], *, tabular: bool) -> Iterator[tuple[tuple[str, ...], Any, bool]]:
+        """Yield paths with their texts and numbers, and whether the text may speak of an attack itself."""
+        for lead in _PARTS:
+            part = look_up(row, lead)
+            for name, value in part.items() if isinstance(part, dict) else ():
+                case = bool(lead) or name in _CASES
+                if isinstance(value, str | int) and (case or (tabular and name not in self._claimed)):
+                    yield (*lead, name), value, case
 
     def note(self, draft: Draft) -> None:
         """Note the runs of a bundle, with the mapping that tells them from the others."""
@@ -167,15 +163,14 @@ class AttackNames:
             return
         tests = []
         for path, values in attacked.values.items():
-            literals = list(values)[:_SHOWN]
-            tests.append(
-                f"{path} == {literals[0]}" if len(values) == 1 else f"{path} in [{', '.join(literals)}]"
-            )
+            held = "" if path in _CASES else f"{path} != null and "  # a blank would leave the test undecided
+            tests.append(f"{held}{path} in [{', '.join([*values][:_SHOWN])}]")
+        test = " or ".join(tests)
         more = "; and more values" * any(len(values) > _SHOWN for values in attacked.values.values())
-        test = canonical.line(" or ".join(tests)).decode().strip()
         detail = f"first {', '.join(attacked.first)}; if they were attacked, leave --condition out, and write"
         detail += (
-            f' `[when.condition]` with `adversarial = {test}`{more} and `nominal = "otherwise"` in a mapping'
+            f" `[when.condition]` with `adversarial = {canonical.line(test).decode().strip()}`{more} and"
         )
-        what = f"runs called nominal by --condition whose names say {attacked.word.lower()}"
+        detail += ' `nominal = "otherwise"` in a mapping'
+        what = f"runs called nominal by --condition whose names say {attacked.word}"
         draft.notes.add("odd", what, detail, count=attacked.runs)

@@ -30,6 +30,7 @@ from certkit.ground import canonical
 from certkit.ground.canonical import Digest
 from certkit.ground.document import Document, Text
 from certkit.ground.errors import NegativeError, UsageError
+from certkit.ground.wording import many
 from certkit.passport import words
 from certkit.passport.passport import PREDICATE_TYPE, STATEMENT_TYPE, Validity
 from certkit.passport.verify import OpenQuestion, Verification, open_questions
@@ -293,7 +294,7 @@ def _rows(view: View) -> Iterator[tuple[str, str]]:
     yield "Domains", (", ".join(map(_code, names[:_DOMAINS])) or "none") + more
     yield (
         "Evidence",
-        f"{facts.protocol.origin}, {view.evaluation.summary.records:,} records: {_code(facts.digest)}",
+        f"{facts.protocol.origin}, {many(view.evaluation.summary.records, 'record')}: {_code(facts.digest)}",
     )
     yield "Agent", _code(facts.agent.digest)
     if view.passport_id is None or view.validity is None:

@@ -12,11 +12,12 @@ profile under a published id is a published one. Whether the assessment follows 
 checked here; `verify` judges again.
 """
 
-from __future__ import annotations
+# Annotations are not postponed here: msgspec would compile each of them when it first reads such a struct.
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct, structs
@@ -27,18 +28,15 @@ from certkit.assessment.evaluation import Evaluation
 from certkit.assessment.profile import Profile
 from certkit.bundle.facts import Facts, Relation
 from certkit.bundle.identity import MAX_BUNDLES, accumulation_digest
-from certkit.ground import canonical, toml
+from certkit.ground import canonical, files
+from certkit.ground.canonical import Digest
 from certkit.ground.document import Part, Time, to_builtins
 from certkit.ground.errors import CertkitError, InputError, NegativeError, UnavailableError
 from certkit.ground.text import letters, span
+from certkit.ground.wording import many
 from certkit.passport.differences import form_difference
 from certkit.passport.envelope import PAYLOAD_TYPE, parse_envelope, parse_file
 from certkit.summary.summary import MOST_BYTES, MOST_DOMAINS, MOST_TASKS, Summary
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from certkit.ground.canonical import Digest
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:certkit:agent-passport:v1"
@@ -166,9 +164,9 @@ class Predicate(StatementPart, frozen=True, kw_only=True):
 
 
 class Statement(
-    StatementPart, frozen=True, kw_only=True, rename={"type_": "_type", "predicate_type": "predicateType"}
+    Part, frozen=True, kw_only=True, rename={"type_": "_type", "predicate_type": "predicateType"}
 ):
-    """The signed payload: an in-toto Statement v1."""
+    """The signed payload: an in-toto Statement v1; its types are always written."""
 
     type_: Literal["https://in-toto.io/Statement/v1"] = STATEMENT_TYPE
     subject: Annotated[tuple[Subject, ...], Meta(min_length=2, max_length=2)]
@@ -384,7 +382,10 @@ def is_published(profile: Profile) -> bool:
 
 @cache
 def _published() -> dict[str, list[str]]:
-    return toml.packaged("templates", "profiles", "published.toml")
+    """Return the digests of every table that certkit published, by its id."""
+    path = files.packaged("templates", "profiles", "published.json")
+    digests: dict[str, list[str]] = canonical.loads(path.read_bytes(), where=path.name)
+    return digests
 
 
 def _disagreements(statement: Statement) -> Iterator[str]:
@@ -402,7 +403,7 @@ def _disagreements(statement: Statement) -> Iterator[str]:
         yield "facts.digest is not that of the pooled bundles"
     tasks = predicate.summary.tasks
     if len({row.tag for row in tasks.rows}) != min(tasks.tasks, MOST_TASKS):
-        yield f"summary.tasks does not have the rows of {min(tasks.tasks, MOST_TASKS):,} tasks"
+        yield f"summary.tasks does not have the rows of {many(min(tasks.tasks, MOST_TASKS), 'task')}"
     yield from _times(predicate)
     yield from _answers(predicate)
     yield from (f"profile.criteria: {fault}" for fault in predicate.profile.faults)

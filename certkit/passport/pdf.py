@@ -17,6 +17,7 @@ from msgspec import Struct, structs
 
 from certkit.ground import canonical
 from certkit.ground.errors import CertkitError, InputError
+from certkit.ground.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,7 @@ def take(data: bytes, *, where: str | None = None) -> Taken:
     if not passports:
         raise InputError("pdf.no-passport", "no passport is attached", where=where, hint=_HINT)
     if len(passports) > 1 or len(proofs) > 1:
-        message = f"{len(passports)} passports and {len(proofs)} proofs are attached, expected one of each"
+        message = f"{many(len(passports), 'passport')} and {many(len(proofs), 'proof')} are attached"
         raise InputError("pdf.several", message, where=where, hint="name the passport.json that you mean")
     return Taken(passport=passports.pop(), proof=proofs.pop() if proofs else None, in_pdf=True)
 

@@ -10,12 +10,13 @@ refuses unknown JSON members, because a misspelt requirement would silently requ
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from certkit.ground import canonical
+from certkit.ground import canonical, files
 from certkit.ground.canonical import Digest
 from certkit.ground.document import Part, Time
 from certkit.ground.errors import CertkitError, InputError, UntrustedError
@@ -24,6 +25,7 @@ from certkit.passport.keys import PublicKey
 from certkit.passport.trusted_root import KINDS, Kind
 
 TRUST_SCHEMA: Final = "urn:certkit:trust:v1"
+MAX_POLICY: Final = 4 * 1024 * 1024
 STATUS_AGE: Final = timedelta(days=7)
 
 Requirement = Literal["registry", "status", "timestamp", "evidence", "replay"]
@@ -175,6 +177,11 @@ def _parsed(pem: str, where: str) -> tuple[PublicKey, Digest, str]:
     """Return the key in PEM, its id and its hint; an audit asks for the same ones once per passport."""
     key = keys.parse_public(pem.encode(), where=where)
     return key, keys.key_id(key), keys.hint(key)
+
+
+def read_policy(path: Path) -> Trust:
+    """Return the policy in a file; raises as `parse` and `certkit.ground.files.read`."""
+    return parse(files.read(path, limit=MAX_POLICY), str(path))
 
 
 def parse(data: bytes, where: str) -> Trust:

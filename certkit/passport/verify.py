@@ -206,6 +206,9 @@ class Verification(Struct, frozen=True, kw_only=True):
     claim: Claim | None
     statement: Statement | None
 
+    def __repr__(self) -> str:
+        return f"<Verification of {self.passport_id}: {self.verdict}, exit code {self.exit_code:d}>"
+
     @property
     def deciding(self) -> Step | None:
         """The first step that failed, None where none did."""

@@ -121,7 +121,7 @@ def policy_lines(trust: Trust) -> Iterator[str]:
     yield f"accepted: {', '.join(name for name, yes in accepted.items() if yes) or 'no exception'}"
     yield f"provisional rows: {'counted' if trust.count_provisional else 'not counted'}"
     days = trust.max_status_age.total_seconds() / 86_400
-    yield f"oldest status: {days:g} days"
+    yield f"oldest status: {days:g} {'day' if days == 1 else 'days'}"
 
 
 def commitments_text(integrity: IntegrityFacts) -> str:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from certkit.ground.errors import CODES, InputError
+from certkit.ground.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -122,7 +123,7 @@ class Faults(list[Fault]):
             first = faults[0]
             places = (it.at() if it.file == first.file else it.where() for it in faults[:3])
             where = first.where().removesuffix(first.at()) + ", ".join(dict.fromkeys(places))
-            yield f"{where}{what}" if count == 1 else f"{count:,} rows (first {where}){what}"
+            yield f"{where}{what}" if count == 1 else f"{many(count, 'row')} (first {where}){what}"
         if more:
             yield f"and {more:,} more"
 

@@ -26,6 +26,7 @@ from msgspec import Meta, structs
 from certkit.ground.document import Count, Document, ErrorCode, Hash, Part, Text
 from certkit.ground.errors import CertkitError, Exit, InputError, MismatchError
 from certkit.ground.progress import SILENT, Progress
+from certkit.ground.wording import many
 from certkit.passport.passport import CLOCK_SKEW
 from certkit.registry import log as store
 from certkit.registry.entry import (
@@ -336,7 +337,7 @@ class _Work:
         else:
             self._witnessed = self._quorum.since(cosigned)
         if head.size != self._size:
-            message = f"signed for {head.size:,} entries, found {self._size:,}"
+            message = f"signed for {many(head.size, 'entry')}, found {self._size:,}"
             self.note("registry.checkpoint", "checkpoint", message)
         elif head.root != self._structure.root:
             self.note("registry.checkpoint", "checkpoint", "the signed root is not that of the entries")

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from certkit.ground import files
 from certkit.ground.errors import CertkitError, InputError, MismatchError
+from certkit.ground.wording import many
 from certkit.registry.log import Writing, has_schema, open_file, open_reading, translated
 from certkit.tlog.checkpoint import Checkpoint, parse_checkpoint
 from certkit.tlog.note import open_note, parse_note
@@ -82,10 +83,10 @@ def refuse_fork(
 ) -> None:
     """Raise `MismatchError` ``registry.rollback`` unless the log of `new` goes on from `old`."""
     if new.size < old.size:
-        message = f"of {new.size:,} entries now, and of {old.size:,} when it was signed before"
+        message = f"of {many(new.size, 'entry')} now, and of {old.size:,} when it was signed before"
         raise MismatchError("registry.rollback", message, where=where, hint=hint)
     if root_at(old.size) != old.root:
-        message = f"not the log that was signed before: its first {old.size:,} entries are others"
+        message = f"not the log that was signed before: its first {many(old.size, 'entry')} are others"
         raise MismatchError("registry.rollback", message, where=where, hint=hint)
 
 

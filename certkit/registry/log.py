@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Final
 
 from certkit.ground import canonical, files
 from certkit.ground.errors import CertkitError, InputError, MismatchError, UsageError
+from certkit.ground.wording import many
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import (
     Checkpoint,
@@ -520,7 +521,7 @@ class EntryLog:
             raise MismatchError("registry.inconsistent", error.message) from None
         (last,) = self._connection.execute("SELECT max(idx) FROM leaf").fetchone()
         if (-1 if last is None else last) != size - 1:
-            message = f"the checkpoint speaks of {size:,} entries, the last one stored is {last}"
+            message = f"the checkpoint speaks of {many(size, 'entry')}, the last one stored is {last}"
             raise MismatchError("registry.inconsistent", message, hint=_AUDIT)
         try:
             head = open_checkpoint(note, key).checkpoint

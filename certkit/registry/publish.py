@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from certkit.ground import files
 from certkit.ground.errors import CertkitError, MismatchError, UsageError
+from certkit.ground.wording import many
 from certkit.registry import log as store
 from certkit.registry.entry import read as parse
 from certkit.registry.heads import BRING_BACK, head_of, refuse_fork
@@ -96,7 +97,7 @@ class _TreeExport:
         except MismatchError:
             raise MismatchError(
                 "registry.export",
-                f"its checkpoint is over {old.size:,} entries that this registry does not hold",
+                f"its checkpoint is over {many(old.size, 'entry')} that this registry does not hold",
                 where=str(self._out),
                 hint=BRING_BACK,
             ) from None

@@ -38,6 +38,7 @@ from certkit.ground import canonical
 from certkit.ground.document import Count, Document, Part
 from certkit.ground.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
 from certkit.ground.progress import SILENT, Progress
+from certkit.ground.wording import many
 from certkit.passport.checks import LoggedStanding, LoggedStatus, period
 from certkit.passport.passport import CLOCK_SKEW
 from certkit.registry.entry import Logged, moment, read, readable, timestamp
@@ -278,7 +279,7 @@ class FileStatus:
         if not events.ended and seen is not None and head.size < seen.size:
             raise UnavailableError(
                 "registry.rollback",
-                f"the status is as of {head.size:,} entries, and {seen.size:,} are known to be in the log",
+                f"the status is as of {many(head.size, 'entry')}, and {seen.size:,} are known to be logged",
                 hint="ask whoever keeps the log for a newer one",
             )
         if not events.ended and seen is not None and head.size == seen.size:

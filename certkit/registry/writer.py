@@ -33,6 +33,7 @@ from msgspec import Struct, structs
 from certkit.ground import files
 from certkit.ground.document import Count, Part
 from certkit.ground.errors import CertkitError, MismatchError, NegativeError, UntrustedError, UsageError
+from certkit.ground.wording import many
 from certkit.passport import checks, keys
 from certkit.passport.checks import shown
 from certkit.passport.keys import PrivateKey
@@ -931,7 +932,7 @@ def _lines(data: bytes, head: Checkpoint) -> tuple[Signature, ...]:
     if cosigned != head:
         raise MismatchError(
             "registry.cosignature",
-            f"cosigned over {cosigned.size:,} entries, which is not the log's checkpoint over {head.size:,}",
+            f"cosigned over {many(cosigned.size, 'entry')}, and the log's checkpoint is over {head.size:,}",
             hint="hand the witness the checkpoint as it is now: the file 'checkpoint' of an export. Two"
             " checkpoints of one size under the log's key prove that there are two logs: store this file",
         )

@@ -26,7 +26,7 @@ from pydantic import AfterValidator, Field
 
 from certkit.bundle.manifest import DigestText  # noqa: TC001 - pydantic resolves the annotation at run time
 from certkit.ground import canonical, files
-from certkit.ground.base import Authored, validate
+from certkit.ground.base import Authored, EditorSchema, validate
 from certkit.ground.canonical import Digest
 from certkit.ground.errors import InputError
 from certkit.ground.text import letters, spellings
@@ -228,6 +228,7 @@ class Decision(Authored):
 class Context(Authored):
     """``context.json`` (``urn:certkit:context:v1``): what people say about the use of an agent."""
 
+    editor_schema: EditorSchema = None
     schema_: Literal["urn:certkit:context:v1"] = Field(alias="schema")
     about: About | None = None
     owner: Id | None = Field(default=None, description="the person who owns the risk and decides")

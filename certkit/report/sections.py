@@ -367,7 +367,7 @@ def posterior_figure(evaluation: Evaluation) -> Markup | None:
     parts = "; ".join(
         f"P(θ > {at:g}) = {words.value(metric.by_tier[tier], Unit.PROBABILITY)}" for tier, at in tau
     )
-    title = f"Posterior of the success rate under faults, {s:,} of {metric.n:,} runs: {parts}"
+    title = f"Posterior of the success rate under faults, {s:,} of {many(metric.n)}: {parts}"
     return posterior(s, metric.n, tau, title=title)
 
 
@@ -517,8 +517,8 @@ def commitments(case: UseCase) -> Iterator[str]:
     )
     unclear = f" ({scored.accuracy.unclear:,} replies were unclear)" if scored else ""
     yield (
-        f"The agent answered {integrity.successes:,} of {tasks:,} tasks rightly. Asked for the rule, the"
-        f" source or the update behind an answer, it held {matched:,} of {probes:,} probes{unclear}."
+        f"The agent answered {integrity.successes:,} of {many(tasks, 'task')} rightly. Asked for the rule,"
+        f" the source or the update behind an answer, it held {matched:,} of {probes:,} probes{unclear}."
     )
     if integrity.hollow:
         of_successes = f"{integrity.hollow:,} of {integrity.successes:,} successes"

@@ -27,6 +27,7 @@ from certkit.bundle.writer import new_bundle
 from certkit.ground.canonical import Digest
 from certkit.ground.errors import UsageError
 from certkit.ground.progress import SILENT, Progress
+from certkit.ground.wording import many
 from certkit.record.record import Approach, Condition, Outcome, may_be_attacked
 from certkit.record.schedule import EVEN_MIX, MAX_DOMAINS, MAX_RUNS, NOMINAL_SHARE, mix_complaint
 from certkit.simulation.attain import AGENTS, DELTA, TAU, AgentMeans, Draw, needed
@@ -180,7 +181,7 @@ def _check_enough(plan: _Plan, tier: int) -> None:
         return
     faults, least = int((plan.condition != Condition.NOMINAL).sum()), needed(tier)
     if len(plan.domain) < WINDOW:
-        complaint = f"{len(plan.domain)} runs; CSI alone needs {WINDOW}"
+        complaint = f"{many(len(plan.domain))}; CSI alone needs {WINDOW}"
     elif faults < least:
         tau, delta = float(TAU[tier]), float(DELTA[tier])
         complaint = f"{faults} fault runs; P(θ > {tau:g}) > {delta:g} needs {least} even if all succeed"

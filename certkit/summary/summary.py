@@ -23,11 +23,12 @@ A summary whose parts disagree is refused when it is made or read: sums that can
 division. This module loads neither numpy nor pydantic, since `verify` reads it. It knows no threshold.
 """
 
-from __future__ import annotations
+# Annotations are not postponed here: msgspec would compile each of them when it first reads such a struct.
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -36,6 +37,7 @@ from msgspec import Meta, Struct
 from certkit.ground.canonical import MAX_INTEGER
 from certkit.ground.document import Document, Part
 from certkit.ground.errors import InputError
+from certkit.ground.wording import many
 from certkit.record.record import SINGLE_FAULTS, Condition, Split
 
 Count = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
@@ -294,13 +296,13 @@ class Cell(Part, frozen=True, kw_only=True):
                 raise ValueError(f"{name} is {tally[name]:,}, and {limit} {tally[limit]:,}")
         for name, (of_runs, most) in _SUMS.items():
             if tally[name] > most * tally[of_runs]:
-                raise ValueError(f"{name} is {tally[name]:,} in {tally[of_runs]:,} runs")
+                raise ValueError(f"{name} is {tally[name]:,} in {many(tally[of_runs])}")
         if (self.condition == Condition.NOMINAL) != (self.effect is Effect.NONE):
             raise ValueError("nominal runs have effect none, and no others do")
         for reason in self._contradictions(tally):
             raise ValueError(reason)
 
-    def _contradictions(self, tally: Tally) -> Iterator[str]:
+    def _contradictions(self, tally: "Tally") -> Iterator[str]:
         """Yield which counts do not add up."""
         if sum(tally[name] for name in ("success", "failure", "safe_halt", "harness_error")) != tally["runs"]:
             yield "the outcomes do not add up to the runs"
@@ -344,12 +346,12 @@ class Tally(dict[str, int]):
         return 0
 
     @classmethod
-    def total(cls, cells: Iterable[Cell]) -> Tally:
+    def total(cls, cells: Iterable[Cell]) -> "Tally":
         """Return the sum over cells."""
         result = cls()
         for cell in cells:
             for name, value in cell.counts.items():
-                result[name] = result[name] + int(value)
+                result[name] = result.get(name, 0) + int(value)  # in a hurry: `[]` asks `__missing__`
         return result
 
     @property
@@ -610,7 +612,7 @@ LABELLED_SERIES: Final[dict[str, tuple[str, ...]]] = {
 """
 
 
-class Labels(Part, frozen=True, kw_only=True):
+class Labels(Part, frozen=True, kw_only=True, dict=True):
     """What people's labels show of the model that gave the outcomes.
 
     Attributes:
@@ -648,6 +650,14 @@ class Labels(Part, frozen=True, kw_only=True):
             either = (item.labels.get(name) for item in self.tasks for name in ("normal", "fault"))
             if sum(counts[place] for counts in either if counts) > count:
                 raise ValueError("labelled tasks have more labels than there are")
+
+    @cached_property
+    def by_domain(self) -> Mapping[str, Sequence[LabelledTask]]:
+        """The labelled tasks of each domain."""
+        domains: dict[str, list[LabelledTask]] = {}
+        for item in self.tasks:
+            domains.setdefault(item.domain, []).append(item)
+        return domains
 
 
 class TaskColumn(Part, frozen=True, kw_only=True):
@@ -817,7 +827,7 @@ def _disagreements(summary: Summary) -> Iterator[str]:
     yield from _terms_against_cells(summary, standard)
     runs = sum(int(cell.counts["runs"]) for cell in standard)
     if summary.order.runs != runs:
-        yield f"{summary.order.runs:,} runs are ordered, and the standard split holds {runs:,}"
+        yield f"{many(summary.order.runs)} are ordered, and the standard split holds {runs:,}"
     if summary.order.by is not None and len(summary.order.latest) != min(WINDOW, runs):
         yield "the latest runs are not the last hundred"
     yield from _thirds_against_series(summary)
@@ -885,7 +895,7 @@ def _series_against_cells(summary: Summary, standard: tuple[Cell, ...]) -> Itera
     for name, (runs, value) in means.items():
         series_of = summary.mean(name)
         if series_of.runs != runs or value not in {None, series_of.sum}:
-            yield f"{name} has {series_of.runs:,} runs, and the cells {runs:,}"
+            yield f"{name} has {many(series_of.runs)}, and the cells {runs:,}"
         yield from _within(name, series_of)
     yield from _pairs_against_series(summary)
 

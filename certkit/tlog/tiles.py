@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.ground.errors import InputError, MismatchError
+from certkit.ground.wording import many
 from certkit.tlog import tree
 from certkit.tlog.tree import HASH_SIZE, Hash, row_above
 
@@ -114,7 +115,7 @@ def verified(size: int, root: Hash, read: Read) -> Read:
         if (level, n) in kept:
             return kept[level, n]
         if width(level, n, size) < WIDTH:
-            raise MismatchError("tlog.tile", f"a log of {size:,} entries has no tile {level}/{n}")
+            raise MismatchError("tlog.tile", f"a log of {many(size, 'entry')} has no tile {level}/{n}")
         hashes = read(level, n)
         above, place = divmod(n, WIDTH)
         expected = checked(level + 1, above)[place * HASH_SIZE : (place + 1) * HASH_SIZE]
@@ -205,5 +206,5 @@ def decode_bundle(data: bytes, count: int) -> list[bytes]:
         entries.append(data[at + 2 : stop])
         at = stop
     if at != len(data) or len(entries) != count:
-        raise InputError("tlog.tile", f"not a bundle of {count} entries")
+        raise InputError("tlog.tile", f"not a bundle of {many(count, 'entry')}")
     return entries

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, NewType, cast
 
 from certkit.ground.errors import MismatchError
+from certkit.ground.wording import many
 
 Hash = NewType("Hash", bytes)
 """The 32 bytes of a SHA-256."""
@@ -166,7 +167,7 @@ def consistency_proof(old: int, new: int, node: Node) -> list[Hash]:
 def verify_inclusion(leaf: Hash, index: int, size: int, proof: Sequence[Hash], expected: Hash) -> None:
     """Raise `MismatchError` ``tlog.inclusion`` unless `proof` leads from `leaf` to the root `expected`."""
     if not 0 <= index < size <= MAX_SIZE:
-        raise MismatchError("tlog.inclusion", f"a tree of {size} entries has no entry {index}")
+        raise MismatchError("tlog.inclusion", f"a tree of {many(size, 'entry')} has no entry {index}")
     _refuse_short("tlog.inclusion", (leaf, expected, *proof))
     path = inclusion_path(index, size)
     if len(proof) != len(path):
@@ -182,14 +183,14 @@ def verify_consistency(old: int, old_root: Hash, new: int, new_root: Hash, proof
     """Raise `MismatchError` ``tlog.consistency`` unless the old tree is the beginning of the new one."""
     code = "tlog.consistency"
     if not 0 <= old <= new <= MAX_SIZE:
-        raise MismatchError(code, f"a log of {old} entries cannot have shrunk to {new}")
+        raise MismatchError(code, f"a log of {many(old, 'entry')} cannot have shrunk to {new}")
     _refuse_short(code, (old_root, new_root, *proof))
     _refuse_empty(code, (old, old_root), (new, new_root))
     if old in {0, new}:
         if proof:
             raise MismatchError(code, f"expected an empty proof, found {len(proof)} hashes")
         if old == new and old_root != new_root:
-            raise MismatchError(code, f"two different roots for a log of {old} entries")
+            raise MismatchError(code, f"two different roots for a log of {many(old, 'entry')}")
         return
     (start, _), path = consistency_path(old, new)
     expected = len(path) + bool(start)
@@ -217,7 +218,7 @@ def _refuse_empty(code: str, *heads: tuple[int, Hash]) -> None:
     """Raise `MismatchError` unless a log without entries, and no other, has the root of the empty tree."""
     for size, root in heads:
         if (size == 0) != (root == EMPTY_ROOT):
-            raise MismatchError(code, f"a root that no log of {size} entries has")
+            raise MismatchError(code, f"a root that no log of {many(size, 'entry')} has")
 
 
 class Frontier:

@@ -207,7 +207,7 @@ class _Careful:
         return self.manual
 
     def _failed(self, action: Action, error: str) -> bool:
-        """Go another way if the tool is out of service; if it refused, or that fails too, ask for the truth."""
+        """Go another way if the tool is out of service; else, or if that fails too, ask for the truth."""
         trouble = f"{self.task.domain} {action.tool} failed {error}"
         if (item := self._advice(trouble)) is None:
             return False

@@ -41,6 +41,10 @@ MAX_TEXT: Final = 2000
 MAX_VALUE: Final = 1_000_000
 """Bytes of arguments, a result or an answer that are kept."""
 
+MAX_RUN: Final = 16 * 1024 * 1024
+"""Bytes of all values of a run that are kept; later ones are named as left out."""
+
+_LEFT_OUT: Final = msgspec.Raw(b'"(left out: the run is too long)"')
 _DEEP: Final = 500
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
@@ -219,6 +223,8 @@ class Boundary:
         self._plan, self._run, self._task, self._rules = plan, run, task, rules
         self._events: list[RunEvent] = []
         self._numbers = count(1)
+        self._searches = 0
+        self._size = 0
         self._source: str | None = None
         self.performed: list[Action] = []
         self.over: Ending | None = None
@@ -241,7 +247,7 @@ class Boundary:
         if given:
             spare = (f"argument_{place}" for place in range(len(names), len(given)))
             arguments = dict(zip((*names, *spare), given, strict=False)) | named
-        event = RunEvent(event="call", tool=name, arguments=_kept(arguments))
+        event = RunEvent(event="call", tool=name, arguments=self._keep(arguments))
         self._events.append(event)
         planned = self._run.fault
         if planned is None or number < planned.onset:
@@ -269,17 +275,17 @@ class Boundary:
 
     def returned(self, event: RunEvent, fault: ToolFault | None, name: str, result: Any) -> Any:
         """Record what a tool returned; return what the agent gets."""
-        event.result = kept = _kept(result)
+        event.result = self._keep(result)
         if fault is None:
             return result
         if fault.effect == "run_response_lost":
             event.fault = _injection(fault, {"error": fault.error})
             raise _failure(fault.error)
-        altered, attacked = self._altered(fault, name, msgspec.json.decode(kept))
+        altered, attacked = self._altered(fault, name, _plain(result))
         if altered is None:
             event.fault = InjectionEvent(intended=fault.intended, effect="run_response_altered")
             return result
-        event.fault = _injection(fault, {"result": _kept(altered)}, attack=attacked)
+        event.fault = _injection(fault, {"result": self._keep(altered)}, attack=attacked)
         return altered
 
     def _altered(self, fault: ToolFault, name: str, result: Any) -> tuple[Any, bool]:
@@ -293,11 +299,20 @@ class Boundary:
         return altered, attacked
 
     def search(self, *, similarity: float | None = None, item: Any = None) -> None:
-        """Record a search of the agent's memory."""
+        """Record a search of the agent's memory; there may be as many as calls."""
+        self._searches += 1
+        if self.over is None and self._searches > self._plan.max_calls:
+            self.over = "call_limit"
         if self.over is not None:
             raise RunOver
         number = None if similarity is None else max(-1.0, min(1.0, round(float(similarity), 6)))
-        self._events.append(RunEvent(event="memory", similarity=number, item=_kept(item)))
+        self._events.append(RunEvent(event="memory", similarity=number, item=self._keep(item)))
+
+    def _keep(self, value: Any) -> msgspec.Raw:
+        """Return a value as it is kept; what is beyond the size of a run is left out."""
+        kept = _kept(value)
+        self._size += len(bytes(kept))
+        return kept if self._size <= MAX_RUN else _LEFT_OUT
 
     def halt(self, reason: str = "") -> Halt:
         """Record that the agent hands over to people; the run takes no further call."""
@@ -332,7 +347,7 @@ class Boundary:
             RunEvent(
                 event="end",
                 ended=self.over,
-                answer=_kept(answer),
+                answer=self._keep(answer),
                 success=success,
                 violations=violations,
                 attack_succeeded=attack_succeeded,
@@ -377,6 +392,11 @@ def _kept(value: Any) -> msgspec.Raw:
     except Exception:  # noqa: BLE001 - a value whose own repr fails
         text = f"<{type(value).__name__}>"
     return msgspec.Raw(_ENCODER.encode(_text(text)))
+
+
+def _plain(value: Any) -> Any:
+    """Return a copy of a value as JSON values, which may be altered."""
+    return msgspec.json.decode(_kept(value))
 
 
 def _text(text: str) -> str:

@@ -25,6 +25,7 @@ from certkit.ground import base, canonical, toml
 from certkit.ground.base import Authored
 from certkit.ground.document import Count, Digest, Document, Part, Positive
 from certkit.ground.errors import InputError
+from certkit.ground.wording import many
 from certkit.probes.generate import SeededDraw
 from certkit.record.record import Condition
 from certkit.record.schedule import EVEN_MIX, NOMINAL_SHARE
@@ -308,7 +309,7 @@ def make_plan(trial: TrialFile) -> TrialPlan:
         runs += _runs(trial, domain.name, domain, made)
         tasks += made
     if len(runs) > MAX_RUNS:
-        raise InputError("trial.invalid", f"{len(runs):,} runs, more than {MAX_RUNS:,}")
+        raise InputError("trial.invalid", f"{many(len(runs))}, more than {MAX_RUNS:,}")
     order = _shuffled(runs, SeededDraw(str(trial.seed), "order"))
     width = len(str(len(order) - 1))
     named = tuple(
@@ -369,10 +370,10 @@ def _runs(
     if nominal < len(tasks):
         raise InputError(
             "trial.invalid",
-            f"{total:,} runs of {len(tasks):,} tasks: a fifth is normal, and every task is to run normally"
-            " at least once",
+            f"{many(total)} of {many(len(tasks), 'task')}: a fifth is normal, and every task is to run"
+            " normally at least once",
             where=f"/{domain}",
-            hint=f"plan at least {5 * len(tasks):,} runs (repeats = 5), or fewer tasks",
+            hint=f"plan at least {many(5 * len(tasks))} (repeats = 5), or fewer tasks",
         )
     draw = SeededDraw(str(trial.seed), f"runs/{domain}")
     order = draw.some("task", tasks, len(tasks))

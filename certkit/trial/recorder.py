@@ -11,8 +11,9 @@ once, so that after a kill the same program goes on with the runs that are missi
 once. When the last one is there, records and traces are written in the order of the plan, and the bundle is
 sealed: the same plan and the same runs give the same bytes.
 
-What happened while a run was not finished is lost, and the run is made again. Nobody else may write to the
-folder meanwhile.
+`close` makes the bundle of the runs that are there, and no further one can be added; the manifest still says
+how many were planned. What happened while a run was not finished is lost, and the run is made again. Nobody
+else may write to the folder meanwhile.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ class Recorder:
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | str,
         plan: TrialPlan,
         *,
         agent: str,
@@ -167,7 +168,7 @@ class Recorder:
         on_unsafe: Callable[[str, RunVerdict], object] | None = None,
         progress: Progress = SILENT,
     ) -> None:
-        self.folder, self.plan = folder, plan
+        self.folder, self.plan = Path(folder), plan
         about = {"name": agent, "version": version, "provider": provider, "components": [*components]}
         fixed = {"origin": "measured", "methodology": "constraint_verification", **announced(plan)}
         document = {
@@ -184,6 +185,7 @@ class Recorder:
         self._verdicts: dict[str, RunVerdict] = {}
         self._append: Callable[[bytes], None] | None = None
         self._size = 0
+        self._closing = False
         self.bundle: Bundle | None = None
 
     def __enter__(self) -> Self:
@@ -203,7 +205,7 @@ class Recorder:
             if (self.folder / JOURNAL).is_file():
                 writer.resume(JOURNAL)
                 self._read_journal()
-            elif (self.folder / RECORD_FILE).is_file():  # every run was there when the journal was removed
+            elif (self.folder / RECORD_FILE).is_file():  # the journal was removed when all was written
                 self.bundle = writer.seal()
                 self._read_records()
                 return self
@@ -217,7 +219,7 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            if error is None and self._append is not None and not self.missing:
+            if error is None and self._append is not None and (self._closing or not self.missing):
                 self._complete()
         finally:
             self._progress.finish()
@@ -225,7 +227,9 @@ class Recorder:
 
     @property
     def missing(self) -> list[PlannedRun]:
-        """The runs of the plan that are not there yet, in its order."""
+        """The runs of the plan that are still to be made, in its order; none once the bundle is sealed."""
+        if self.bundle is not None:
+            return []
         return [run for run in self.plan.runs if run.id not in self._verdicts]
 
     @property
@@ -252,6 +256,10 @@ class Recorder:
             yield run
             if planned.id not in self._verdicts:
                 run.finish(ended="harness_error", detail="the loop went on without finishing the run")
+
+    def close(self) -> None:
+        """Let the end of the block make the bundle of the runs that are there."""
+        self._closing = True
 
     def keep(self, run: PlannedRun, log: bytes) -> RunVerdict:
         """Append the log of a finished run, and return its verdict.
@@ -311,9 +319,13 @@ class Recorder:
 
     def _complete(self) -> None:
         """Write records and traces in the order of the plan, remove the journal, and seal."""
+        if not self._places:
+            raise UsageError("usage.option", "no run was made, and so there is nothing to close")
         with BundleWriter(self.folder) as writer:
             with files.reading(self.folder / JOURNAL) as stream:
                 for place, run in enumerate(self.plan.runs):
+                    if run.id not in self._places:
+                        continue
                     start, length = self._places[run.id]
                     stream.seek(start)
                     log = bytes(msgspec.json.decode(stream.read(length), type=_Line).log)

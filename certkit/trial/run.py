@@ -72,6 +72,7 @@ def run_trial(
     protocol: Mapping[str, Any] | None = None,
     workers: int = 1,
     timeout: float = TIMEOUT,
+    close: bool = False,
     on_unsafe: Callable[[str, RunVerdict], object] | None = None,
     progress: Progress = SILENT,
 ) -> TrialMade:
@@ -86,6 +87,7 @@ def run_trial(
         protocol: further members of the manifest's ``protocol``.
         workers: processes; 1 stays in this one.
         timeout: seconds that a run may take.
+        close: make no further run, and the bundle of those that are there.
         on_unsafe: called with the id and the verdict of every run that is not safe.
         progress: told of every run.
 
@@ -112,7 +114,9 @@ def run_trial(
     )
     limit = None if kind else timeout
     with recorder:
-        missing = recorder.missing
+        missing = [] if close else recorder.missing
+        if close:
+            recorder.close()
         progress.start("running", len(missing), "runs")
         if workers == 1:
             for run in missing:

@@ -225,6 +225,7 @@ def test_profiles_are_listed_with_their_digests() -> None:
         "hb-eval-2026",
         "hb-eval-2026-bounded",
         "pass-rate",
+        "trial-rig",
         "under-attack",
     ]
     text = certkit("profile", "show")
@@ -437,8 +438,10 @@ def test_the_demo_attains_its_tier_and_says_what_to_try(tmp_path: Path) -> None:
     assert certkit(*audit.split()[1:]).code == 0
 
 
-def test_a_mapping_to_fill_in_is_never_written_over_another(tmp_path: Path) -> None:
+def test_columns_are_listed_and_a_mapping_goes_to_a_file_that_is_never_replaced(tmp_path: Path) -> None:
     source, out = DATA / "records" / "runs.csv", tmp_path / "map.toml"
+    shown = certkit("import", source, "--columns")
+    assert (shown.code, shown.out.splitlines()[0]) == (0, "5 rows, 10 columns")
     assert certkit("import", source, "--columns", "-o", out).code == 0
     assert "[columns]" in out.read_text().splitlines()
     assert certkit("import", source, "--columns", "-o", out).code == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from certkit._version import __version__
-from certkit.cli import judging
+from certkit.api import judging
 from tests.support.running import certkit
 
 if TYPE_CHECKING:

@@ -78,6 +78,21 @@ def test_the_screen_says_right_above_the_verdict_what_contests_it(contested: Pat
     assert done.code == 4
 
 
+def test_a_rule_that_reads_failures_as_successes_contests_a_yes(tmp_path: Path) -> None:
+    for word, code in (("good", 0), ("no", 4)):
+        out = tmp_path / word
+        rows = [
+            {**run, "verdict": word if run["outcome"] == "success" else "?"} for run in evaluations.honest()
+        ]
+        lines = [json.dumps({name: row[name] for name in row if name != "outcome"}) for row in rows]
+        (tmp_path / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        given = ("--agent", "a", "--independent-tasks", "--success", f"verdict == '{word}'")
+        certkit("import", tmp_path / "runs.jsonl", "-o", out, *given)
+        done = certkit("assess", out, "--require-tier", "2")
+        contested = "and outcome-inverted is open" in " ".join(done.out.split())
+        assert (done.code, contested) == (code, bool(code))
+
+
 def test_quiet_leaves_serious_findings_on_standard_error(contested: Path, tmp_path: Path) -> None:
     done = certkit("assess", contested, "-q")
     assert (done.out, done.code) == ("", 4)

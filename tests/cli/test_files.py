@@ -27,6 +27,7 @@ WRITES: Final = {
     ("report", "-o"): "a",
     ("registry prove", "-o"): "registry 0",
     ("registry status", "-o"): "registry 0",
+    ("trial plan", "-o"): "trial.toml",
     ("keys generate", "-o"): "",
     ("keys generate", "--public"): "-o never.pem",
     ("import", "-o"): "records rows.csv --map map.toml --agent courier --agent-version 1",
@@ -36,6 +37,7 @@ WRITES: Final = {
     ("probes generate", "-o"): "--instances 1",
     ("probes sheet", "-o"): "probed --kind audit",
     ("probes run", "-o"): "tasks --agent reference:recency",
+    ("trial run", "-o"): "plan.json --agent reference:gold",
 }
 IN_PLACE: Final = {"trust add"}
 """Commands that change the file that their first option names, which is what they are for."""
@@ -75,7 +77,7 @@ def test_every_option_that_writes_a_file_is_here() -> None:
     }
     assert {(leaf, name) for leaf, name in named if name != "--force"} == set(WRITES)
     forced = {leaf for leaf in LEAVES if "--force" in options(leaf)}
-    assert forced == {leaf for leaf, _ in list(WRITES)[:6]}
+    assert forced == {leaf for leaf, _ in list(WRITES)[:7]}
 
 
 @pytest.mark.parametrize(("leaf", "option"), WRITES)
@@ -107,7 +109,7 @@ def test_what_stands_in_the_way_is_told_before_the_work_is_done(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("the bundle was judged for nothing")
 
-    monkeypatch.setattr("certkit.cli.judging.evaluate", never)
+    monkeypatch.setattr("certkit.api.judging.evaluate", never)
     (root / "case.html").write_bytes(b"kept")
     (root / "case.pdf").write_bytes(b"kept")
     for line in ("assess a -o case.html", "report a -o case.html", "report a -o case.pdf"):
@@ -143,6 +145,7 @@ LINES: Final = {
     "registry rotate-key": ("registry --log-key key.pem --new-log-key next.pem",),
     "report": ("first/passport.json --bundle a -o never.html",),
     "show": ("first/passport.json -f svr -t trust.json --bundle a --replay -o never --at 2026-03-02",),
+    "trial plan": ("trial.toml -o never",),
     "trust add": (
         "--trust trust.json --issuer Other --key public.pem",
         "--trust never.json --issuer Lab --key public.pem",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from certkit.cli import judging
+from certkit.api import judging
 from certkit.ground import canonical
 from tests.support import bundles
 from tests.support.bundles import run
@@ -155,7 +155,7 @@ def test_nothing_is_left_behind_by_a_refusal_or_an_interruption(
     assert certkit("assess", "bad.jsonl").code == 3
     assert left_behind(place) == []
 
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         assert left_behind(place)
         raise KeyboardInterrupt
 

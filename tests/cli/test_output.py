@@ -138,6 +138,16 @@ def test_a_terminal_gets_colour_and_no_color_takes_it_away(simulated: Path) -> N
     assert len(after_the_bars(strip.sub("", plain)).splitlines()) > 20
 
 
+@pytest.mark.parametrize(
+    ("command", "begins"),
+    [("bundle check", "valid: "), ("runs", "[0-9,]+ runs of "), ("compare", "No "), ("drift", "[A-Z_]+: ")],
+)
+def test_the_answer_of_a_screen_has_colour(command: str, begins: str, simulated: Path) -> None:
+    sides = [simulated] * (2 if command in {"compare", "drift"} else 1)
+    shown = on_a_terminal(*command.split(), *sides)
+    assert re.search(rf"\x1b\[1(;[0-9]+)*m{begins}", shown)
+
+
 @pytest.mark.parametrize(("columns", "widest"), [("40", 80), ("100", 100), ("300", 120)])
 def test_a_wide_terminal_is_used(simulated: Path, columns: str, widest: int) -> None:
     shown = after_the_bars(on_a_terminal("assess", simulated, "-v", COLUMNS=columns, NO_COLOR="1"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from tests.corpus.program import answers
 PLACE = "plain/hb-eval-2026/criteria/csi/1/status"
 
 
+@cache
 def _told(name: str) -> tuple[list[str], set[int]]:
     """Return what differs in a bundle and is not wanted, and the wanted differences that occur in it."""
     return compare(figures({name: read_expected()[name]}), figures({name: answers(name)}), read_differences())

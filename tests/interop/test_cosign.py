@@ -129,7 +129,7 @@ def test_whoever_expects_something_else_refuses_it(verifies: Cosign, changes: di
 def test_the_command_for_passports_without_a_key_is_as_the_documentation_gives_it(
     cosign: str, tmp_path: Path
 ) -> None:
-    page = (install.ROOT / "docs" / "how-to" / "check-without-certkit.md").read_text(encoding="utf-8")
+    page = (install.ROOT / "docs" / "how-to" / "verify-a-passport.md").read_text(encoding="utf-8")
     [shown] = [block.text for block in console.blocks(page) if block.language == "sh"]
     command = (
         shown.strip()

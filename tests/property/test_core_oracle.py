@@ -49,7 +49,7 @@ tiers = {1 = 0.3, 2 = 0.1}
 PLANNING = {"pei"}
 """Rows whose sums may be kept in millionths of a task."""
 thorough = settings(
-    max_examples=40,
+    max_examples=28,
     deadline=None,
     phases=(Phase.explicit, Phase.generate),  # a design is short, and shrinking it takes minutes
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -11,7 +11,7 @@ are compared as squares. Limits are those of `tests.support.bounded_oracle`.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -84,7 +84,12 @@ def by_task(runs: Iterable[Record], value: Value) -> dict[str, Fraction]:
         worth = value(run)
         if worth is not None:
             values[run["task_id"]].append(worth)
-    return {task: sum(listed, Fraction(0)) / len(listed) for task, listed in values.items()}
+    return {task: total(listed) / len(listed) for task, listed in values.items()}
+
+
+def total(values: Iterable[Fraction]) -> Fraction:
+    """Return a sum; equal values are counted first, since a fraction takes long to add."""
+    return sum((value * n for value, n in Counter(values).items()), Fraction(0))
 
 
 def over_tasks(means: Mapping[str, Fraction]) -> Estimate | None:
@@ -92,8 +97,8 @@ def over_tasks(means: Mapping[str, Fraction]) -> Estimate | None:
     k = len(means)
     if not k:
         return None
-    centre = sum(means.values(), Fraction(0)) / k
-    squares = sum(((x - centre) ** 2 for x in means.values()), Fraction(0))
+    centre = total(means.values()) / k
+    squares = sum(((x - centre) ** 2 * n for x, n in Counter(means.values()).items()), Fraction(0))
     return Estimate(centre, squares / (k * (k - 1)) if k > 1 else None)
 
 
@@ -104,7 +109,7 @@ def estimate(runs: Iterable[Record], value: Value, *, upper: bool = False) -> Es
     if tasks is None:
         return None
     worths = [worth for run in listed if (worth := value(run)) is not None]
-    overall = sum(worths, Fraction(0)) / len(worths)
+    overall = total(worths) / len(worths)
     return replace(tasks, value=(max if upper else min)(tasks.value, overall))
 
 
@@ -150,6 +155,12 @@ class Evidence:
         """Return the tier's threshold of the success row."""
         row = next(row for row in self.profile["criteria"] if row["metric"] == "r_op")
         return float(threshold_of(row, tier) or 0)
+
+    def most(self, metric: str) -> Fraction:
+        """Return the square of the loss that counts as drift in a row, the success row for the posterior."""
+        asked = "r_op" if metric == "posterior" else metric
+        row = next(row for row in self.profile["criteria"] if row["metric"] == asked)
+        return Fraction(row["margin"]) ** 2 if "margin" in row else Fraction(10**9)
 
     def of(self, metric: str) -> Core:
         """Return a row's core value and the error that it is compared with, the same at every tier."""
@@ -383,6 +394,7 @@ def _row(row: Mapping[str, Any], tier: int, status: str, evidence: Evidence | No
     core = evidence.of(name)
     if core.value is None:
         return Row("insufficient")
+    core = replace(core, variance=min(core.variance, evidence.most(name)))
     if name == "posterior":
         return _posterior(core, evidence.tau(tier), float(threshold))
     miss = core.value - threshold if operator_of(row, tier) in UPPER else threshold - core.value
@@ -391,7 +403,7 @@ def _row(row: Mapping[str, Any], tier: int, status: str, evidence: Evidence | No
 
 
 def _posterior(core: Core, tau: float, asked: float) -> Row:
-    """Return the posterior row: it is lost if a success rate of one standard error more still misses."""
+    """Return the posterior row: it is lost if a success rate that is better by what is tolerated misses."""
     rate = float(core.value or 0)
 
     def chance(rate: float) -> float:

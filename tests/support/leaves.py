@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -53,6 +54,16 @@ def objects(value: Any, path: Path) -> Iterator[Path]:
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from objects(item, (*path, key))
+
+
+def changed(value: Any, path: Path, change: Callable[[Any, Any], None]) -> Any:
+    """Return a document with one edit; what is not on the way to it is shared with the original."""
+    result = copy(value)
+    if len(path) == 1:
+        change(result, path[0])
+    else:
+        result[path[0]] = changed(value[path[0]], path[1:], change)
+    return result
 
 
 def at(document: Any, path: Path) -> Any:

@@ -126,6 +126,11 @@ def planning_efficiency(run: Record) -> Fraction | None:
         return None
     if not succeeded(run) and actual < oracle:
         return NOTHING
+    return _efficiency(oracle, actual, violations)
+
+
+@cache
+def _efficiency(oracle: int, actual: int, violations: int) -> Fraction:
     return Fraction(oracle, actual) * max(NOTHING, 1 - Fraction(violations, 5))
 
 

@@ -44,6 +44,7 @@ from certkit.record.record import END, MAX_LINE, USER_FIELD_PATTERN, Record, Spl
 from certkit.registry.entry import Entry
 from certkit.report.context import Context
 from certkit.summary.summary import Effect
+from certkit.trial.plan import TrialFile
 
 if TYPE_CHECKING:
     from certkit.ground.base import Authored
@@ -364,6 +365,11 @@ def context_schema() -> dict[str, Any]:
 def mapping_schema() -> dict[str, Any]:
     """Return the schema of a mapping, by which an import reads a table."""
     return authored_schema(Mapping, "mapping", title="certkit mapping")
+
+
+def trial_schema() -> dict[str, Any]:
+    """Return the schema of a trial, from which a plan is drawn."""
+    return authored_schema(TrialFile, "trial", title="certkit trial")
 
 
 def entry_schema() -> dict[str, Any]:

@@ -13,6 +13,7 @@ from certkit.tlog.note import write_note
 from tests import generate
 from tests.support.running import Done, certkit, edit
 from tests.support.signers import WITNESS
+from tests.support.trials import TRIAL
 
 LEAVES: Final = {
     " ".join(words[1:]): command for words, command in generate.commands() if not hasattr(command, "commands")
@@ -43,6 +44,9 @@ compare a b
 drift a b
 drift a a
 plan --tier 1 --expect r_op=0.9
+trial plan trial.toml -o plan.json
+trial check plan.json
+trial run plan.json --agent reference:gold -o tried
 probes generate -o tasks --instances 1
 probes run tasks --agent reference:recency -o probed
 probes score probed
@@ -122,6 +126,7 @@ def _cosign(path: Path) -> None:
 
 
 def _folder(root: Path) -> None:
+    (root / "trial.toml").write_text(TRIAL.format(seed=1, tasks=1, more=""))
     (root / "rows.csv").write_text("task,result\nt/1,ok\nt/2,bad\n")
     (root / "map.toml").write_text(
         '[columns]\ntask_id = "task"\noutcome = "result"\n'

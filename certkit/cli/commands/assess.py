@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from certkit.api.judging import judge, judge_log, log_of
 from certkit.assessment.answer import serious_texts
 from certkit.assessment.assessment import Question
 from certkit.assessment.bundles import refuse_inside
@@ -17,7 +18,6 @@ from certkit.assessment.profile_file import DEFAULT_PROFILE, load_profile
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, progress, refuse
-from certkit.cli.judging import judge, judge_log, log_of
 from certkit.cli.views import WORDS
 from certkit.cli.views.assessment import REFUSED, JudgedSource, show_evaluation
 from certkit.ground import canonical, files
@@ -95,7 +95,7 @@ def assess(
     log = log_of(bundles)
     if log is None:
         refuse("is for a log, and this is a bundle", *_FOR_LOGS)
-        judged = judge(bundles, table, question, given)
+        judged = judge(bundles, table, question, given, progress=progress())
         folders = shlex.join(map(str, bundles))
         place = JudgedSource(folders, judge=f"certkit assess {folders}")
     else:
@@ -110,25 +110,25 @@ def assess(
             tasks_independent=tasks_independent,
             assess="".join([*options.values(), "--strict" * strict]).rstrip(),
         )
-        judged = judge_log(log, importing, table, question, given)
+        judged = judge_log(log, importing, table, question, given, progress=progress())
         place = JudgedSource(
             "bundle",
             judge=importing.command(log, verb="assess"),
             keep=f"{importing.command(log)} -o bundle",
         )
-    evaluation = judged.evaluation
-    times = evaluation.summary.times
+    context.check_context(judged)
+    times = judged.summary.times
     context.check_dates(_day(times.first), _day(times.last))
-    earlier = _drift(baseline, bundles, evaluation) if baseline else None
-    document = evaluation.to_dict() | ({"baseline": earlier.to_dict()} if earlier else {})
+    earlier = _drift(baseline, bundles, judged) if baseline else None
+    document = judged.to_dict() | ({"baseline": earlier.to_dict()} if earlier else {})
     if out:
         files.write(out, canonical.pretty(document).encode(), overwrite=force)
     refused = REFUSED.get(earlier.result) if earlier else None
-    missing = evaluation.exit_code == Exit.INSUFFICIENT  # which does not hide a drift
-    code = Exit.OK if exit_zero else (missing and refused) or evaluation.exit_code or refused or Exit.OK
+    missing = judged.exit_code == Exit.INSUFFICIENT  # which does not hide a drift
+    code = Exit.OK if exit_zero else (missing and refused) or judged.exit_code or refused or Exit.OK
     notes = [_compared(earlier, str(baseline))] if earlier else []
     screen = show_evaluation(
-        evaluation,
+        judged,
         verbose=verbose,
         place=place,
         options=options,
@@ -137,7 +137,7 @@ def assess(
         imported=judged.imported,
     )
     written = [f"written: {out}"] if out else []
-    quietly = [*serious_texts(evaluation), *(notes if refused else [])]
+    quietly = [*serious_texts(judged), *(notes if refused else [])]
     emit(document, chain(screen, written), code=code, serious=quietly)
 
 
@@ -148,7 +148,7 @@ def _day(microseconds: int | None) -> date | None:
 
 def _drift(baseline: Path, bundles: Sequence[Path], evaluation: Evaluation) -> Drift:
     """Return the drift against a passport, whose signature is not checked, or a bundle."""
-    from certkit.cli.sides import drift_of, side_of  # noqa: PLC0415 - few have a baseline
+    from certkit.api.sides import drift_of, side_of  # noqa: PLC0415 - few have a baseline
 
     if len(bundles) > 1:
         raise UsageError("usage.option", "--baseline is compared with one bundle")

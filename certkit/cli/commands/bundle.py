@@ -15,7 +15,7 @@ from certkit.bundle import writer
 from certkit.bundle.folder import open_bundle
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import answer, cut, emit, entry, fold, progress
+from certkit.cli.emit import answer, coloured, cut, emit, entry, fold, progress
 from certkit.ground.text import visible
 from certkit.ground.wording import many
 from certkit.record.record import Split
@@ -24,6 +24,7 @@ from certkit.summary.summary import Tally
 
 if TYPE_CHECKING:
     from certkit.bundle.folder import Bundle
+    from certkit.cli.emit import Line
     from certkit.summary.summary import Summary
 
 
@@ -63,7 +64,7 @@ def seal(
     sealed = writer.seal(folder, attempt=attempt, progress=progress())
     digest, number = sealed.facts.digest, len(sealed.files)
     document = answer("bundle-seal", digest=digest, files=number)
-    emit(document, fold(f"sealed {many(number, 'file')} as {digest}"))
+    emit(document, coloured(fold(f"sealed {many(number, 'file')} as {digest}"), "bold green"))
 
 
 def check(folder: opt.BundleFolder) -> None:
@@ -95,10 +96,11 @@ def check(folder: opt.BundleFolder) -> None:
 _entry = partial(entry, column=21)
 
 
-def _checked(bundle: Bundle, summary: Summary) -> Iterator[str]:
+def _checked(bundle: Bundle, summary: Summary) -> Iterator[Line]:
     """Print that a bundle holds, who was evaluated and what the records cover."""
     records, listed = many(summary.records, "record"), many(len(bundle.record_files), "file")
-    yield from fold(f"valid: {records} in {listed}, {'sealed' if bundle.facts.sealed else 'not sealed'}")
+    sealed = "sealed" if bundle.facts.sealed else "not sealed"
+    yield from coloured(fold(f"valid: {records} in {listed}, {sealed}"), "bold green")
     yield ""
     agent, protocol = bundle.manifest.agent, bundle.manifest.protocol
     provider = f"{agent.provider}/" if agent.provider else ""
@@ -111,7 +113,7 @@ def _checked(bundle: Bundle, summary: Summary) -> Iterator[str]:
             yield from _entry(name.replace("_", " "), value)
     yield from _entry("files", f"{len(bundle.files):,}")
     if imported := bundle.manifest.imported:
-        yield from _entry("imported", f"{imported.format}: {imported.records:,} records")
+        yield from _entry("imported", f"{imported.format}: {many(imported.records, 'record')}")
         for note in imported.notes:
             yield from _entry("", f"{note.heading} {note.count:,}: {note.what}")
     yield ""

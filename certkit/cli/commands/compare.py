@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from msgspec import Struct, to_builtins
 
+from certkit.api.sides import compare_bundles, drift_of_sides
 from certkit.assessment.catalogue import Unit, named
 from certkit.assessment.words import amount_text, p_text, rounded, value_text
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import cut, emit, entry, fold, progress
-from certkit.cli.sides import compare_bundles, drift_of_sides
+from certkit.cli.emit import coloured, cut, emit, entry, fold, progress
 from certkit.cli.views import WORDS
 from certkit.comparison.compare import ALPHA
 from certkit.comparison.contrast import LEAST
+from certkit.ground.errors import Exit
 from certkit.ground.text import quoted, visible
 from certkit.ground.wording import many, tier_name
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from certkit.assessment.metric import Interval
+    from certkit.cli.emit import Line
     from certkit.comparison.compare import Compared, Comparison, MeasuredSide
     from certkit.comparison.drift import Drift, SideKnown
     from certkit.comparison.paper import PaperTests
@@ -101,9 +103,9 @@ _LABEL: Final = 36
 _ROW, _VALUE, _RUNS, _LOSS = 32, 6, 8, 7
 
 
-def show_comparison(compared: Comparison) -> Iterator[str]:
+def show_comparison(compared: Comparison) -> Iterator[Line]:
     """Print a comparison."""
-    yield from fold(compared.answer.words)
+    yield from coloured(fold(compared.answer.words), "bold")
     yield ""
     main = compared.answer.metric
     for name, bundle, side in (("A", compared.a, compared.main.a), ("B", compared.b, compared.main.b)):
@@ -133,7 +135,7 @@ def show_comparison(compared: Comparison) -> Iterator[str]:
 def _rate(side: MeasuredSide) -> str:
     if side.value is None:
         return "not measured"
-    return f"{side.successes:,} of {side.n:,} runs succeeded, {value_text(side.value, Unit.FRACTION)}"
+    return f"{side.successes:,} of {many(side.n)} succeeded, {value_text(side.value, Unit.FRACTION)}"
 
 
 def _table(heading: str, rows: Mapping[str, Compared]) -> Iterator[str]:
@@ -184,11 +186,14 @@ def _paper_tests(tests: PaperTests, main: str) -> Iterator[str]:
         yield from entry("  Tukey HSD, agent × domain", tests.anova.reason or text, _LABEL)
 
 
-def show_drift(drift: Drift) -> Iterator[str]:
+_STYLES: Final = {Exit.OK: "bold green", Exit.DRIFT: "bold red", Exit.INSUFFICIENT: "bold yellow"}
+
+
+def show_drift(drift: Drift) -> Iterator[Line]:
     """Print a drift: the result, the signatures, what changed, the rows, the reasons."""
     worse = sum(row.flagged for row in drift.behaviour)
     rows = f", in {worse} of {many(len(drift.behaviour), 'row')}" if worse else ""
-    yield from fold(f"{drift.result}: {WORDS[drift.result]}{rows}")
+    yield from coloured(fold(f"{drift.result}: {WORDS[drift.result]}{rows}"), _STYLES[drift.exit_code])
     yield from fold(f"tier: {tier_name(drift.tier.old)} before, {tier_name(drift.tier.new)} now")
     if drift.sides:
         yield from fold(_signatures(*drift.sides))

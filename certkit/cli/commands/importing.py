@@ -10,7 +10,7 @@ import typer
 
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import answer, emit, progress
+from certkit.cli.emit import answer, coloured, emit, progress
 from certkit.cli.views.account import all_notes
 from certkit.ground import canonical, files
 from certkit.ground.errors import Exit, UsageError
@@ -22,6 +22,7 @@ from certkit.imports.drafts import counted
 from certkit.record.expressions import shell
 
 if TYPE_CHECKING:
+    from certkit.cli.emit import Line
     from certkit.imports import ImportAccount
 
 
@@ -165,10 +166,11 @@ def _named(words: list[str]) -> tuple[str | None, Path]:
     raise UsageError("usage.option", f"expected one log, found {' '.join(words)!r}", hint=hint)
 
 
-def _imported(account: ImportAccount, *, verbose: bool) -> Iterator[str]:
+def _imported(account: ImportAccount, *, verbose: bool) -> Iterator[Line]:
     imported = account.imported
     sealed = "sealed as" if account.digest else "not sealed"
-    yield f"{account.out}: {imported.records:,} records of {quoted(account.agent.name)}, {sealed}"
+    text = f"{account.out}: {many(imported.records, 'record')} of {quoted(account.agent.name)}, {sealed}"
+    yield from coloured([text], "bold green")
     if account.digest:
         yield account.digest
     yield from all_notes(imported, verbose=verbose)

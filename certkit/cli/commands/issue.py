@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from msgspec import Meta
 
+from certkit.api.issuing import NOT_ASKED, Logging, own_trust, write_issued
+from certkit.api.judging import judge
 from certkit.assessment.answer import serious_texts
 from certkit.assessment.assessment import Question
 from certkit.assessment.bundles import refuse_inside
@@ -18,9 +20,7 @@ from certkit.bundle.facts import Relation
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.registry import log_key_of, logged_id
-from certkit.cli.emit import emit, fold, refuse
-from certkit.cli.issuing import NOT_ASKED, Logging, own_trust, write_issued
-from certkit.cli.judging import judge
+from certkit.cli.emit import coloured, emit, fold, progress, refuse
 from certkit.ground import files
 from certkit.ground.canonical import is_digest
 from certkit.ground.document import Count, Digest, Document, GivenPath, Text, Tier
@@ -34,7 +34,8 @@ from certkit.report import HINTS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.cli.issuing import IssuedFiles
+    from certkit.api.issuing import IssuedFiles
+    from certkit.cli.emit import Line
     from certkit.passport.keys import PrivateKey
 
 MAX_TOKEN: Final = 64 * 1024
@@ -153,9 +154,10 @@ def issue(
         )
     given = context.load_context(answers)
     question = Question(required_tier=require_tier, strict=strict)
-    judged = judge(bundles, load_profile(profile, changes or ()), question, given)
+    judged = judge(bundles, load_profile(profile, changes or ()), question, given, progress=progress())
+    context.check_context(judged)
     passport = sign(
-        judged.evaluation,
+        judged,
         issuer=issuer,
         key=signer,
         not_before=start,
@@ -179,7 +181,7 @@ def issue(
     )
     missing = issued.pdf_missing
     hints = [f"PDF not made: {missing}", *HINTS] if missing not in {None, NOT_ASKED} else ()
-    emit(document(issued, out), screen(issued, out), serious=serious_texts(judged.evaluation), hints=hints)
+    emit(document(issued, out), screen(issued, out), serious=serious_texts(judged), hints=hints)
 
 
 def _signer(
@@ -197,17 +199,17 @@ def document(issued: IssuedFiles, out: Path) -> Issued:
     return Issued(
         passport=out / "passport.json",
         passport_id=issued.passport.passport_id,
-        tier=issued.judged.evaluation.assessment.verdict.tier,
+        tier=issued.judged.assessment.verdict.tier,
         index=issued.index,
         pdf_missing=issued.pdf_missing,
     )
 
 
-def screen(issued: IssuedFiles, out: Path) -> Iterator[str]:
+def screen(issued: IssuedFiles, out: Path) -> Iterator[Line]:
     """Print what was issued, and how it was logged."""
-    yield from fold(words.tiers_text(issued.judged.evaluation))
-    for text in serious_texts(issued.judged.evaluation):
-        yield from fold(text)
+    yield from coloured(fold(words.tiers_text(issued.judged)), "bold")
+    for text in serious_texts(issued.judged):
+        yield from coloured(fold(text), "bold red")
     yield f"passport {out}/passport.json"
     yield f"id       {issued.passport.passport_id}"
     if issued.index is not None:

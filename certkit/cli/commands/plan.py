@@ -14,7 +14,7 @@ from certkit.assessment.plan import plan as plan_tier
 from certkit.assessment.profile_file import load_profile
 from certkit.assessment.words import percent, threshold_text, value_text
 from certkit.cli import options as opt
-from certkit.cli.emit import cut, emit, fold, refuse
+from certkit.cli.emit import coloured, cut, emit, fold, refuse
 from certkit.ground.errors import InputError, UsageError
 from certkit.ground.wording import many
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from certkit.assessment.profile import Profile
+    from certkit.cli.emit import Line
 
 MOST_ICC: Final = 0.99
 _EXPECTATION: Final = re.compile(r"([a-z0-9_]{1,40})=([+-]?(?:\d{1,12}\.?\d{0,12}|\.\d{1,12}))")
@@ -139,7 +140,7 @@ def expected_values(texts: Iterable[str]) -> dict[str, float]:
     return expected
 
 
-def _screen(result: Plan, profile: Profile) -> Iterator[str]:
+def _screen(result: Plan, profile: Profile) -> Iterator[Line]:
     yield from _answer(result, profile)
     yield ""
     yield f"{'criterion':<36}{'asked':>11}{'expected':>12}{'least tasks':>13}{'power':>8}"
@@ -156,19 +157,20 @@ def _screen(result: Plan, profile: Profile) -> Iterator[str]:
         yield f"{point.tasks:>8,}{_percent(point.power):>7}  {'█' * round(_BAR * point.power)}".rstrip()
 
 
-def _answer(result: Plan, profile: Profile) -> Iterator[str]:
+def _answer(result: Plan, profile: Profile) -> Iterator[Line]:
     design, schedule = result.design, result.schedule
     others = f"the agent is {100 * design.margin:g} points above every"
     if result.stated:
         units = ((name, result.expect[name], CATALOGUE[name].unit) for name in result.stated)
         stated = ", ".join(f"{name} is {value_text(value, unit)}" for name, value, unit in units)
         others = f"{stated}, and {others} other"
-    yield from fold(
+    text = (
         f"With {many(schedule.tasks, 'task')} ({many(schedule.domains, 'domain')} x"
         f" {schedule.tasks_per_domain}) and {many(schedule.runs)}, Tier {result.tier}"
         f" ({profile.tiers[str(result.tier)].name}) of {profile.name} is met with {_percent(result.power)}"
         f" probability if {others} row."
     )
+    yield from coloured(fold(text), "bold")
     driver = next(row.metric for row in result.criteria if row.id == result.driver)
     yield from fold(f"{named(driver)[0].upper()}{named(driver)[1:]} asks for most.")
     if design.reading == "table":

@@ -17,12 +17,13 @@ from certkit.assessment.profile_file import (
     profile_text,
 )
 from certkit.cli import options as opt
-from certkit.cli.emit import answer, emit, fold, refuse
+from certkit.cli.emit import answer, coloured, emit, fold, refuse
 from certkit.cli.views.assessment import show_profile
 from certkit.ground.errors import Exit, UsageError
 
 if TYPE_CHECKING:
     from certkit.assessment.profile import Profile
+    from certkit.cli.emit import Line
 
 _NAME = "A packaged name, or the path of a TOML file."
 
@@ -70,10 +71,10 @@ def show(
     emit(document, chain(show_profile(profile), _wrong(faults)), code=code)
 
 
-def _wrong(faults: Sequence[str]) -> Iterator[str]:
+def _wrong(faults: Sequence[str]) -> Iterator[Line]:
     if faults:
         yield ""
-        yield "What is wrong with it:"
+        yield from coloured(["What is wrong with it:"], "bold red")
     for fault in faults:
         yield from fold(fault, first="- ", rest="  ")
 

@@ -11,10 +11,10 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
+from certkit.api.passport_files import taken
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import answer, brief, emit, emit_file, entries, fold, progress
-from certkit.cli.passport_files import taken
+from certkit.cli.emit import answer, brief, coloured, emit, emit_file, fold, progress
 from certkit.ground import files
 from certkit.ground.canonical import is_digest
 from certkit.ground.errors import CertkitError, InputError, UsageError
@@ -33,6 +33,7 @@ from certkit.tlog.checkpoint import Quorum
 from certkit.tlog.note import MAX_NOTE
 
 if TYPE_CHECKING:
+    from certkit.cli.emit import Line
     from certkit.registry.audit import RegistryAudit
 
 _PUBLISH: Final = "publish this verifier key; auditors add it: certkit trust add --log VKEY"
@@ -88,7 +89,7 @@ def init(
 
     The private key that signs the log never lies in the registry's folder.
 
-    Example: certkit registry init registry --name example-lab
+    Example: certkit registry init my-registry --name example-lab
     """
     at = context.now()
     is_new = log_key is None or not log_key.exists()
@@ -268,7 +269,7 @@ def cosign(
         }
         cosigned = [{"vkey": str(key), "time": time} for key, time in times.items()]
         document = _head("registry-cosign", opened, cosigned=cosigned, required=policy.k)
-    size, count = entries(gathered.checkpoint.size), many(len(cosigned), "cosignature")
+    size, count = many(gathered.checkpoint.size, "entry"), many(len(cosigned), "cosignature")
     emit(
         document,
         [
@@ -319,13 +320,15 @@ def audit(
     emit(report, _show_audit(report), hints=advice)
 
 
-def _show_audit(report: RegistryAudit) -> Iterator[str]:
+def _show_audit(report: RegistryAudit) -> Iterator[Line]:
     """Print whether a registry is sound, every finding, and what the files do not show."""
-    size, log = entries(report.size), report.origin
+    size, log = many(report.size, "entry"), report.origin
     if report.total:
-        yield from fold(f"UNSOUND: {many(report.total, 'finding')} in {size} of {log}")
+        unsound = f"UNSOUND: {many(report.total, 'finding')} in {size} of {log}"
+        yield from coloured(fold(unsound), "bold red")
     else:
-        yield from fold(f"SOUND: {size}, {many(report.passports, 'passport')}, signed as {log}")
+        sound = f"SOUND: {size}, {many(report.passports, 'passport')}, signed as {log}"
+        yield from coloured(fold(sound), "bold green")
     for finding in report.findings:
         yield from fold(f"{finding.where}: {finding.message} [{finding.code}]", first="  ", rest="    ")
     if report.total > len(report.findings):
@@ -356,7 +359,7 @@ def export(
         # A registry that was put back to an older state is not published.
         opened.signed_head(context.heads_path())
     done = publish(folder, out, passports=passports, progress=progress())
-    text = f"{out}: {entries(done.size)} of {done.origin}; {many(done.written, 'file')} written"
+    text = f"{out}: {many(done.size, 'entry')} of {done.origin}; {many(done.written, 'file')} written"
     emit(answer("registry-export", **done._asdict()), fold(text))
 
 

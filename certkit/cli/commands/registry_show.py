@@ -12,7 +12,7 @@ from msgspec import to_builtins
 
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import brief, emit, entries, entry, fold, progress
+from certkit.cli.emit import brief, coloured, emit, entry, fold, progress
 from certkit.ground.errors import UsageError
 from certkit.ground.wording import many
 from certkit.registry.fold import lineage_key
@@ -20,6 +20,7 @@ from certkit.registry.reader import reading
 from certkit.registry.reader import show as view_of
 
 if TYPE_CHECKING:
+    from certkit.cli.emit import Line
     from certkit.registry.reader import HistoryRow, ListedEntry, LoggedDrift, RegistryView
 
 
@@ -66,8 +67,8 @@ def show(
     emit(view, _screen(view, named=name is not None), hints=hints)
 
 
-def _screen(view: RegistryView, *, named: bool) -> Iterator[str]:
-    yield from fold(f"{view.origin}: {entries(view.size)}")
+def _screen(view: RegistryView, *, named: bool) -> Iterator[Line]:
+    yield from coloured(fold(f"{view.origin}: {many(view.size, 'entry')}"), "bold")
     yield f"root {view.root}"
     if view.vkey is None:
         yield "the checkpoint's signature is not checked (--trust FILE checks it)"

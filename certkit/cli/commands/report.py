@@ -10,17 +10,18 @@ import typer
 from msgspec import structs
 
 from certkit import report as room
+from certkit.api.judging import Judged, answered, judge
+from certkit.api.passport_files import taken
+from certkit.api.reporting import draw, leaves_page, page_beside, target_of, write_drawn
 from certkit.assessment.assessment import Question
 from certkit.assessment.bundles import assess_bundles, refuse_inside
 from certkit.assessment.profile_file import DEFAULT_PROFILE, load_profile
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import answer, emit, emit_file, fold, progress
-from certkit.cli.judging import Judged, answered, judge
-from certkit.cli.passport_files import taken
 from certkit.ground import canonical, files
 from certkit.ground.errors import UsageError
-from certkit.ground.wording import listed
+from certkit.ground.wording import listed, many
 from certkit.passport.steps import open_unsigned
 from certkit.report import IssuedPassport
 from certkit.report.argument import skeleton
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from certkit.assessment.profile import Profile
-    from certkit.report import ReportView
     from certkit.report.argument.challenges import ArgumentChallenge
     from certkit.report.context import Given
 
@@ -84,86 +84,52 @@ def report(
     """
     if kind is not None:
         out = None if out == Path("-") else out
-    kept = kind is not None or _leaves(_drawn(out), force=force)
-    context.check_outputs(out, None if kept or out is None else _beside(out), force=force)
+    leaves = kind is not None or leaves_page(target_of(out), overwrite=force)
+    context.check_outputs(out, None if leaves else page_beside(target_of(out)), force=force)
     read, date = None if given is None else load_context(given), context.document_date()
     if source.is_dir():
         if bundle:
             raise UsageError("usage.option", "--bundle goes with a passport")
         question = Question(required_tier=require_tier or 1, strict=strict)
         table, passport = load_profile(profile or DEFAULT_PROFILE, changes or ()), None
-        drawn = _draw([source], table, question, read)
+        judged = _judged([source], table, question, read)
     else:
         if require_tier or profile or changes or strict:
             message = "--require-tier, --profile, --set, --strict go with a bundle; a passport states its own"
             raise UsageError("usage.option", message, hint="certkit report BUNDLE")
         passport = IssuedPassport.of(open_unsigned(taken(source).passport, str(source))[0])
-        drawn = _draw(bundle or [], passport.evaluation.profile, passport.evaluation.question, read, passport)
+        signed = passport.evaluation
+        judged = _judged(bundle or [], signed.profile, signed.question, read, passport)
+    drawn = draw(judged, today=context.today(), given=read, passport=passport)
     context.check_dates(None, drawn.case.last_run)
     drawn = structs.replace(drawn, generated_at=date or drawn.generated_at)
     if kind is not None:
         exported = answer("report", html=None, pdf=None, pdf_missing=None, export=out)
         emit_file(exported, room.export(drawn, kind), out, force=force)
         return
-    html, pdf, missing = _write(drawn, _drawn(out), force=force)
-    written = answer("report", html=html, pdf=pdf, pdf_missing=missing, export=None)
-    lines = [f"written: {path}" for path in (html, pdf) if path]
-    if html is None:
-        lines.append(f"left as it was: {_beside(_drawn(out))}; --force replaces it")
-    emit(written, lines, hints=[f"PDF not made: {missing}", *room.HINTS] if missing else ())
+    written = write_drawn(drawn, target_of(out), overwrite=force)
+    document = answer("report", **structs.asdict(written), export=None)
+    lines = [f"written: {path}" for path in (written.html, written.pdf) if path]
+    if written.html is None:
+        lines.append(f"left as it was: {page_beside(target_of(out))}; --force replaces it")
+    missing = written.pdf_missing
+    emit(document, lines, hints=[f"PDF not made: {missing}", *room.HINTS] if missing else ())
 
 
-def _draw(
+def _judged(
     bundles: Sequence[Path],
     profile: Profile,
     question: Question,
     given: Given | None,
     passport: IssuedPassport | None = None,
-) -> ReportView:
-    """Return the report of bundles, or of a passport without its bundles."""
+) -> Judged:
+    """Return the judgement of bundles, or of a passport without its bundles."""
     if passport is None or bundles:
-        judged = judge(bundles, profile, question, given)
+        judged = judge(bundles, profile, question, given, progress=progress())
     else:
-        judged = Judged(answered(passport.evaluation, given))
-    return room.view(
-        judged.evaluation,
-        context=given,
-        passport=passport,
-        parts=judged.parts,
-        integrity=judged.integrity,
-        today=context.today(),
-        failed=judged.failed_runs(),
-    )
-
-
-def _drawn(out: Path | None) -> Path:
-    """Return the file that a report is drawn into; raise `UsageError` where none is named so."""
-    if out is None or out.suffix not in {".pdf", ".html"}:
-        fault = "no file is named" if out is None else f"{out} ends in neither .pdf nor .html"
-        raise UsageError("usage.option", fault, hint="-o safety-case.pdf")
-    return out
-
-
-def _beside(out: Path) -> Path:
-    """Return the HTML file of a report that is written to a file."""
-    return out.with_suffix(".html")
-
-
-def _leaves(out: Path, *, force: bool) -> bool:
-    """Tell whether the HTML beside a PDF is there already, and stays as it is."""
-    return out.suffix == ".pdf" and not force and _beside(out).exists() and room.pdf_missing() is None
-
-
-def _write(drawn: ReportView, out: Path, *, force: bool) -> tuple[Path | None, Path | None, str | None]:
-    """Write a report; return the HTML file if it was written, the PDF file, and why there is no PDF."""
-    page, name, pdf, reason = room.html(drawn), _beside(out), None, None
-    leaves = _leaves(out, force=force)
-    if out.suffix == ".pdf" and (reason := room.pdf_missing()) is None:
-        pdf = out
-        files.write(pdf, room.pdf(drawn, page), overwrite=force)
-    if not leaves:
-        files.write(name, page.encode(), overwrite=force)
-    return None if leaves else name, pdf, reason
+        judged = answered(passport.evaluation, given)
+    context.check_context(judged)
+    return judged
 
 
 Tier = Annotated[int, opt.REQUIRE_TIER(help="The tier that is asked for.")]
@@ -213,7 +179,7 @@ def _opened(
         yield from fold("left out, as said of other evidence: reviewers, their comments, answers, decision")
     domains = listed(tested) if tested else "none"
     yield from fold(f"domains with runs under faults: {domains}; name yours in operating_domain.domains")
-    yield f"{len(raised)} questions are open:"
+    yield f"{many(len(raised), 'question')} {'is' if len(raised) == 1 else 'are'} open:"
     for kind, items in groupby(raised, key=lambda item: item.kind):
         yield from fold(f"{kind}, closed by {CLOSED_BY[kind]}:", first="  ", rest="    ")
         for item in items:

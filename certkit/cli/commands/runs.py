@@ -14,7 +14,19 @@ from rich.text import Text
 
 from certkit.bundle.folder import open_bundle
 from certkit.cli import options as opt
-from certkit.cli.emit import answer, command_lines, cut, emit, entry, fold, raw, refuse, wanted, width
+from certkit.cli.emit import (
+    answer,
+    coloured,
+    command_lines,
+    cut,
+    emit,
+    entry,
+    fold,
+    raw,
+    refuse,
+    wanted,
+    width,
+)
 from certkit.ground.errors import UsageError
 from certkit.ground.text import visible
 from certkit.ground.wording import many
@@ -46,6 +58,12 @@ _MARKS: Final = {
     Outcome.FAILURE: "✗",
     Outcome.SAFE_HALT: "✗",
     Outcome.HARNESS_ERROR: "?",
+}
+_STYLES: Final = {
+    Outcome.SUCCESS: "green",
+    Outcome.FAILURE: "red",
+    Outcome.SAFE_HALT: "red",
+    Outcome.HARNESS_ERROR: "yellow",
 }
 _PLACE: Final = ("file", "line", "trace_file")
 
@@ -106,7 +124,7 @@ def _members(item: ListedRun) -> dict[str, Any]:
 def _listed(listed: ListedTasks, folder: Path) -> Iterator[Line]:
     shown, tasks = 0, many(listed.task_count, "task")
     more = "" if listed.total <= _SHOWN else f"; the first {_SHOWN} follow, --csv lists all"
-    yield f"{many(listed.total)} of {tasks}, failing tasks first{more}"
+    yield from coloured([f"{many(listed.total)} of {tasks}, failing tasks first{more}"], "bold")
     for task in listed.tasks:
         if shown >= _SHOWN:
             break
@@ -117,7 +135,8 @@ def _listed(listed: ListedTasks, folder: Path) -> Iterator[Line]:
             record = item.record
             violations = "" if not record.violations else f"  {many(record.violations, 'violation')}"
             lead = f"  {_MARKS[record.outcome]} {record.outcome:<14}{cut(record.condition, 19):<20}"
-            yield from fold(f"{lead}{record.run_id}{violations}", rest="      ")
+            text = f"{lead}{record.run_id}{violations}"
+            yield from coloured(fold(text, rest="      "), _STYLES[record.outcome])
         shown += len(task.runs)
     if listed.tasks:
         first = shell(visible(listed.tasks[0].runs[0].record.run_id))

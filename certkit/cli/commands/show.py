@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from certkit.api.judging import judge
+from certkit.api.passport_files import evidence_of, taken
 from certkit.assessment.assessment import Question
 from certkit.assessment.profile_file import DEFAULT_PROFILE, load_profile
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.commands.verify import checked, evidence_of, show_verdict
-from certkit.cli.emit import emit, emit_file, entry, fold, refuse
-from certkit.cli.judging import judge
-from certkit.cli.passport_files import taken
+from certkit.cli.commands.verify import checked, show_verdict
+from certkit.cli.emit import coloured, emit, emit_file, entry, fold, progress, refuse
 from certkit.cli.views.assessment import show_evaluation
 from certkit.ground import canonical
 from certkit.ground.document import to_builtins
@@ -85,7 +85,7 @@ def show(
     if source.is_dir():
         refuse("is for a passport", "trust", "bundle", "replay", "registry", "at")
         table, question = load_profile(profile or DEFAULT_PROFILE), Question(required_tier=require_tier or 1)
-        judged = judge([source], table, question).evaluation
+        judged = judge([source], table, question, progress=progress())
         if kind is None:
             emit(judged.to_dict(), show_evaluation(judged, verbose=False), code=Exit.OK)
         else:
@@ -96,7 +96,7 @@ def show(
     if trust is None:
         refuse("is asked under a trust policy: --trust FILE", "registry", "bundle", "replay")
     else:
-        evidence = evidence_of(bundle, None, replay=replay)
+        evidence = evidence_of(bundle, None, replay=replay, progress=progress())
         verified = checked(source, given, context.load_policy(trust), registry, moment, **evidence)
         if kind is not None:
             exports.refuse_unverified(verified)
@@ -136,7 +136,8 @@ def _screen(
 ) -> Iterator[Line]:
     """Print the verification where there is one, what the passport says, and what it does not."""
     if verified is None:
-        yield "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"
+        text = "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"
+        yield from coloured([text], "bold yellow")
         if in_pdf:
             yield from fold("Taken out of a PDF, whose pages nobody signed: compare the id that they print")
     else:

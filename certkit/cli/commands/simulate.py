@@ -21,8 +21,8 @@ from certkit.simulation.simulate import simulate as draw
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from certkit.api.issuing import IssuedFiles
     from certkit.cli.emit import Line
-    from certkit.cli.issuing import IssuedFiles
     from certkit.report.context import Given
 
 _TIER: Final = 2
@@ -87,10 +87,10 @@ def _demonstrate(out: Path, *, seed: int, at: datetime) -> IssuedFiles:
     # Loaded here, since 'certkit simulate' needs none of it.
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415
 
+    from certkit.api.issuing import Logging, own_trust, write_issued  # noqa: PLC0415
+    from certkit.api.judging import judge  # noqa: PLC0415
     from certkit.assessment.assessment import Question  # noqa: PLC0415
     from certkit.assessment.profile_file import DEFAULT_PROFILE, load_profile  # noqa: PLC0415
-    from certkit.cli.issuing import Logging, own_trust, write_issued  # noqa: PLC0415
-    from certkit.cli.judging import judge  # noqa: PLC0415
     from certkit.passport import keys  # noqa: PLC0415
     from certkit.passport.issue import VALIDITY, issue  # noqa: PLC0415
     from certkit.registry.writer import Registry  # noqa: PLC0415
@@ -114,9 +114,9 @@ def _demonstrate(out: Path, *, seed: int, at: datetime) -> IssuedFiles:
         vkey = Registry.init(folder / "registry", "demo", log_key, at=at)
         trust = structs.replace(own_trust(name, key), logs=(str(vkey),), accept_specimens=True)
         files.write(folder / "trust.json", trust.to_json())
-        judged = judge([bundle], table, Question(required_tier=_TIER), given)
+        judged = judge([bundle], table, Question(required_tier=_TIER), given, progress=progress())
         passport = issue(
-            judged.evaluation,
+            judged,
             issuer=name,
             key=key,
             not_before=at,
@@ -156,7 +156,7 @@ def _context(bundle: Path, profile: str, at: datetime, until: datetime) -> Given
 
 
 def _demonstrated(issued: IssuedFiles, out: Path) -> Iterator[Line]:
-    yield from show_evaluation(issued.judged.evaluation, verbose=False)
+    yield from show_evaluation(issued.judged, verbose=False)
     yield ""
     yield from screen(issued, out)
     yield ""

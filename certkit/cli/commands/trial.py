@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from certkit.cli import options as opt
+from certkit.cli.context import check_outputs
 from certkit.cli.emit import answer, emit, fold, progress
 from certkit.ground import files
 from certkit.ground.errors import CertkitError
@@ -27,6 +28,8 @@ PlanFile = Annotated[
     Path, typer.Argument(metavar="PLAN", help="The plan that 'certkit trial plan' wrote.", show_default=False)
 ]
 _MARGIN: Final = 0.05
+_COLUMNS: Final = 3
+"""Domains that have a column each."""
 
 
 def plan(
@@ -45,9 +48,10 @@ def plan(
 
     Example: certkit trial plan my_trial.toml -o plan.json
     """
+    check_outputs(out, force=force)
     made = make_plan(read_trial(files.read(trial, limit=MAX_TRIAL), where=str(trial)))
-    files.write(out, made.to_json(), overwrite=force)
     likely = {} if profile is None else _likely(made, profile)
+    files.write(out, made.to_json(), overwrite=force)
     document = answer(
         "trial-planned", plan=out, digest=made.digest, runs=len(made.runs), counts=made.counts(), power=likely
     )
@@ -57,18 +61,22 @@ def plan(
 
 def _planned(made: TrialPlan, out: Path, profile: str | None, likely: dict[str, str]) -> Iterator[str]:
     counts = made.counts()
-    yield f"{out}: {many(len(made.runs))} of {many(len(made.tasks), 'task')}, {made.digest}"
+    yield f"{out}: {many(len(made.runs))} of {many(len(made.tasks), 'task')}"
+    yield made.digest
     yield ""
-    names = list(counts)
-    yield f"{'condition':<24}" + "".join(f"{name[:15]:>16}" for name in names)
-    conditions = dict.fromkeys(["nominal", *(name for row in counts.values() for name in sorted(row))])
-    for condition in conditions:
-        yield f"{condition:<24}" + "".join(f"{counts[name].get(condition, 0):>16,}" for name in names)
+    columns = {name: counts[name] for name in counts if len(counts) <= _COLUMNS}
+    columns["in all"] = {
+        condition: sum(row.get(condition, 0) for row in counts.values())
+        for condition in sorted({name for row in counts.values() for name in row})
+    }
+    yield f"{'condition':<20}" + "".join(f"{name[:13]:>15}" for name in columns)
+    for condition in dict.fromkeys(["nominal", *columns["in all"]]):
+        yield f"{condition:<20}" + "".join(f"{row.get(condition, 0):>15,}" for row in columns.values())
     if likely:
         yield ""
-        yield f"Probability of each tier of {profile}, if the agent is 5 points above every row:"
+        yield from fold(f"Probability of each tier of {profile}, if the agent is 5 points above every row:")
         for tier, text in likely.items():
-            yield f"  Tier {tier}: {text}"
+            yield from fold(f"Tier {tier}: {text}", first="  ", rest="    ")
 
 
 def _likely(made: TrialPlan, name: str) -> dict[str, str]:
@@ -121,6 +129,10 @@ def run(
     timeout: Annotated[
         float, typer.Option("--timeout", min=0.1, help="Seconds after which a run is a failure.")
     ] = TIMEOUT,
+    close: Annotated[
+        bool,
+        typer.Option("--close", help="Make no further run, and seal the bundle of those that are there."),
+    ] = False,
 ) -> None:
     """Run an agent through a plan, and write the bundle; the same command again goes on where it stopped.
 
@@ -142,6 +154,7 @@ def run(
             protocol=protocol | ({} if evaluator is None else {"evaluator": {"name": evaluator}}),
             workers=workers,
             timeout=timeout,
+            close=close,
             progress=progress(),
         )
     document = answer(

@@ -17,7 +17,7 @@ from certkit.ground import canonical, files
 from certkit.ground.errors import UsageError
 from certkit.ground.wording import many
 from certkit.passport import keyless, keys, trusted_root
-from certkit.passport.trust import Identity, Trust, TrustedKey, cautions, parse
+from certkit.passport.trust import MAX_POLICY, Identity, Trust, TrustedKey, cautions, parse
 from certkit.passport.trusted_root import KINDS
 from certkit.passport.words import day
 
@@ -118,7 +118,7 @@ def _and(held: tuple[str, ...], more: Iterable[str] | None) -> tuple[str, ...]:
 def _root(name: str) -> dict[str, Any]:
     if name == "public":
         return keyless.public_root()
-    document: Any = canonical.loads(files.read(Path(name), limit=context.MAX_POLICY), where=name)
+    document: Any = canonical.loads(files.read(Path(name), limit=MAX_POLICY), where=name)
     trusted_root.check(document, name)
     return dict(document)
 

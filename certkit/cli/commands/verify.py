@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from certkit.api.passport_files import evidence_of, remembered, taken, trust_key, verify_taken
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, fold, progress, warn
-from certkit.cli.passport_files import remembered, standing_of, taken
+from certkit.cli.emit import coloured, emit, fold, progress, warn
 from certkit.ground import canonical
 from certkit.ground.errors import UsageError
 from certkit.ground.text import quoted
-from certkit.passport import keys, words
-from certkit.passport.checks import AnswersGiven
-from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
-from certkit.passport.verify import verify as check
+from certkit.passport import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
     from certkit.cli.emit import Line
-    from certkit.passport.passport import Predicate
     from certkit.passport.pdf import Taken
     from certkit.passport.steps import Step
+    from certkit.passport.trust import Trust
     from certkit.passport.verify import Verification
 
 _MARKS: Final = {"passed": "✓", "failed": "✗", "skipped": "–"}
+_STYLES: Final = {"passed": "", "failed": "bold red", "skipped": "dim"}
 _VERDICTS: Final = {
     "verified": ("✓", "bold green"),
     "rejected": ("✗", "bold red"),
@@ -74,7 +71,7 @@ def verify(
     """
     if agent is not None and not canonical.is_digest(agent):
         raise UsageError("usage.option", f"--agent: {agent!r} is not sha256: and 64 hexadecimal digits")
-    evidence = evidence_of(bundle, answers, replay=replay)
+    evidence = evidence_of(bundle, answers, replay=replay, progress=progress())
     given, policy = taken(passport), policy_of(trust, key, issuer)
     named = {"issuer" if key is None else "stated": issuer}  # no policy names a lone key
     asked = {"agent": agent, "domain": domain, "require_tier": require_tier, **named}
@@ -85,55 +82,12 @@ def verify(
     emit(result, show_verification(result, policy, verbose=verbose, dated=at is not None))
 
 
-def evidence_of(bundles: list[Path] | None, answers: Path | None, *, replay: bool) -> dict[str, Any]:
-    """Return the arguments of `certkit.passport.verify.verify` that bring the evidence along.
-
-    Raises:
-        UsageError: ``usage.option`` where a replay is wanted without evidence, or what it uses alone.
-        InputError: ``file.missing`` or ``bundle.manifest-missing`` where a bundle is not there.
-    """
-    if answers is not None and not replay:
-        raise UsageError("usage.option", "--context is for --replay", hint="add --replay --bundle DIR")
-    if not bundles:
-        if replay:
-            raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
-        return {}
-    from certkit.bundle.folder import check_bundle  # noqa: PLC0415 - only where there is evidence
-    from certkit.passport.evidence import BundleEvidence  # noqa: PLC0415 - the same
-
-    for path in bundles:
-        check_bundle(path)  # a mistyped path is no fact about the passport
-    return {
-        "evidence": BundleEvidence(bundles, progress=progress()),
-        "replay": replay,
-        "answers": answers and (lambda predicate: _answers(answers, predicate)),
-    }
-
-
-def _answers(path: Path, predicate: Predicate) -> AnswersGiven | None:
-    from certkit.report.argument.challenges import answers_of  # noqa: PLC0415 - only with a context
-
-    given = context.load_context(path)
-    if given is None:
-        return None
-    return AnswersGiven(digest=given.digest, answers=answers_of(given, predicate.evaluation))
-
-
 def checked(
     passport: Path, given: Taken, policy: Trust, registry: Path | None, at: datetime | None, **asked: Any
 ) -> Verification:
     """Verify a passport, with the files beside it and what the registry says of it."""
     now, heads = at or context.now(), context.heads_path()
-    standing = standing_of(passport, registry, trust=policy, at=now, heads=heads, progress=progress())
-    return check(
-        given.passport,
-        trust=policy,
-        at=now,
-        proof=given.proof,
-        in_pdf=given.in_pdf,
-        **standing,
-        **asked,
-    )
+    return verify_taken(passport, given, policy, registry, now, heads=heads, progress=progress(), **asked)
 
 
 def policy_of(trust: Path | None, key: Path | None, issuer: str | None) -> Trust:
@@ -142,8 +96,7 @@ def policy_of(trust: Path | None, key: Path | None, issuer: str | None) -> Trust
         return context.load_policy(trust)
     if trust is not None or issuer is None:
         raise UsageError("usage.option", "--key stands in place of --trust, and takes --issuer NAME")
-    pem = keys.public_pem(keys.load_public(key))
-    return Trust(issuers=(TrustedIssuer(name=f"the key in {key.name}", keys=(TrustedKey(pem=pem),)),))
+    return trust_key(key)
 
 
 def show_verification(result: Verification, policy: Trust, *, verbose: bool, dated: bool) -> Iterator[Line]:
@@ -168,8 +121,7 @@ def show_verification(result: Verification, policy: Trust, *, verbose: bool, dat
 def show_verdict(result: Verification, *, dated: bool) -> Iterator[Line]:
     """Print the verdict, the claim, open questions and what was not checked: four lines."""
     mark, style = _VERDICTS[result.verdict]
-    for line in fold(f"{mark} {words.headline(result, dated=dated)}"):
-        yield coloured(line, style)
+    yield from coloured(fold(f"{mark} {words.headline(result, dated=dated)}"), style)
     if result.claim is not None and result.statement is not None:
         agent, evaluation = result.claim.agent, result.statement.predicate.evaluation
         yield from fold(f"{quoted(f'{agent.name} {agent.version}')}: {words.tiers_text(evaluation)}")
@@ -177,18 +129,9 @@ def show_verdict(result: Verification, *, dated: bool) -> Iterator[Line]:
     yield from fold(words.not_checked_text(result))
 
 
-def coloured(line: str, style: str) -> Line:
-    """Return a line in colour on a terminal, and as it is elsewhere, without loading what draws."""
-    if not sys.stdout.isatty():
-        return line
-    from rich.text import Text  # noqa: PLC0415 - on a terminal alone
-
-    return Text(line, style=style)
-
-
-def _step(step: Step) -> Iterator[str]:
+def _step(step: Step) -> Iterator[Line]:
     text = f"{_MARKS[step.status]} {step.number:>2} {step.id:<10} {words.one_line(step.detail)}"
-    yield from fold(text, rest=" " * 16)
+    yield from coloured(fold(text, rest=" " * 16), _STYLES[step.status])
 
 
 def _details(result: Verification) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from certkit.api.judging import judge
 from certkit.assessment.assessment import Question
 from certkit.assessment.bundles import refuse_inside
 from certkit.assessment.profile_file import load_profile
@@ -15,7 +16,6 @@ from certkit.bundle.folder import open_bundle
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import answer, emit, fold
-from certkit.cli.judging import judge
 from certkit.ground import files
 from certkit.ground.wording import many
 from certkit.report.run_list import list_runs

@@ -6,7 +6,6 @@ evidence. What fills few rows takes at most `MOST_LINES`. Colour only repeats wh
 
 from __future__ import annotations
 
-import re
 import shlex
 from itertools import accumulate
 from pathlib import Path
@@ -17,30 +16,34 @@ from rich.text import Text
 
 from certkit.assessment.answer import (
     advice,
+    agent_called,
+    cannot_judge,
     core_texts,
     fragility_texts,
     how_often,
     judge_texts,
     next_command,
+    no_faults_text,
     open_findings,
     open_rows,
     open_text,
     readings,
     row_advice,
     row_title,
+    rows_by_id,
     serious_texts,
     traces_text,
     verdict_text,
+    without_evidence,
 )
-from certkit.assessment.assessment import Severity, Status, TierStatus
+from certkit.assessment.assessment import Severity, TierStatus
 from certkit.assessment.catalogue import CATALOGUE
-from certkit.assessment.words import finding_text, names, rounded, threshold_text
-from certkit.bundle.facts import UNVERSIONED
+from certkit.assessment.words import finding_text, rounded, threshold_text
 from certkit.cli.emit import command_lines, fold, width
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.ground.document import State
 from certkit.ground.errors import Exit
-from certkit.ground.text import quoted, visible
+from certkit.ground.text import visible
 from certkit.ground.wording import many, tier_name
 
 if TYPE_CHECKING:
@@ -61,10 +64,7 @@ REFUSED: Final = {"DRIFTED": Exit.DRIFT, "IDENTITY_CHANGED": Exit.DRIFT, "NOT_CO
 """Comparisons with a baseline that fail what meets its tier: one that did not take place shows no drift."""
 _TIER_STYLE: Final = {TierStatus.MET: "bold green", TierStatus.NOT_MET: "bold red"}
 _SEVERITY_STYLE: Final = {Severity.WARNING: "yellow", Severity.INFO: "dim"}
-_WITHOUT: Final = {Status.NOT_TESTED, Status.NOT_APPLICABLE}
-"""Statuses of a row that has no evidence."""
 _OPEN_HINT: Final = "; -v lists all"
-_LONE_WORD: Final = re.compile(r"[\w.:/@+-]+")
 
 
 class JudgedSource(NamedTuple):
@@ -102,8 +102,8 @@ def show_evaluation(
         notes: sentences that stand right below the answer.
         imported: the account of the import, where a log was judged.
     """
-    without_faults = _cannot_judge(evaluation)
-    rows = _rows(evaluation, verbose=verbose)
+    without_faults = cannot_judge(evaluation)
+    rows = rows_by_id(evaluation, every=verbose)
     lines = [*_answer(evaluation, place, options, without_faults=without_faults)]
     for text in notes:
         lines += ["", *fold(text)]
@@ -131,29 +131,11 @@ def _wrapped(text: str, *, first: str = "", rest: str = "", style: str = "") -> 
         yield from _line(line, style)
 
 
-def _called(evaluation: Evaluation) -> str:
-    """Return the agent with its version, in quotation marks where it is more than a word."""
-    agent = evaluation.facts.agent
-    name = agent.name if agent.version == UNVERSIONED else f"{agent.name} {agent.version}"
-    return name if _LONE_WORD.fullmatch(name) and len(name) <= 40 else quoted(name, 40)  # noqa: PLR2004
-
-
-def _cannot_judge(evaluation: Evaluation) -> bool:
-    """Tell whether the wanted tier cannot be judged because there are no runs under faults."""
-    statuses = {row.deciding(evaluation.profile.reading) for row in open_rows(evaluation)}
-    return (
-        bool(evaluation.summary.records)
-        and not evaluation.groups.fault["runs"]
-        and Status.NOT_TESTED in statuses
-        and Status.NOT_MET not in statuses
-    )
-
-
 def _answer(
     evaluation: Evaluation, place: JudgedSource | None, options: Mapping[str, str], *, without_faults: bool
 ) -> Iterator[Line]:
     """Print how often the agent succeeds, the tiers, open questions, the biggest gap and the next command."""
-    yield from _wrapped(f"{_called(evaluation)}: {how_often(evaluation)}.", style="bold")
+    yield from _wrapped(f"{agent_called(evaluation)}: {how_often(evaluation)}.", style="bold")
     if evaluation.facts.protocol.origin == "simulated":
         yield from _line("SIMULATED: this evidence says nothing about a real agent.", "bold yellow")
     if without_faults:
@@ -175,11 +157,8 @@ def _answer(
 
 def _ways(evaluation: Evaluation, place: JudgedSource | None) -> Iterator[Line]:
     """Say that runs under faults are missing, what judges without them, and how to get them."""
-    profile = evaluation.profile.id
-    tiers = "HB-Eval tiers" if profile.startswith("hb-eval-") else f"The tiers of {quoted(profile)}"
     source = "log" if place is not None and place.keep is not None else "evidence"
-    text = f"{tiers}: cannot be judged: the {source} holds no run under faults."
-    yield from _wrapped(text, style="bold yellow")
+    yield from _wrapped(no_faults_text(evaluation, source), style="bold yellow")
     if place is not None:
         ways = [("What would judge it: ", f"{place.judge} -p pass-rate", "normal runs only")]
         ways += [("How to get such runs: ", "certkit trial plan", "tests under faults")] * _has("trial plan")
@@ -215,25 +194,13 @@ def _next(evaluation: Evaluation, place: JudgedSource, options: Mapping[str, str
     return " ".join(next_command(evaluation, place.bundles, page, options, log)).rstrip()
 
 
-def _rows(evaluation: Evaluation, *, verbose: bool) -> Mapping[str, Sequence[Row]]:
-    """Return the rows of the table by id, at every tier; only with `verbose` those without evidence."""
-    rows: dict[str, list[Row]] = {}
-    for row in evaluation.assessment.criteria:
-        rows.setdefault(row.id, []).append(row)
-    return {
-        name: at_tiers
-        for name, at_tiers in rows.items()
-        if verbose or not {row.status for row in at_tiers} <= _WITHOUT
-    }
-
-
 def _table(
     evaluation: Evaluation, rows: Mapping[str, Sequence[Row]], *, without_faults: bool
 ) -> Iterator[Line]:
     """Print the rows in the order of the profile; limits are those of the tier that is wanted."""
     profile = evaluation.profile
     goal = min(evaluation.assessment.verdict.goal, len(profile.tiers))
-    hidden = [row.id for row in profile.criteria if row.id not in rows]
+    hidden = without_evidence(evaluation, rows)
     if rows or not without_faults:
         yield ""
     if rows:
@@ -245,9 +212,7 @@ def _table(
             confidence=float(evaluation.evidence.confidence(goal)),
         )
     if hidden and (rows or not without_faults):
-        verb = "has" if len(hidden) == 1 else "have"
-        text = f"{len(hidden)} of {many(len(profile.criteria), 'row')} {verb} no evidence: {names(hidden)}"
-        yield from _wrapped(f"{text}.", style="dim")
+        yield from _wrapped(hidden, style="dim")
     provisional = [name for name, at_tiers in rows.items() if at_tiers[0].provisional]
     if provisional:
         decides = "decides, by --strict" if evaluation.question.strict else "does not decide"
@@ -363,7 +328,7 @@ def _keep(evaluation: Evaluation, place: JudgedSource | None, options: Mapping[s
         yield ""
         command = _next(evaluation, place, options)
         again = command.startswith(place.judge)
-        if again and not _cannot_judge(evaluation):
+        if again and not cannot_judge(evaluation):
             yield from command_lines("Next: ", command)
         yield from command_lines("keep it: ", place.keep)
         if not again:

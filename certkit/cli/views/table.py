@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rich.text import Text
 
 from certkit.assessment.catalogue import CATALOGUE
-from certkit.assessment.words import percent, rounded
+from certkit.assessment.words import MARKS, percent, rounded
 from certkit.cli.emit import cut, fold, width
 
 if TYPE_CHECKING:
@@ -20,12 +20,7 @@ if TYPE_CHECKING:
     from certkit.assessment.metric import Value
     from certkit.cli.emit import Line
 
-_MARKS: Final = {
-    "met": ("✓", "green"),
-    "not_met": ("✗", "bold red"),
-    "insufficient": ("?", "yellow"),
-    "not_tested": ("–", "dim"),
-}
+_STYLES: Final = {"met": "green", "not_met": "bold red", "insufficient": "yellow", "not_tested": "dim"}
 _LEGEND: Final = "{} met, {} not met, {} too little evidence, {} not measured; a: averages, c: limits"
 _SIGNS: Final = {">=": "≥", "<=": "≤", "is": ""}
 _VALUE, _LIMIT, _COUNT, _TIER = 8, 8, 6, 6
@@ -89,7 +84,7 @@ def table(
             line.append(f"{text:>{tier_width - _MARKED}}{mark:<{_MARKED}}", style=_style(cell, reading))
         line.rstrip()
         yield line
-    legend = _LEGEND.format(*(_mark(status) for status in _MARKS))
+    legend = _LEGEND.format(*MARKS.values())
     yield from (Text(line, style="dim") for line in fold(legend))
     if limit_width:
         yield Text(f"limit: with {percent(confidence)} confidence, for Tier {limit_tier}", style="dim")
@@ -97,7 +92,7 @@ def table(
 
 def _style(asked: Asked, reading: str) -> str:
     status, beside = (asked.table, asked.bounded)[:: -1 if reading == "bounded" else 1]
-    style = _MARKS.get(status or "", ("", ""))[1]
+    style = _STYLES.get(status or "", "")
     return "yellow" if status == "met" and beside not in {None, "met"} else style
 
 
@@ -143,7 +138,7 @@ def _asked(asked: Asked) -> str:
 
 
 def _mark(status: str | None) -> str:
-    return _MARKS.get(status or "", (" ", ""))[0]
+    return MARKS.get(status or "", " ")
 
 
 def _count(n: int | None) -> str:

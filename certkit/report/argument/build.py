@@ -367,7 +367,7 @@ class _Builder:
             self.leaf("G4.1", sealed)
         else:  # the challenge unsealed says so, and can be accepted
             self.add("G4.1", "G4", state=NodeState.ASSERTED)
-        self.leaf("G4.2", planned and f"{records:,} runs were declared, and all are there", "A-6", "A-7")
+        self.leaf("G4.2", planned and f"{many(records)} were declared, and all are there", "A-6", "A-7")
         self.leaf("G4.3", judge.corrected is not None and rated, "A-2", "A-4")
         text = f"Every component of the agent is pinned by its digest ({len(parts)})"
         self.leaf("G4.4", pinned and text, "A-3")

@@ -356,7 +356,7 @@ def _unlimited(evaluation: Evaluation, runs: int, rows: list[tuple[int, int]]) -
     if not evaluation.evidence.independent:
         return reason_text(Reason("independence-undeclared"))
     if len(rows) < LEAST_TASKS:
-        return f"{len(rows)} tasks; at least {LEAST_TASKS} are needed"
+        return f"{many(len(rows), 'task')}; at least {LEAST_TASKS} are needed"
     if evaluation.evidence.by_model:
         return "a model gave the outcomes, and this limit would leave its error out"
     return None

@@ -23,6 +23,7 @@ def skeleton(case: UseCase, *, earlier: Context | None = None) -> dict[str, Any]
     blank = dict.fromkeys(("reason", "by", "agreed_by"))
     assumed = sorted(name for names in ASSUMED.values() for name in names)
     made: dict[str, Any] = {
+        "$schema": CONTEXT_SCHEMA,
         "schema": CONTEXT_SCHEMA,
         "about": to_builtins(about(case.evaluation)),
         "owner": None,
@@ -45,7 +46,9 @@ def skeleton(case: UseCase, *, earlier: Context | None = None) -> dict[str, Any]
     }
     if earlier is None:
         return made
-    said = earlier.model_dump(mode="json", exclude_none=True, exclude={"schema_", "about", "reviewers"})
+    said = earlier.model_dump(
+        mode="json", exclude_none=True, exclude={"editor_schema", "schema_", "about", "reviewers"}
+    )
     for name in ("answers", "decision"):
         said[f"previous_{name}"] = said.pop(name, None)
     return made | said

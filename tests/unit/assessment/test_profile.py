@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import tomllib  # noqa: TID251 - a second reading, without our own door
 from fractions import Fraction
+from unittest import mock
 
 import pytest
 
+from certkit.assessment import bounds
 from certkit.assessment.profile_file import faults_of, parse_profile
 from certkit.ground import canonical, files
 from certkit.ground.errors import InputError
@@ -156,3 +158,21 @@ def test_min_coverage_and_min_n_decide_whether_a_row_is_judged() -> None:
     assert status("min_coverage = 0.81") == "insufficient"
     assert status("min_coverage = 0.8\nmin_n = 10") == "met"
     assert status("min_coverage = 0.8\nmin_n = 11") == "insufficient"
+
+
+def test_tiers_share_the_laws_behind_their_limits() -> None:
+    """So a passport of 1,000 domains and nine tiers takes no longer to judge than its domains do."""
+    evidence = build.summary(
+        [run for name in "abcde" for run in build.runs(20, 18, domain=name, tasks=20, name=name)]
+    )
+
+    def laws(tiers: int) -> int:
+        head = 'id = "house"\n' + "".join(f'[tiers.{k}]\nname = "T"\n' for k in range(1, tiers + 1))
+        values = ", ".join(f"{k} = {0.6 + k / 100}" for k in range(1, tiers + 1))
+        table = parse_profile(head + row("domain_min", '">="', values), "house.toml")
+        with mock.patch.object(bounds, "laws", wraps=bounds.laws) as asked:
+            evaluation = build.judged(evidence, table)
+        assert build.row(evaluation, "domain_min", tiers).bounded is not None
+        return asked.call_count
+
+    assert laws(1) == laws(9) == 5

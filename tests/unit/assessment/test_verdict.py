@@ -25,7 +25,7 @@ from certkit.ground import canonical
 from certkit.ground.document import to_builtins
 from certkit.ground.errors import Exit, InputError, UsageError
 from certkit.summary.summary import read_summary
-from tests.support import build
+from tests.support import build, bundles
 from tests.support.degenerate import CASES
 from tests.support.extremes import GOOD, failed
 
@@ -323,3 +323,26 @@ def test_numbers_as_people_read_them() -> None:
     threshold = build.profile().criteria[0].threshold(1)
     assert threshold is not None
     assert threshold_text(">", threshold, Unit.FRACTION) == "> 60 %"
+
+
+def test_few_tasks_excuse_no_larger_miss_on_core_evidence_than_the_loss_that_counts_as_drift() -> None:
+    """Of 15 tasks 4 are never solved: 73 %, and one standard error is 12 points."""
+    hard = [run for task in range(15) for run in _of_task(task, "tool_failure", good=task < 11)]
+    easy = [run for task in range(15, 18) for run in _of_task(task, "x_easy", good=True, runs=10)]
+    evaluation = build.judged([*hard, *easy], tier=2)
+    assert build.row(evaluation, "r_op", 2).status == "met"
+    states = {(item.id, item.tier): item.state for item in evaluation.assessment.core}
+    assert (states["r_op", 1], states["r_op", 2]) == ("differs", "lost")
+    core = next(item for item in evaluation.assessment.core if (item.id, item.tier) == ("r_op", 2))
+    assert core.value is not None
+    assert core.error is not None
+    assert 0.8 - core.value < core.error, "the standard error alone would excuse it"
+
+
+def _of_task(task: int, condition: str, *, good: bool, runs: int = 5) -> list[Run]:
+    outcome = "success" if good else "failure"
+    name = f"{condition}-{task}"
+    return [
+        bundles.run(f"{name}-{n}", task_id=f"d/{task}", condition=condition, outcome=outcome)
+        for n in range(runs)
+    ]

@@ -305,28 +305,31 @@ def test_the_refusal_of_a_log_without_conditions_is_the_next_command(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("member", "held"),
+    ("member", "held", "test"),
     [
-        ("metadata", {"attack": "prompt_injection"}),
-        ("metadata", {"fault": {"type": "latency"}}),
-        ("task_args", {"mode": "jailbreak"}),
-        ("tags", ["prompt injection"]),
-        ("solver", "jailbreak"),
-        ("solver_args", {"fault": "latency"}),
-        ("task", "prompt_injection"),
+        (
+            "metadata",
+            {"attack": "ignore previous"},
+            "metadata.attack != null and metadata.attack in ['ignore previous']",
+        ),
+        (
+            "task_args",
+            {"mode": "jailbreak"},
+            "eval.task_args.mode != null and eval.task_args.mode in ['jailbreak']",
+        ),
+        ("solver", "jailbreak", "eval.solver != null and eval.solver in ['jailbreak']"),
+        ("task", "prompt_injection", "eval.task != null and eval.task in ['prompt_injection']"),
     ],
 )
-def test_a_fault_that_stands_in_a_log_is_not_nominal(tmp_path: Path, member: str, held: Any) -> None:
+def test_an_attack_that_a_log_names_is_warned_of(tmp_path: Path, member: str, held: Any, test: str) -> None:
     of_sample, of_log = ({member: held}, {}) if member == "metadata" else ({}, {member: held})
     path = log(tmp_path / "a.json", [sample(1, **of_sample)], **of_log)
-    error = refused(path)
-    assert "expected no fault in a nominal run" in str(error)
-    assert f"{next(iter(held)) if isinstance(held, dict) else member}" in str(error)
-    assert "--condition" not in str(error.hint)
-    (tmp_path / "map.toml").write_text(str(error).partition("as a note: `")[2].rpartition("` under")[0])
-    (tmp_path / "map.toml").write_text("[columns]\n" + (tmp_path / "map.toml").read_text())
-    if "fault" not in held and not isinstance(held, list):
-        imported(None, path, tmp_path / "out", condition="nominal", mapping=tmp_path / "map.toml")
+    account, _ = imported(None, path, tmp_path / "out", condition="nominal")
+    [note] = [note for note in account.imported.notes if "whose names say" in note.what]
+    assert f'`adversarial = "{test}"`' in (note.detail or "")
+    (tmp_path / "map.toml").write_text(f'[when.condition]\nadversarial = "{test}"\n')
+    _, [record] = imported(None, path, tmp_path / "mapped", mapping=tmp_path / "map.toml")
+    assert record["condition"] == "adversarial"
 
 
 def test_a_log_without_scores_or_samples_is_refused_with_the_next_step(tmp_path: Path) -> None:
@@ -361,7 +364,9 @@ def test_samples_of_other_scorers_are_no_harness_errors(tmp_path: Path) -> None:
     log(folder / "a.json", [sample(1), sample(2, scores={"match": {"value": "I"}})], task="a")
     log(folder / "b.json", [sample(3, scores={"graded": {"value": 0.7}})], task="b")
     error = refused(folder, success="scores.graded.value >= 0.5")
-    assert "if another score decides there, tell such runs apart: \"eval.task == 'a' and" in str(error)
+    assert "--success: expected values that decide outcome, found nothing in scores.graded.value" in str(
+        error
+    )
     rule = "eval.task == 'a' and scores.match.value == 'C' or eval.task == 'b' and scores.graded.value >= 0.5"
     _, records = imported(None, folder, tmp_path / "out", condition="nominal", success=rule)
     outcomes = {record["task_id"]: record["outcome"] for record in records}

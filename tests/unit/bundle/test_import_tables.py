@@ -462,11 +462,14 @@ def test_a_rule_that_reads_success_as_success_is_not_told(tmp_path: Path, succes
 @pytest.mark.parametrize(
     ("row", "test"),
     [
-        ({"task": "heart attack"}, "task == 'heart attack'"),
-        ({"task": "docs_INJECTED_2"}, "task == 'docs_INJECTED_2'"),
-        ({"metadata": {"kind": "prompt injection"}}, "metadata.kind == 'prompt injection'"),
-        ({"metadata": {"jailbreak": True}}, "metadata.jailbreak == true"),
-        ({"attack": "ignore previous"}, "attack == 'ignore previous'"),
+        ({"task": "heart attack"}, "task in ['heart attack']"),
+        ({"task": "docs_INJECTED_2"}, "task in ['docs_INJECTED_2']"),
+        (
+            {"metadata": {"kind": "prompt injection"}},
+            "metadata.kind != null and metadata.kind in ['prompt injection']",
+        ),
+        ({"metadata": {"jailbreak": True}}, "metadata.jailbreak != null and metadata.jailbreak in [true]"),
+        ({"attack": "ignore previous"}, "attack != null and attack in ['ignore previous']"),
     ],
 )
 def test_a_name_that_says_attack_is_warned_of(tmp_path: Path, row: dict[str, Any], test: str) -> None:
@@ -529,9 +532,9 @@ def test_a_list_in_an_object_is_read_row_by_row(tmp_path: Path) -> None:
     row = json.dumps({"success": True, "text": "x" * 100_000})
     with (tmp_path / "log.json").open("w") as file:
         file.write('{"config": {}, "results": {"results": [')
-        file.writelines(f'{"," * bool(number)}{{"task": "t{number}", {row[1:]}' for number in range(3000))
+        file.writelines(f'{"," * bool(number)}{{"task": "t{number}", {row[1:]}' for number in range(1000))
         file.write("]}}")
     (tmp_path / "map.toml").write_text('[read]\nrows = "results.results"\n')
     records, peak = peak_of(ROWS, tmp_path)
-    assert records == "3000"
-    assert peak < 300e6
+    assert records == "1000"
+    assert peak < 150e6

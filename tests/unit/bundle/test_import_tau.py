@@ -196,8 +196,9 @@ def test_an_expression_that_names_no_column_is_refused(tmp_path: Path, options: 
 def test_a_mapping_is_told_what_a_row_of_this_format_gives(tmp_path: Path) -> None:
     (tmp_path / "one.json").write_bytes(canonical.line(results([run | {"seq": 1} for run in RUNS])))
     (tmp_path / "m.toml").write_text('[columns]\nsequence = "seq"\n')
-    with pytest.raises(CertkitError, match=r"can read id, task_id, trial, .* and not 'seq'"):
+    with pytest.raises(CertkitError, match=r"columns\.sequence names 'seq': no row") as caught:
         imported(None, tmp_path / "one.json", tmp_path / "a", mapping=tmp_path / "m.toml")
+    assert "the columns are id, task_id, trial" in str(caught.value.hint)
 
 
 def test_a_simulation_that_a_log_repeats_counts_once_and_a_reward_is_a_share(tmp_path: Path) -> None:

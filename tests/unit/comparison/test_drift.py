@@ -222,7 +222,7 @@ def test_a_row_takes_ten_tasks_a_side() -> None:
     few = side({("d", "x_f"): even(HIGH, tasks=9)})
     result = drift(few, one(LOW))
     assert (result.result, result.exit_code) == ("UNDERPOWERED", 4)
-    assert result.behaviour[0].reason == "a row takes 10 tasks a side, and there are 9 on the old side"
+    assert result.behaviour[0].reason == "a row takes 10 tasks a side, and the old side has 9"
     assert result.behaviour[0].difference is not None
     assert not result.behaviour[0].flagged
     assert drift(side({("d", "x_f"): even(HIGH, tasks=10)}), one(LOW)).behaviour[0].reason is None

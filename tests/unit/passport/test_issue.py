@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from msgspec import structs
 
+from certkit.api.issuing import NOT_ASKED, write_issued
+from certkit.api.judging import answered
 from certkit.assessment.assess import RULES
 from certkit.assessment.assessment import Question
 from certkit.assessment.evaluation import evaluate
 from certkit.bundle.folder import open_bundle
-from certkit.cli.issuing import NOT_ASKED, write_issued
-from certkit.cli.judging import Judged
 from certkit.ground import canonical
 from certkit.ground.errors import InputError, MismatchError, UsageError
 from certkit.passport import envelope
@@ -165,10 +165,10 @@ def test_a_folder_is_written_and_nothing_where_a_step_fails(tmp_path: Path) -> N
     judged, passport, out = passports.specimen(), specimen_passport(), tmp_path / "out"
     asked = passports.specimen(question=Question(required_tier=2))
     with pytest.raises(MismatchError) as caught:  # the safety case is drawn after the passport is written
-        write_issued(out, Judged(asked, ()), passport, key=KEY, today=NOW.date(), pdf=False)
+        write_issued(out, answered(asked, None), passport, key=KEY, today=NOW.date(), pdf=False)
     assert caught.value.code == "report.passport-differs"
     assert list(tmp_path.iterdir()) == []
-    wrote = write_issued(out, Judged(judged, ()), passport, key=KEY, today=NOW.date(), pdf=False)
+    wrote = write_issued(out, answered(judged, None), passport, key=KEY, today=NOW.date(), pdf=False)
     assert (wrote.index, wrote.pdf_missing) == (None, NOT_ASKED)
     assert sorted(path.name for path in out.iterdir()) == [
         *("assessment.json", "passport.json", "public-key.pem", "safety-case.html")

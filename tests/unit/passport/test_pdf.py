@@ -158,7 +158,7 @@ def test_show_and_drift_take_the_passport_out() -> None:
 
 
 def test_a_proof_beside_the_pdf_counts_before_the_attached_one(folder: Path) -> None:
-    from certkit.cli.passport_files import taken  # noqa: PLC0415 - for this test only
+    from certkit.api.passport_files import taken  # noqa: PLC0415 - for this test only
 
     files = (("passport.json", PASSPORT), ("passport.json.tlog-proof", PROOF))
     (folder / "case.pdf").write_bytes(attaching(*files))

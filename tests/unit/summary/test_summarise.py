@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SALT = bytes(range(32))
 drawn = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Struct
 
-from certkit.cli.judging import Judged
+from certkit.api.judging import Judged
 from certkit.ground import canonical, files
 from certkit.passport import keys
 from certkit.passport.logs import PROOF_SUFFIX
@@ -65,6 +65,9 @@ class IssuedFiles(Struct, frozen=True, kw_only=True):
     index: int | None
     pdf_missing: str | None
 
+    def __repr__(self) -> str:
+        return f"<IssuedFiles: passport {self.passport.passport_id}, Tier {self.judged.tier}>"
+
 
 def write_issued(
     out: Path,
@@ -94,7 +97,7 @@ def write_issued(
     """
     with files.building(out) as folder:
         files.write(folder / "passport.json", passport.to_json())
-        files.write(folder / "assessment.json", canonical.pretty(judged.evaluation.to_dict()).encode())
+        files.write(folder / "assessment.json", canonical.pretty(judged.to_dict()).encode())
         if key is not None:
             files.write(folder / "public-key.pem", keys.public_pem(key.public_key()).encode())
         pdf_missing = _draw(folder, judged, passport, given=given, today=today, pdf=pdf)
@@ -108,16 +111,9 @@ def _draw(
 ) -> str | None:
     """Write the safety case; return why there is no PDF, or None where there is one."""
     from certkit import report  # noqa: PLC0415 - drawing is heavy, and demo and issue are not the only users
+    from certkit.api.reporting import draw  # noqa: PLC0415 - the same
 
-    drawn = report.view(
-        judged.evaluation,
-        context=given,
-        passport=report.IssuedPassport.of(passport),
-        parts=judged.parts,
-        integrity=judged.integrity,
-        today=today,
-        failed=judged.failed_runs(),
-    )
+    drawn = draw(judged, today=today, given=given, passport=report.IssuedPassport.of(passport))
     page = report.html(drawn)
     files.write(folder / "safety-case.html", page.encode())
     reason = report.pdf_missing() if pdf else NOT_ASKED

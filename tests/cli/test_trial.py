@@ -1,0 +1,164 @@
+"""``certkit trial`` on the command line: screens, documents, exit codes, refusals before anything is run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from certkit import open_bundle
+from certkit.ground import canonical
+from certkit.ground.errors import Exit
+from tests.support.running import certkit, program
+from tests.support.trials import TRIAL, content, records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    """A plan of 20 runs."""
+    (tmp_path / "trial.toml").write_text(TRIAL.format(seed=3, tasks=2, more=""))
+    done = certkit("trial", "plan", tmp_path / "trial.toml", "-o", tmp_path / "plan.json")
+    assert done.code == Exit.OK
+    return tmp_path / "plan.json"
+
+
+def test_a_plan_prints_its_counts(plan: Path, tmp_path: Path) -> None:
+    done = certkit("trial", "plan", tmp_path / "trial.toml", "-o", plan, "--force")
+    first, digest, _, head, nominal, *rows = done.out.splitlines()
+    assert first == f"{plan}: 20 runs of 4 tasks"
+    assert digest == canonical.loads(plan.read_bytes())["digest"]
+    assert head.split() == ["condition", "robotics", "logistics", "in", "all"]
+    assert nominal.split() == ["nominal", "2", "2", "4"]
+    assert sum(int(row.split()[-1]) for row in rows) == 16
+    assert f"hint: certkit trial check {plan}" in done.err
+
+
+def test_a_plan_says_how_likely_each_tier_of_a_profile_is(tmp_path: Path) -> None:
+    (tmp_path / "trial.toml").write_text(TRIAL.format(seed=3, tasks=30, more=""))
+    done = certkit(
+        "trial", "plan", tmp_path / "trial.toml", "-o", tmp_path / "p", "-p", "trial-rig", "--json"
+    )
+    assert set(done.document["power"]) == {"1", "2", "3"}
+    assert "80 % takes" in done.document["power"]["2"]
+
+
+def test_a_plan_is_not_replaced_unasked(plan: Path, tmp_path: Path) -> None:
+    before = plan.read_bytes()
+    done = certkit("trial", "plan", tmp_path / "trial.toml", "-o", plan)
+    assert done.code == Exit.USAGE
+    assert plan.read_bytes() == before
+
+
+def test_a_trial_that_cannot_be_is_refused_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "trial.toml").write_text(TRIAL.format(seed=3, tasks=0, more=""))
+    done = certkit("trial", "plan", tmp_path / "trial.toml", "-o", tmp_path / "plan.json")
+    assert done.code == Exit.MALFORMED
+    assert "/worlds/0/tasks" in done.err
+    assert not (tmp_path / "plan.json").exists()
+
+
+def test_a_trial_is_run_and_assessed(plan: Path, tmp_path: Path) -> None:
+    done = certkit("trial", "run", plan, "--agent", "reference:gold", "-o", tmp_path / "b")
+    assert done.code == Exit.OK
+    assert "20 of 20 runs: 20 success" in " ".join(done.out.split())
+    assert done.err == f"hint: certkit assess {tmp_path / 'b'}\n"
+    assert certkit("assess", tmp_path / "b", "-p", "trial-rig", "--exit-zero").code == Exit.OK
+    again = certkit("trial", "run", plan, "--agent", "reference:gold", "-o", tmp_path / "b", "--json")
+    assert again.document["digest"] == open_bundle(tmp_path / "b").facts.digest
+
+
+def test_what_a_run_leaves_is_said_by_reason(plan: Path, tmp_path: Path) -> None:
+    done = certkit("trial", "run", plan, "--agent", "reference:idle", "-o", tmp_path / "b", "--json")
+    assert done.document["outcomes"] == {"failure": 20}
+    assert done.document["unsafe"] == {"NO_SUCCESS": 20}
+
+
+AGENT = """
+def agent(task, tools, halt):
+    print("thinking")
+    tools["scan" if task.domain == "robotics" else "list_orders"]()
+    return "done"
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_agent_of_ones_own_is_found_beside_and_prints_to_standard_error(
+    workers: int, plan: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(AGENT)
+    before = os.getcwd()  # noqa: PTH109
+    os.chdir(tmp_path)
+    try:
+        done = program(
+            "trial", "run", plan, "--agent", "mine:agent", "-o", "b", "--json", "-j", workers,
+            "--evaluator", "Lab", PYTHONPATH=os.pathsep.join(sys.path),
+        )  # fmt: skip
+    finally:
+        os.chdir(before)
+    assert done.code == Exit.OK, done.err
+    assert done.document["outcomes"] == {"failure": 20}
+    assert done.err.count("thinking") == 20
+    manifest = canonical.loads((tmp_path / "b/bundle.json").read_bytes())
+    assert manifest["protocol"]["evaluator"] == {"name": "Lab"}
+    assert {record["steps_actual"] for record in records(tmp_path / "b")} == {2}
+
+
+def refused(plan: Path, out: Path, *options: str) -> tuple[int, str]:
+    """Return exit code and error code of a run that is refused and changes nothing."""
+    before = content(out) if out.exists() else None
+    done = certkit(
+        "trial", "run", plan, "--agent", "tests.support.trials:raises", "-o", out, "--json", *options
+    )
+    assert (content(out) if out.exists() else None) == before
+    code: str = done.document["error"]["code"]
+    return done.code, code
+
+
+def test_a_plan_that_was_edited_is_refused_before_anything_is_run(plan: Path, tmp_path: Path) -> None:
+    document: dict[str, Any] = canonical.loads(plan.read_bytes())
+    plan.write_text(canonical.pretty(document | {"seed": 9}))
+    assert refused(plan, tmp_path / "b") == (Exit.MALFORMED, "trial.plan-changed")
+
+
+def test_a_folder_of_another_plan_is_refused_before_anything_is_run(plan: Path, tmp_path: Path) -> None:
+    assert certkit("trial", "run", plan, "--agent", "reference:gold", "-o", tmp_path / "b").code == Exit.OK
+    (tmp_path / "trial.toml").write_text(TRIAL.format(seed=4, tasks=2, more=""))
+    certkit("trial", "plan", tmp_path / "trial.toml", "-o", plan, "--force")
+    assert refused(plan, tmp_path / "b") == (Exit.MALFORMED, "trial.other-run")
+
+
+def test_a_world_of_another_version_is_refused_before_anything_is_run(
+    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("certkit.trial.worlds.robotics.Robotics.version", "2")
+    assert refused(plan, tmp_path / "b") == (Exit.MALFORMED, "trial.world")
+    assert not (tmp_path / "b").exists()
+
+
+def test_an_agent_that_is_none_is_refused(plan: Path, tmp_path: Path) -> None:
+    done = certkit("trial", "run", plan, "--agent", "reference:none", "-o", tmp_path / "b")
+    assert done.code == Exit.USAGE
+    assert "hint: MODULE:FUNCTION, or reference: and one of gold" in done.err
+    assert not (tmp_path / "b").exists()
+
+
+def test_the_check_of_a_right_plan_passes(plan: Path) -> None:
+    done = certkit("trial", "check", plan)
+    assert done.code == Exit.OK
+    assert "✓ 16 of 16 faults land as planned" in done.out
+    assert "robotics: the shortest plan passes 2 of 2 tasks, doing nothing 0" in " ".join(done.out.split())
+    assert certkit("trial", "check", plan, "--json").document["landed"] == 16
+
+
+def test_the_check_of_a_world_that_passes_for_nothing_fails(
+    plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("certkit.trial.worlds.robotics.Robotics.done", lambda *_: True)
+    done = certkit("trial", "check", plan)
+    assert done.code == Exit.NEGATIVE
+    assert "✗ robotics" in done.out
