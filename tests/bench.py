@@ -294,6 +294,14 @@ def start_up(repeat: int) -> None:
     )
 
 
+MEASURES: Final[dict[str, Callable[[Path], None]]] = {
+    "orjson": measure_orjson,
+    "certkit": measure_certkit,
+    "assess": measure_assess,
+    "findings": measure_findings,
+}
+
+
 def machine() -> str:
     """Return what this runs on, in one line."""
     model = platform.processor() or platform.machine()

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.assessment import FindingState, Row, Severity, Status, TierStatus
-from certkit.assessment.catalogue import CATALOGUE, Runs, named
+from certkit.assessment.catalogue import CATALOGUE, RunKind, named
 from certkit.assessment.metric import Reason
 from certkit.assessment.raters import judge_report
 from certkit.assessment.verdict import next_rows, tiers
@@ -148,9 +148,9 @@ def _by_reading(evaluation: Evaluation) -> Iterator[TierStatus]:
 def success_rates(profile: Profile) -> tuple[tuple[str, str], ...]:
     """Return the success rates that an answer under a profile is about, each with the name of its runs."""
     rates = [("c_nom", "normal runs")]
-    if Runs.FAULTS in profile.needs or not profile.needs:
+    if RunKind.FAULTS in profile.needs or not profile.needs:
         rates.append(("r_op", "runs under faults"))
-    elif Runs.ATTACKS in profile.needs:
+    elif RunKind.ATTACKS in profile.needs:
         rates.append(("adversarial_resistance", "attacked runs"))
     return tuple(rates)
 
@@ -439,7 +439,7 @@ def judge_texts(evaluation: Evaluation) -> tuple[str, ...]:
 def _gate(evaluation: Evaluation) -> str | None:
     """Return the packaged profile that judges these runs where the table asks for runs that are not there."""
     faults = evaluation.groups.fault["runs"]
-    if evaluation.assessment.verdict.tier or Runs.FAULTS not in evaluation.profile.needs:
+    if evaluation.assessment.verdict.tier or RunKind.FAULTS not in evaluation.profile.needs:
         return None
     if not faults:
         return "pass-rate"

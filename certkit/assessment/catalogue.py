@@ -38,7 +38,7 @@ class Group(StrEnum):
     STABILITY = "stability"
 
 
-class Runs(StrEnum):
+class RunKind(StrEnum):
     """Runs without which a metric is not measured."""
 
     NORMAL = "normal"
@@ -46,10 +46,10 @@ class Runs(StrEnum):
     ATTACKS = "attacks"
 
 
-ANY: Final = frozenset[Runs]()
-NORMAL: Final = frozenset({Runs.NORMAL})
-FAULTS: Final = frozenset({Runs.FAULTS})
-ATTACKS: Final = frozenset({Runs.ATTACKS})
+ANY: Final = frozenset[RunKind]()
+NORMAL: Final = frozenset({RunKind.NORMAL})
+FAULTS: Final = frozenset({RunKind.FAULTS})
+ATTACKS: Final = frozenset({RunKind.ATTACKS})
 
 
 class MetricWords(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,7 +87,7 @@ class Spec(Struct, frozen=True):
 
     id: str
     unit: Unit
-    needs: frozenset[Runs] = FAULTS
+    needs: frozenset[RunKind] = FAULTS
     low: Fraction = Fraction(0)
     high: Fraction | None = Fraction(1)
     higher: bool = True

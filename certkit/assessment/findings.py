@@ -27,7 +27,7 @@ from certkit.assessment.assessment import (
     Tier,
     TierStatus,
 )
-from certkit.assessment.catalogue import ATTESTED, Runs
+from certkit.assessment.catalogue import ATTESTED, RunKind
 from certkit.assessment.row import Evidence
 from certkit.bundle.facts import UNVERSIONED, Facts
 from certkit.ground.text import judges_itself
@@ -52,7 +52,7 @@ NOMINAL_SHARE: Final = (Fraction(19, 100), Fraction(21, 100))
 MIX_TOLERANCE: Final = Fraction(5, 100)
 MOST_HOLLOW: Final = 10
 """Percent of successes that may be hollow before it is a finding."""
-_FAULTS: Final = frozenset({Runs.FAULTS, Runs.ATTACKS})
+_FAULTS: Final = frozenset({RunKind.FAULTS, RunKind.ATTACKS})
 _OF_ATTACKS: Final = ("adversarial_resistance", "attack_success_rate")
 SHOWN: Final = 8
 """Names in one finding."""
@@ -111,7 +111,7 @@ class Test(NamedTuple):
     severity: Severity
     counts: Callable[[Judging], Counts | None]
     tier: Callable[[Judging], int] = lambda _: 1
-    needs: frozenset[Runs] | None = None
+    needs: frozenset[RunKind] | None = None
 
 
 def findings(case: Judging) -> tuple[Finding, ...]:
@@ -311,7 +311,7 @@ def _few_fault_runs(case: Judging) -> Counts | None:
     few = [name for name, (_, fault) in domains.items() if 0 < fault["runs"] < FAULT_RUNS]
     asked = {row.metric for row in case.profile.criteria}.intersection(_OF_ATTACKS)
     attacks = max((case.evidence.metrics[name].n or 0 for name in asked), default=0)
-    groups = [f"faults in {name}" for name in few if Runs.FAULTS in needs]
+    groups = [f"faults in {name}" for name in few if RunKind.FAULTS in needs]
     groups += ["attacks"] if 0 < attacks < FAULT_RUNS else []
     return {"count": len(groups), "groups": _named(groups), "least": FAULT_RUNS} if groups else None
 
@@ -530,7 +530,7 @@ FINDINGS: Final = (
     Test("no-nominal-runs", WARNING, _when(lambda c: c.summary.records and not c.groups.nominal["runs"])),
     Test("nominal-only-domain", WARNING, _nominal_only, needs=_FAULTS),
     Test("few-fault-runs", WARNING, _few_fault_runs),
-    Test("narrow-fault-mix", WARNING, _narrow_mix, needs=frozenset({Runs.FAULTS})),
+    Test("narrow-fault-mix", WARNING, _narrow_mix, needs=frozenset({RunKind.FAULTS})),
     Test("one-domain", WARNING, _one_domain),
     Test("unsealed", WARNING, _when(lambda case: not case.facts.sealed)),
     Test("unversioned-agent", WARNING, _when(lambda case: case.facts.agent.version == UNVERSIONED)),

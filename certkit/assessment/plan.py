@@ -36,7 +36,7 @@ from msgspec import Meta, Struct, structs
 
 from certkit.assessment import beta, bounds
 from certkit.assessment.bounds import HALF, MOST_VIOLATIONS, Both, Weighted
-from certkit.assessment.catalogue import CATALOGUE, Runs, Unit
+from certkit.assessment.catalogue import CATALOGUE, RunKind, Unit
 from certkit.assessment.profile import Criterion, Operator, Profile, Reading, exact, margin_of, passes
 from certkit.assessment.row import WITHOUT_LIMIT, hardest_rows, least_of, scale
 from certkit.assessment.words import threshold_text, value_text
@@ -252,9 +252,9 @@ def plan(profile: Profile, tier: int, design: Design, stated: Mapping[str, float
     if tier not in profile.tier_numbers:
         known = f"tier {tier} is not in profile {profile.id}, which has 1 to {len(profile.tiers)}"
         raise UsageError("usage.option", known)
-    if profile.needs and Runs.FAULTS not in profile.needs:
-        normal, attacks = _EVERY[0] * (Runs.NORMAL in profile.needs), str(Condition.ADVERSARIAL)
-        conditions = filter(None, (normal, attacks * (Runs.ATTACKS in profile.needs)))
+    if profile.needs and RunKind.FAULTS not in profile.needs:
+        normal, attacks = _EVERY[0] * (RunKind.NORMAL in profile.needs), str(Condition.ADVERSARIAL)
+        conditions = filter(None, (normal, attacks * (RunKind.ATTACKS in profile.needs)))
         design = structs.replace(design, conditions=tuple(conditions))
     search = _Search(profile, tier, design, stated or {})
     tasks = search.least()

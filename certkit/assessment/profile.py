@@ -25,7 +25,7 @@ from certkit.ground.wording import listed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.assessment.catalogue import Runs
+    from certkit.assessment.catalogue import RunKind
     from certkit.assessment.metric import Value
 
 Operator = Literal[">", ">=", "<", "<=", "is"]
@@ -195,7 +195,7 @@ class Profile(Part, frozen=True, kw_only=True, omit_defaults=True, dict=True):
         return exact(self.tiers[str(tier)].confidence or CONFIDENCE)
 
     @property
-    def needs(self) -> frozenset[Runs]:
+    def needs(self) -> frozenset[RunKind]:
         """The runs that its rows need: normal ones, under faults, under attack."""
         return frozenset(kind for row in self.criteria for kind in CATALOGUE[row.metric].needs)
 

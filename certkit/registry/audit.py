@@ -448,10 +448,10 @@ class _Work:
             self.note("registry.attempt", where, message)
         if facts.lineage != body.subject or Claims.of(facts, claims.attempt) != claims:
             self.note("registry.claims", where, "the entry claims something else than the passport")
-        issuer = self._policy.issuer(logged)
-        if message := self._lineages.replaces(logged, claims, issuer):
-            self.note("registry.chain", where, message)
-        if not self._endings.refuted(facts.lineage, issuer).isdisjoint({facts.evidence, *facts.bundles}):
+        signer = self._policy.issuer(logged)
+        if reason := self._lineages.replaces(logged, claims, signer):
+            self.note("registry.chain", where, reason)
+        if not self._endings.refuted(facts.lineage, signer).isdisjoint({facts.evidence, *facts.bundles}):
             self.note(
                 "registry.evidence-false", where, "it rests on evidence that its issuer revoked as false"
             )

@@ -69,7 +69,7 @@ def coverage(
     counts = breakdown(evaluation.summary, Split(split))
     conditions = sorted({name for _, name in counts}, key=lambda name: (PLACES.get(name, 99), name))
     columns = conditions[:MOST_CONDITIONS]
-    rows = [
+    rows: list[tuple[CellText, ...]] = [
         (domain, *(covered(counts.get((domain, condition))) for condition in columns))
         for domain in sorted({domain for domain, _ in counts})
     ]

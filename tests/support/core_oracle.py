@@ -392,14 +392,15 @@ def _row(row: Mapping[str, Any], tier: int, status: str, evidence: Evidence | No
     if evidence is None or threshold is None or stands:
         return Row(status)
     core = evidence.of(name)
-    if core.value is None:
+    mean = core.value
+    if mean is None:
         return Row("insufficient")
     core = replace(core, variance=min(core.variance, evidence.most(name)))
     if name == "posterior":
         return _posterior(core, evidence.tau(tier), float(threshold))
-    miss = core.value - threshold if operator_of(row, tier) in UPPER else threshold - core.value
+    miss = mean - threshold if operator_of(row, tier) in UPPER else threshold - mean
     close = abs(float(miss) - sqrt(core.variance)) < 1e-9
-    return Row(status, core=core.value, lost=miss > 0 and miss**2 > core.variance, close=close)
+    return Row(status, core=mean, lost=miss > 0 and miss**2 > core.variance, close=close)
 
 
 def _posterior(core: Core, tau: float, asked: float) -> Row:
