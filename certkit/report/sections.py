@@ -79,7 +79,7 @@ def coverage(
     return widths, rows, len(conditions) - len(columns)
 
 
-def covered(tally: Tally | None) -> tuple[str, str]:
+def covered(tally: Tally | None) -> CellText:
     """Return the successes of runs as a cell of a map shows them, with its shade; a gap where none ran."""
     if tally is None:
         return "none", "gap"

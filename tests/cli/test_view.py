@@ -104,11 +104,11 @@ def test_no_name_and_no_transcript_becomes_an_element(name: str, tmp_path: Path)
 def test_a_page_is_opened_where_it_is_asked_for(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
 
-    def remember(address: str) -> bool:
+    def no_browser(address: str) -> bool:
         opened.append(address)
         return False
 
-    monkeypatch.setattr(webbrowser, "open", remember)
+    monkeypatch.setattr(webbrowser, "open", no_browser)
     out = bundle.parent / "page.html"
     assert certkit("view", bundle, "-o", out).code == 0
     assert opened == []

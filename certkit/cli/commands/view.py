@@ -15,7 +15,7 @@ from certkit.assessment.profile_file import load_profile
 from certkit.bundle.folder import open_bundle
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import answer, emit, fold
+from certkit.cli.emit import answer, emit, fold, progress
 from certkit.ground import files
 from certkit.ground.wording import many
 from certkit.report.run_list import list_runs
@@ -40,7 +40,8 @@ def view(
     """
     refuse_inside([folder], out)
     context.check_outputs(out, force=force)
-    evaluation = judge([folder], load_profile(profile, changes or ()), Question(strict=strict))
+    table, question = load_profile(profile, changes or ()), Question(strict=strict)
+    evaluation = judge([folder], table, question, progress=progress())
     runs = list_runs(open_bundle(folder, defer_records=True))
     files.write(out, run_page(evaluation, runs).encode(), overwrite=force)
     document = answer(
