@@ -154,14 +154,14 @@ def test_an_option_and_its_opposite_are_refused(command: str) -> None:
 
 
 @pytest.mark.usefixtures("place")
-@pytest.mark.parametrize(("success", "interval"), [(False, "0.0 to"), (True, "to 100.0 %")])
-def test_interval_and_limit_hold_the_value_where_every_run_ends_alike(success: bool, interval: str) -> None:
-    log = table(Path("log.jsonl"), outcome="success" if success else "failure")
+@pytest.mark.parametrize(("outcome", "interval"), [("failure", "0.0 to"), ("success", "to 100.0 %")])
+def test_interval_and_limit_hold_the_value_where_every_run_ends_alike(outcome: str, interval: str) -> None:
+    log = table(Path("log.jsonl"), outcome=outcome)
     screen = certkit("assess", log, "-p", "pass-rate", "--independent-tasks").out
     assert interval in " ".join(screen.partition("\n\n")[0].split())
     [row] = [line for line in screen.splitlines() if line.startswith("Nominal success (c_nom)")]
     value, limit = map(float, row.removeprefix("Nominal success (c_nom)").split()[:2])
-    assert (value, limit <= value) == (float(success), True)
+    assert (value, limit <= value) == (float(outcome == "success"), True)
     assert "\nlimit: one-sided, 95 %, computed for the threshold of Tier 1\n" in screen
 
 
