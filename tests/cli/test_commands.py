@@ -34,6 +34,7 @@ def test_init_writes_a_manifest_and_tells_what_is_next(tmp_path: Path) -> None:
     written = canonical.loads((root / "bundle.json").read_bytes())
     assert re.fullmatch("[0-9a-f]{64}", written["protocol"]["task_salt"])
     assert written == {
+        "$schema": "urn:certkit:bundle:v1",
         "schema": "urn:certkit:bundle:v1",
         "agent": {"name": "triage", "version": "1.4.0"},
         "protocol": {"origin": "measured", "task_salt": written["protocol"]["task_salt"]},

@@ -268,7 +268,7 @@ def test_the_claim_names_the_rows_that_no_run_is_there_for() -> None:
     of_normal = build.judged(build.runs(80, 78, "nominal", tasks=80), "under-attack")
     lead = "Tier 1 of under-attack with confidence limits; Tier 1 by averages. Left out, since there are no"
     assert tiers_text(of_normal) == f"{lead} such runs: adversarial_resistance and attack_success_rate."
-    assert verified(passports.issued(of_normal).to_json()).verdict == "verified"
+    assert verified(specimen_passport(of_normal).to_json()).verdict == "verified"
 
 
 def test_a_passport_rests_on_a_sealed_bundle() -> None:
