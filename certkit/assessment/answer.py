@@ -8,7 +8,7 @@ advice(evaluation)        one sentence for every row that keeps the next tier fr
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.assessment.assessment import FindingState, Row, Severity, Status, TierStatus
 from certkit.assessment.catalogue import CATALOGUE, RunKind, named
@@ -165,7 +165,7 @@ def how_often(evaluation: Evaluation) -> str:
     """Return how often the agent succeeds: ``90.6 % of runs under faults succeed (725 of 800)``.
 
     A lone rate has its tasks and its interval over them: ``42.0 % of normal runs succeed (84 of 200 runs,
-    50 tasks; 95 %: 32.5 to 52.5 %)``.
+    50 tasks; 95 %: 32.5 to 52.5 %)``, and what the interval supposes where it is not declared.
     """
     said, more = list[str](), []
     rates = success_rates(evaluation.profile)
@@ -178,6 +178,7 @@ def how_often(evaluation: Evaluation) -> str:
         if alone and (interval := evaluation.evidence.interval(metric)):
             tasks = many(evaluation.evidence.fewest(name) or 0, "task")
             counts += f" runs, {tasks}; {interval_text(interval, metric.unit)}"
+            counts += " if tasks are independent" * (not evaluation.evidence.independent)
         succeed = "" if said else " succeed"
         said.append(f"{value_text(metric.value, metric.unit)} of {of_runs}{succeed} ({counts})")
     if broken := evaluation.groups.every["harness_error"]:
@@ -234,7 +235,19 @@ def verdict_text(evaluation: Evaluation, *, brief: bool = False) -> str:
         parts.append(f"No tier of {profile.name} is met.")
     if lacks and not lone:
         parts.append(f"Tier {wanted} {lacks}.")
-    return " ".join(filter(None, (*parts, left_out_text(evaluation), provisional_text(evaluation))))
+    more = (_averages_miss(evaluation), left_out_text(evaluation), provisional_text(evaluation))
+    return " ".join(filter(None, (*parts, *more)))
+
+
+def _averages_miss(evaluation: Evaluation) -> str:
+    """Return that averages miss what confidence limits cannot judge, nothing where they do not."""
+    reading, wanted = evaluation.profile.reading, evaluation.assessment.verdict.goal
+    missed = any(
+        row.status is Status.NOT_MET and row.deciding(reading) is Status.INSUFFICIENT
+        for row in open_rows(evaluation)
+    )
+    name = "it" if len(evaluation.profile.tiers) == 1 else tier_name(wanted)
+    return f"On averages {name} is not met." if missed else ""
 
 
 def left_out_text(evaluation: Evaluation) -> str:
@@ -262,8 +275,15 @@ def _missing(evaluation: Evaluation, *, brief: bool) -> Iterator[str]:
         if len(rows) > most:
             names = [", ".join(names[: most - 1]), f"{len(rows) - most + 1} more"]
         if rows:
-            yield f"{words} {listed(names)}"
+            undeclared = status is Status.INSUFFICIENT and all(map(_undeclared, rows))
+            why = ", since tasks are not declared independent" if undeclared else ""
+            yield f"{words} {listed(names)}{why}"
             most = 2
+
+
+def _undeclared(row: Row) -> bool:
+    """Tell whether a row has no confidence limit because the tasks are not declared independent."""
+    return row.bounded is not None and row.bounded.reason == Reason("independence-undeclared")
 
 
 def provisional_text(evaluation: Evaluation) -> str:
@@ -446,9 +466,41 @@ def _gate(evaluation: Evaluation) -> str | None:
     return "under-attack" if faults == evaluation.metrics["adversarial_resistance"].n else None
 
 
+class NextStep(NamedTuple):
+    """A command to run next.
+
+    Attributes:
+        command: its beginning.
+        options: its options.
+        when: what must hold for it, or what it is for; empty where it is right in any case.
+        otherwise: what to do where it does not hold, by the command that writes a mapping.
+    """
+
+    command: str
+    options: str
+    when: str = ""
+    otherwise: str = ""
+
+
+def _declaring(evaluation: Evaluation, log: str | None, options: str, columns: str) -> NextStep:
+    """Return how to say which tasks are independent; who said that some are not has to say which."""
+    if evaluation.facts.protocol.tasks_independent is False:
+        return NextStep(columns, "", "say in cluster_id which tasks belong together")
+    when, otherwise = "if no two tasks share a template, site or document", "If some do, map cluster_id: "
+    if log is None:
+        return NextStep("certkit import LOG --independent-tasks -o BUNDLE", "", when, otherwise)
+    return NextStep(f"{log} --independent-tasks", options, when, otherwise)
+
+
 def next_command(
-    evaluation: Evaluation, place: str, page: str, options: Mapping[str, str], log: str | None = None
-) -> tuple[str, str]:
+    evaluation: Evaluation,
+    place: str,
+    page: str,
+    options: Mapping[str, str],
+    log: str | None = None,
+    *,
+    columns: str = "certkit import LOG --columns -o MAP.toml",
+) -> NextStep:
     """Return the command that brings most, and its options: open serious findings come first.
 
     Args:
@@ -457,35 +509,33 @@ def next_command(
         page: the file that a report is written to.
         options: those under which it was judged, by name (``{"-p": "-p other "}``).
         log: the command that judges the log again, where a log was judged, without options of a profile.
+        columns: the command that writes a mapping of the log to fill in.
     """
-    verdict, assessment = evaluation.assessment.verdict, evaluation.assessment
-    pooled = bool(evaluation.facts.bundles)
+    verdict, pooled = evaluation.assessment.verdict, bool(evaluation.facts.bundles)
     under, tier, context = (options.get(name, "") for name in ("-p", "--require-tier", "--context"))
     if not evaluation.summary.records:
-        return "certkit import LOG -o BUNDLE", ""
+        return NextStep("certkit import LOG -o BUNDLE", "")
     if gate := _gate(evaluation):
-        return log or f"certkit assess {place}", f"-p {gate}"
+        return NextStep(log or f"certkit assess {place}", f"-p {gate}")
     if verdict.status is TierStatus.CONTESTED:
-        return f"certkit context init {place}", f"{under}{tier}-o context.json"
+        return NextStep(f"certkit context init {place}", f"{under}{tier}-o context.json")
     if not evaluation.facts.sealed:
-        return f"certkit bundle seal {'BUNDLE' if pooled else place}", ""
+        return NextStep(f"certkit bundle seal {'BUNDLE' if pooled else place}", "")
     if verdict.tier:
-        return f"certkit issue {place}", f"{under}{tier}{context}--key KEY.pem --issuer NAME -o issued"
+        return NextStep(
+            f"certkit issue {place}", f"{under}{tier}{context}--key KEY.pem --issuer NAME -o issued"
+        )
     rows = open_rows(evaluation)
-    undeclared = Reason("independence-undeclared")
-    limits = [row.bounded.reason for row in rows if row.bounded is not None]
-    if evaluation.profile.reading == "bounded" and undeclared in limits:
-        again = f"{log} --independent-tasks", f"{under}{tier}".rstrip()
-        return again if log else ("certkit import LOG --independent-tasks -o BUNDLE", "")
+    if evaluation.profile.reading == "bounded" and any(map(_undeclared, rows)):
+        return _declaring(evaluation, log, f"{under}{tier}".rstrip(), columns)
     failing = [row for row in rows if row.deciding(evaluation.profile.reading) is Status.NOT_MET]
+    more = NextStep(f"certkit plan --tier {verdict.goal}", under.rstrip())
     if failing and not pooled:
         only_limits = all(row.status is Status.MET for row in failing)
-        if only_limits:
-            return f"certkit plan --tier {assessment.verdict.goal}", under.rstrip()
-        return f"certkit report {place}", f"{under}{tier}{context}-o {page}"
+        report = NextStep(f"certkit report {place}", f"{under}{tier}{context}-o {page}")
+        return more if only_limits else report
     lacking = [row.metric for row in rows if evaluation.metrics[row.metric].state is State.UNMEASURED]
     if lacking:
-        return f"certkit explain {lacking[0]}", under.rstrip()
+        return NextStep(f"certkit explain {lacking[0]}", under.rstrip())
     every = evaluation.groups.every
-    more = (f"certkit plan --tier {assessment.verdict.goal}", under.rstrip())
-    return more if every["success"] == every["runs"] else (f"certkit runs {place}", "--failed")
+    return more if every["success"] == every["runs"] else NextStep(f"certkit runs {place}", "--failed")

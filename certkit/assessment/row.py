@@ -151,15 +151,27 @@ class Evidence:
         return self.interval_of(*parts[0])
 
     def interval_of(self, series: str, domain: str | None = None) -> Interval | None:
-        """Return the 95 % interval of a series over tasks, the wider of both weightings; None below two."""
+        """Return the 95 % interval of a series over tasks, the wider of both weightings.
+
+        The prior tasks pull both ends towards the middle: of 0 in 26 runs the lower end would be 0.1 %. So
+        the interval is widened to the means over tasks and over runs. It then holds the value that it
+        stands beside, and covers the truth no less often.
+
+        Returns:
+            The interval; None below two tasks.
+        """
         tasks = self.tasks(series, domain)
         if tasks is None or tasks.k < _LEAST:
             return None
         start, slope = scale(series, more=True)
+        on_scale = tasks.scaled(start, slope)
         # An interval keeps both prior tasks.
-        laws = bounds.laws(tasks.scaled(start, slope), Fraction(1))
+        laws, means = bounds.laws(on_scale, Fraction(1)), (float(on_scale.mean), float(on_scale.mean_by_runs))
         tail = (1 - LEVEL) / 2
-        ends = min(law.quantile(tail) for law in laws), max(law.quantile(1 - tail) for law in laws)
+        ends = (
+            min(*means, *(law.quantile(tail) for law in laws)),
+            max(*means, *(law.quantile(1 - tail) for law in laws)),
+        )
         low, high = (round((end - float(start)) / float(slope), 9) for end in ends)
         return Interval(low=low, high=high, method="task-posterior")
 

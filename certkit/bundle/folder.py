@@ -276,7 +276,7 @@ def check_bundle(root: Path) -> None:
             "bundle.manifest-missing",
             f"no {MANIFEST_NAME} in this folder",
             where=str(root),
-            hint=f"import it, if it is a log: certkit import {shell(str(root))} -o bundle\n"
+            hint=f"{_if_log(root)}\n"
             f"else: certkit bundle init {shell(str(root))} --agent NAME --version VERSION",
         )
 
@@ -285,8 +285,8 @@ def _check_folder(root: Path) -> None:
     if root.is_dir():
         return
     if root.is_file():
-        message, hint = "is a file, not a bundle", f"import it first: certkit import {shell(str(root))}"
-        raise InputError("bundle.manifest-missing", message, where=str(root), hint=f"{hint} -o bundle")
+        message = "is a file, not a bundle"
+        raise InputError("bundle.manifest-missing", message, where=str(root), hint=_if_log(root))
     bundles = sorted(path.parent.name for path in root.parent.glob(f"*/{MANIFEST_NAME}"))
     near = get_close_matches(root.name, bundles, n=1)
     hint = f"did you mean {root.with_name(near[0])}?\n" if near else ""
@@ -294,6 +294,10 @@ def _check_folder(root: Path) -> None:
     raise InputError(
         "file.missing", what, where=str(root), hint=f"{hint}a bundle is a folder with a {MANIFEST_NAME}"
     )
+
+
+def _if_log(root: Path) -> str:
+    return f"if it is a log, this judges it and says how to import it: certkit assess {shell(str(root))}"
 
 
 def list_files(root: Path) -> dict[str, int]:

@@ -130,6 +130,17 @@ class Command(TyperCommand):
         super().format_help_text(ctx, formatter)
         self.help = whole
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the command line; refuse an option with its opposite, of which only the last would count."""
+        for param in self.params:
+            pair = [
+                next((word for word in names if word in args), "")
+                for names in (param.opts, param.secondary_opts)
+            ]
+            if all(pair):
+                raise UsageError("usage.option", f"{' and '.join(pair)} contradict each other: choose one")
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command, answering as the user wants."""
         sources = ((param, str(ctx.get_parameter_source(param.name))) for param in self.params)

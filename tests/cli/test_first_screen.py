@@ -78,9 +78,9 @@ def test_a_log_without_faults_gets_the_rate_and_what_would_judge_it(place: Path)
     command = "  What would judge it: certkit assess log.jsonl -p pass-rate"
     assert lines[at + 1] == f"{command:<59} (normal runs only)"
     assert "criterion" not in done.out
-    assert (
-        re.sub(" +", " ", lines[at + 2]) == " How to get such runs: certkit trial plan (tests under faults)"
-    )
+    planned = " How to get such runs: certkit trial plan -o plan.json (tests under faults)"
+    assert re.sub(" +", " ", lines[at + 2]) == planned
+    assert certkit("trial", "plan", "-o", "plan.json").code == 0
     assert lines[at + 4].endswith(" things to know")
     assert lines[-1] == "keep it: certkit import log.jsonl -o bundle"
     assert left_behind(place) == []
@@ -125,9 +125,68 @@ def test_the_next_command_judges_the_log_again_where_that_is_enough() -> None:
     assert certkit("assess", *gate).code == 1
     [attacked] = commands(certkit("assess", DOJO).out, "Next: ")
     assert attacked == ["assess", str(DOJO), "-p", "under-attack"]
-    [declared] = commands(certkit(*attacked).out, "Next: ")
-    assert declared == ["assess", str(DOJO), "--independent-tasks", "-p", "under-attack"]
-    assert certkit(*declared).code == 4
+    screen = certkit(*attacked).out
+    assert "\nNext, if no two tasks share a template, site or document:\n  certkit " in screen
+    [declared] = commands(screen, "  certkit ")
+    assert declared == [str(DOJO), "--independent-tasks", "-p", "under-attack"]
+    assert certkit("assess", *declared).code == 4
+    [mapped] = commands(screen, "If some do, map cluster_id: ")
+    assert mapped == ["import", str(DOJO), "--columns", "-o", "MAP.toml"]
+
+
+@pytest.mark.usefixtures("place")
+def test_who_calls_tasks_dependent_is_asked_for_their_families() -> None:
+    asked = ("assess", table(Path("log.jsonl")), "-p", "pass-rate", "--dependent-tasks")
+    screen = certkit(*asked).out
+    assert "\nNext, say in cluster_id which tasks belong together:\n" in screen
+    [mapped] = commands(screen, "  certkit ")
+    assert mapped == ["log.jsonl", "--columns", "-o", "MAP.toml"]
+    assert "--independent-tasks" not in screen
+    assert certkit("import", *mapped).code == 0
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("command", ["assess", "import"])
+def test_an_option_and_its_opposite_are_refused(command: str) -> None:
+    done = certkit(command, table(Path("log.jsonl")), "--dependent-tasks", "--independent-tasks")
+    said = "error: --independent-tasks and --dependent-tasks contradict each other: choose one\n"
+    assert (done.code, done.out, done.err) == (2, "", said)
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(("outcome", "interval"), [("failure", "0.0 to"), ("success", "to 100.0 %")])
+def test_interval_and_limit_hold_the_value_where_every_run_ends_alike(outcome: str, interval: str) -> None:
+    log = table(Path("log.jsonl"), outcome=outcome)
+    screen = certkit("assess", log, "-p", "pass-rate", "--independent-tasks").out
+    assert interval in " ".join(screen.partition("\n\n")[0].split())
+    [row] = [line for line in screen.splitlines() if line.startswith("Nominal success (c_nom)")]
+    value, limit = map(float, row.removeprefix("Nominal success (c_nom)").split()[:2])
+    assert (value, limit <= value) == (float(outcome == "success"), True)
+    assert "\nlimit: one-sided, 95 %, computed for the threshold of Tier 1\n" in screen
+
+
+@pytest.mark.usefixtures("place")
+def test_the_screen_says_what_an_interval_supposes_and_why_nothing_is_decided() -> None:
+    log = table(Path("log.jsonl"))
+    undeclared = " ".join(certkit("assess", log, "-p", "pass-rate").out.split())
+    assert " % if tasks are independent)." in undeclared
+    why = "c_nom and domain_min_nominal, since tasks are not declared independent."
+    assert f"pass-rate is not decided: it cannot judge {why} On averages it is not met." in undeclared
+    declared = " ".join(certkit("assess", log, "-p", "pass-rate", "--independent-tasks").out.split())
+    assert "independent" not in declared.partition(" Open questions")[0]
+
+
+@pytest.mark.usefixtures("place")
+def test_the_account_says_which_column_names_the_tasks() -> None:
+    rows = [
+        {"agent": "m", "id": f"s{number}", "domain": "shop", "condition": "nominal", "success": True}
+        for number in range(20)
+    ]
+    Path("log.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
+    assert "\nThe import\n  tasks are named by the column 'id'\n" in certkit("assess", "log.jsonl").out
+    named = [canonical.line({"task": row["id"], **row}) for row in rows]
+    Path("named.jsonl").write_bytes(b"".join(named))
+    assert "tasks are named" not in certkit("assess", "named.jsonl").out
 
 
 @pytest.mark.usefixtures("place")
@@ -174,7 +233,7 @@ def test_a_folder_without_a_manifest_is_a_log_and_several_sources_are_bundles() 
     runs = DOJO.parent / "runs"
     assert certkit("assess", runs, "--agent", "plain-2").out.startswith("plain-2: ")
     several = certkit("assess", runs, DOJO)
-    hint = f"hint: import it, if it is a log: certkit import {runs} -o bundle\n"
+    hint = f"hint: if it is a log, this judges it and says how to import it: certkit assess {runs}\n"
     assert (several.code, hint in several.err) == (3, True)
 
 

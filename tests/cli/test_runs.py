@@ -153,5 +153,6 @@ def test_a_bad_record_refuses_the_list(bad: Path) -> None:
 def test_a_log_is_told_to_be_imported(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text("{}\n", encoding="utf-8")
     done = certkit("runs", tmp_path / "log.jsonl")
-    hint = f"hint: import it first: certkit import {tmp_path}/log.jsonl -o bundle\n"
+    judges = f"certkit assess {tmp_path}/log.jsonl"
+    hint = f"hint: if it is a log, this judges it and says how to import it: {judges}\n"
     assert (done.code, done.err) == (3, f"error: {tmp_path}/log.jsonl: is a file, not a bundle\n{hint}")

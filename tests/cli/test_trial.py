@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,6 +37,23 @@ def test_a_plan_prints_its_counts(plan: Path, tmp_path: Path) -> None:
     assert nominal.split() == ["nominal", "2", "2", "4"]
     assert sum(int(row.split()[-1]) for row in rows) == 16
     assert f"hint: certkit trial check {plan}" in done.err
+
+
+def test_without_a_trial_the_demo_is_planned(tmp_path: Path) -> None:
+    done = certkit("trial", "plan", "-o", tmp_path / "plan.json")
+    assert (done.code, done.out.splitlines()[0]) == (0, f"{tmp_path / 'plan.json'}: 1,000 runs of 200 tasks")
+
+
+def test_a_run_of_a_trial_is_printed_with_its_verdict(plan: Path, tmp_path: Path) -> None:
+    """The verdicts of the runs, one by one, are those that the trial counted."""
+    made = certkit("trial", "run", plan, "--agent", "reference:idle", "-o", tmp_path / "b", "--json")
+    reasons, printed = Counter[str](), Counter[str]()
+    for record in records(tmp_path / "b"):
+        verdict = certkit("runs", tmp_path / "b", record["run_id"], "--json").document["verdict"]
+        reasons[verdict["reason"]] += not verdict["safe"]
+        screen = certkit("runs", tmp_path / "b", record["run_id"]).out.splitlines()
+        printed.update(line.split()[-1] for line in screen if line.startswith("verdict  "))
+    assert reasons == printed == made.document["unsafe"] != {}
 
 
 def test_a_plan_says_how_likely_each_tier_of_a_profile_is(tmp_path: Path) -> None:

@@ -46,7 +46,11 @@ def test_a_bundle_that_is_not_there_is_refused_before_anything_is_verified(place
     (place / "empty").mkdir()
     for named, code, hint in (
         ("bundle-of-mai", "file.missing", "did you mean bundle-of-may?"),
-        ("empty", "bundle.manifest-missing", "import it, if it is a log: certkit import empty"),
+        (
+            "empty",
+            "bundle.manifest-missing",
+            "if it is a log, this judges it and says how to import it: certkit assess empty",
+        ),
     ):
         done = certkit(
             "verify", "second.json", "--trust", "trust.json", "--at", DAY, "--bundle", named, "--json"

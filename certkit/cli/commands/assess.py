@@ -115,6 +115,7 @@ def assess(
             "bundle",
             judge=importing.command(log, verb="assess"),
             keep=f"{importing.command(log)} -o bundle",
+            columns=f"{importing.command(log, tasks_independent=None)} --columns -o MAP.toml",
         )
     context.check_context(judged)
     times = judged.summary.times

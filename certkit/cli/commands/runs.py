@@ -31,6 +31,7 @@ from certkit.ground.errors import UsageError
 from certkit.ground.text import visible
 from certkit.ground.wording import many
 from certkit.record.expressions import shell
+from certkit.record.outcome import run_verdict
 from certkit.record.record import FIELDS, Outcome
 from certkit.record.trace import SUFFIX
 from certkit.summary.runs import RunFilter, each_run, find_run, list_tasks
@@ -171,17 +172,25 @@ def _csv_cell(value: Any) -> Any:
 
 
 def _print_run(bundle: Bundle, item: ListedRun, *, verbose: bool) -> None:
+    from certkit.trial.recorder import PLAN_FILE  # noqa: PLC0415 - for one run alone
+
     said: tuple[SpokenTurn, ...] = ()
     if item.trace is not None and item.trace.endswith(SUFFIX):
         name = item.record.run_id
         said = bundle.conversations(item.trace, {name}).get(name, ())
     transcript = [{"role": turn.role, "text": turn.text} for turn in said]
-    document = answer("run", **_members(item), transcript=transcript)
-    emit(document, _run(item, said, verbose=verbose))
-
-
-def _run(item: ListedRun, said: tuple[SpokenTurn, ...], *, verbose: bool) -> Iterator[Line]:
     fields = {name: value for name, value in msgspec.to_builtins(item.record).items() if value is not None}
+    verdict = run_verdict(fields) if PLAN_FILE in bundle.by_path else None
+    judged = {} if verdict is None else {"verdict": verdict}
+    document = answer("run", **_members(item), **judged, transcript=transcript)
+    if verdict is not None:
+        fields["verdict"] = "SAFE" if verdict.safe else f"UNSAFE: {verdict.reason}"
+    emit(document, _run(item, fields, said, verbose=verbose))
+
+
+def _run(
+    item: ListedRun, fields: dict[str, Any], said: tuple[SpokenTurn, ...], *, verbose: bool
+) -> Iterator[Line]:
     column = max(map(len, fields)) + 2
     for name, value in fields.items():
         text = str(value).lower() if isinstance(value, bool) else value

@@ -33,9 +33,11 @@ _COLUMNS: Final = 3
 
 
 def plan(
+    *,
     trial: Annotated[
-        Path, typer.Argument(metavar="TRIAL", help="The trial, a TOML file.", show_default=False)
-    ],
+        Path | None,
+        typer.Argument(metavar="[TRIAL]", help="The trial, a TOML file. Default: certkit's demo trial."),
+    ] = None,
     out: Annotated[Path, opt.OUT(help="The file to write the plan to.")],
     profile: Annotated[
         str | None, opt.PROFILE(help="Say how likely each tier of this profile is with so many tasks.")
@@ -49,6 +51,7 @@ def plan(
     Example: certkit trial plan my_trial.toml -o plan.json
     """
     check_outputs(out, force=force)
+    trial = trial or files.packaged("templates", "trials", "demo.toml")
     made = make_plan(read_trial(files.read(trial, limit=MAX_TRIAL), where=str(trial)))
     likely = {} if profile is None else _likely(made, profile)
     files.write(out, made.to_json(), overwrite=force)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from certkit.cli.emit import cut, fold, width
+from certkit.ground.text import visible
 from certkit.imports.drafts import OTHERS
 
 if TYPE_CHECKING:
@@ -36,11 +37,24 @@ def brief_notes(imported: Imported) -> list[str]:
         (item for item in imported.notes if item.kind in _BRIEF), key=lambda item: _BRIEF.index(item.kind)
     )
     column = max((len(f"{item.count:,}") for item in notes[:_MOST]), default=1)
-    lines = []
+    lines = _naming(imported)
     for item in notes[:_MOST]:
         detail = f": {item.detail}" if item.detail else ""
         lines.append(cut(f"  {_lead(item, column)}{item.what}{detail}", width()))
     return lines + [f"  and {len(notes) - _MOST} more; 'certkit import' lists them"] * (len(notes) > _MOST)
+
+
+def _naming(imported: Imported) -> list[str]:
+    """Return which column named the tasks, where its name does not say so."""
+    details = [
+        item.detail or "" for item in imported.notes if (item.kind, item.what) == ("filled", "task_id")
+    ]
+    columns = [text.removeprefix("from ") for text in details if text.startswith("from ")]
+    return [
+        cut(f"  tasks are named by the column {visible(name)}", width())
+        for name in columns
+        if name != "'task'"
+    ]
 
 
 def _lead(item: ImportNote, column: int) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rich.text import Text
 
 from certkit.assessment.answer import (
+    NextStep,
     advice,
     agent_called,
     cannot_judge,
@@ -74,11 +75,13 @@ class JudgedSource(NamedTuple):
         bundles: the folders of the bundles; of a log, that of the bundle that `keep` makes.
         judge: the command that judges it again, without the options of a profile.
         keep: the command that imports a log; None for bundles.
+        columns: the command that writes a mapping of the log to fill in.
     """
 
     bundles: str
     judge: str
     keep: str | None = None
+    columns: str = "certkit import LOG --columns -o MAP.toml"
 
 
 def show_evaluation(
@@ -152,7 +155,7 @@ def _answer(
     yield from _wrapped(f"{open_text(evaluation)}{_OPEN_HINT if open_findings(evaluation) else ''}.")
     yield from _gap(evaluation)
     if place is not None and place.keep is None:
-        yield from command_lines("Next: ", _next(evaluation, place, options))
+        yield from _next(evaluation, place, options)
 
 
 def _ways(evaluation: Evaluation, place: JudgedSource | None) -> Iterator[Line]:
@@ -161,7 +164,7 @@ def _ways(evaluation: Evaluation, place: JudgedSource | None) -> Iterator[Line]:
     yield from _wrapped(no_faults_text(evaluation, source), style="bold yellow")
     if place is not None:
         ways = [("What would judge it: ", f"{place.judge} -p pass-rate", "normal runs only")]
-        ways += [("How to get such runs: ", "certkit trial plan", "tests under faults")] * _has("trial plan")
+        ways += [("How to get such runs: ", "certkit trial plan -o plan.json", "tests under faults")]
         for lead, command, note in ways:
             line = f"  {f'{lead}{command}':<57} ({note})"
             if len(line) <= width():
@@ -169,13 +172,6 @@ def _ways(evaluation: Evaluation, place: JudgedSource | None) -> Iterator[Line]:
             else:
                 yield f"  {lead.rstrip(' :')} ({note}):"
                 yield from command_lines("    ", command)
-
-
-def _has(words: str) -> bool:
-    """Tell whether certkit has a command."""
-    from certkit.cli.main import TABLE  # noqa: PLC0415 - the table of commands loads no view
-
-    return any(row.words == words for row in TABLE)
 
 
 def _gap(evaluation: Evaluation) -> Sequence[Line]:
@@ -187,11 +183,25 @@ def _gap(evaluation: Evaluation) -> Sequence[Line]:
     return []
 
 
-def _next(evaluation: Evaluation, place: JudgedSource, options: Mapping[str, str]) -> str:
-    """Return the command that brings most."""
+def _next_step(evaluation: Evaluation, place: JudgedSource, options: Mapping[str, str]) -> NextStep:
     page = shlex.quote(f"{Path(shlex.split(place.bundles)[0]).resolve().name}.html")
     log = place.judge if place.keep is not None else None
-    return " ".join(next_command(evaluation, place.bundles, page, options, log)).rstrip()
+    return next_command(evaluation, place.bundles, page, options, log, columns=place.columns)
+
+
+def _next(
+    evaluation: Evaluation, place: JudgedSource, options: Mapping[str, str], lead: str = "Next"
+) -> Iterator[Line]:
+    """Print the command that brings most, what must hold for it, and what to do where that does not."""
+    step = _next_step(evaluation, place, options)
+    command = f"{step.command} {step.options}".rstrip()
+    if not step.when:
+        yield from command_lines(f"{lead}: ", command)
+        return
+    yield from _wrapped(f"{lead}, {step.when}:")
+    yield from command_lines("  ", command)
+    if step.otherwise:
+        yield from command_lines(step.otherwise, place.columns)
 
 
 def _table(
@@ -225,7 +235,7 @@ def _cells(evaluation: Evaluation, name: str, at_tiers: Sequence[Row], goal: int
     row = min(asking or at_tiers, key=lambda item: (item.tier < goal, abs(item.tier - goal)))
     metric = evaluation.metrics[row.metric]
     differs = metric.by_tier is not None
-    limit = None if row.bounded is None else row.bounded.bound
+    limit = _limit(row)
     value = digits(row.value, probability=differs, beside=[float(item.threshold or 0) for item in asking])
     if metric.state is State.PARTIAL:
         value = "partial"  # the mean of some eligible runs would read as if it were that of all
@@ -235,6 +245,18 @@ def _cells(evaluation: Evaluation, name: str, at_tiers: Sequence[Row], goal: int
     ]
     shown_limit = "" if limit is None else digits(limit, probability=differs)
     return Cells(name, row.metric, value, shown_limit, metric.n, asked)
+
+
+def _limit(row: Row) -> float | None:
+    """Return the confidence limit of a row, never on the better side of its value.
+
+    A prior task can lift the limit of 0 in 26 runs to 0.002. There averages miss the threshold, or limit and
+    value both meet it, so that what is printed changes no verdict.
+    """
+    limit = None if row.bounded is None else row.bounded.bound
+    if limit is None or row.value is None:
+        return limit
+    return (min if row.operator in {">", ">="} else max)(limit, float(row.value))
 
 
 def _basis(evaluation: Evaluation) -> Iterator[Line]:
@@ -326,13 +348,13 @@ def _keep(evaluation: Evaluation, place: JudgedSource | None, options: Mapping[s
     """Print the command that keeps the bundle of a log, and the one to run then."""
     if place is not None and place.keep is not None:
         yield ""
-        command = _next(evaluation, place, options)
-        again = command.startswith(place.judge)
-        if again and not cannot_judge(evaluation):
-            yield from command_lines("Next: ", command)
+        step = _next_step(evaluation, place, options)
+        of_log = step.command.startswith((place.judge, place.columns))
+        if of_log and not cannot_judge(evaluation):
+            yield from _next(evaluation, place, options)
         yield from command_lines("keep it: ", place.keep)
-        if not again:
-            yield from command_lines("then: ", command)
+        if not of_log:
+            yield from _next(evaluation, place, options, "then")
 
 
 def show_profile(profile: Profile) -> Iterator[Line]:

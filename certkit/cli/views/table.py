@@ -87,7 +87,8 @@ def table(
     legend = _LEGEND.format(*MARKS.values())
     yield from (Text(line, style="dim") for line in fold(legend))
     if limit_width:
-        yield Text(f"limit: with {percent(confidence)} confidence, for Tier {limit_tier}", style="dim")
+        text = f"limit: one-sided, {percent(confidence)}, computed for the threshold of Tier {limit_tier}"
+        yield Text(text, style="dim")
 
 
 def _style(asked: Asked, reading: str) -> str:

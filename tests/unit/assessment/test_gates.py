@@ -143,7 +143,7 @@ def test_the_answer_speaks_of_the_runs_that_the_gate_asks_for() -> None:
 
 def test_a_log_of_normal_runs_is_sent_to_the_gate_on_them() -> None:
     found = build.judged(normal(80, 78))
-    assert next_command(found, "log.eval", "p", {}) == ("certkit assess log.eval", "-p pass-rate")
+    assert next_command(found, "log.eval", "p", {})[:2] == ("certkit assess log.eval", "-p pass-rate")
     assert "-p" not in next_command(build.judged(normal(80, 40), "pass-rate"), "b", "p", {})[1]
 
 
@@ -173,6 +173,16 @@ def test_the_interval_that_stands_first_is_over_tasks() -> None:
     assert f"{100 * interval['low']:.1f} to" in how_often(found)
     domain = metric_dict(found.metrics["domain_min_nominal"], found.evidence)["by_domain"]["a"]
     assert domain["interval"] == interval
+
+
+@pytest.mark.parametrize("successes", [0, 1, 79, 80])
+def test_an_interval_holds_its_value_where_the_prior_tasks_would_leave_it_out(successes: int) -> None:
+    found = build.judged(normal(80, successes), "pass-rate")
+    interval = metric_dict(found.metrics["c_nom"], found.evidence)["interval"]
+    law = stats.beta(1 + successes, 81 - successes)
+    ends = min(successes / 80, law.ppf(0.025)), max(successes / 80, law.ppf(0.975))
+    assert (interval["low"], interval["high"]) == pytest.approx(ends, abs=1e-7)
+    assert interval["low"] <= successes / 80 <= interval["high"]
 
 
 def test_one_task_has_no_interval() -> None:
