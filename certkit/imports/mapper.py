@@ -210,7 +210,7 @@ class Mapper:
         return chosen
 
     def _look_at_summary(self, run: Run, counts: list[str], job: Job, *, chosen: bool) -> None:
-        """Raise `InputError` where a summary of several runs is to be a run; remember one that is left out."""
+        """Raise `InputError` where a summary of several runs is to be a run; remember one left out."""
         if not chosen:
             first = ", ".join(f"{name} = {run.row[name]}" for name in counts)
             self._summaries = self._summaries or f"first {first} in {run.place.file}:{run.place.line}"
@@ -322,11 +322,17 @@ class Mapper:
                 continue
             if field == "outcome":
                 self._judged(raw, run, draft, fields)
-            elif fields[field] is None and field in REQUIRED:
-                wanting[field] = self._blank(run, field, column)
             elif field in REQUIRED:
-                self._had.add(field)
+                self._note_blank(run, field, column, fields, wanting)
         return faults
+
+    def _note_blank(
+        self, run: Run, field: str, column: str, fields: dict[str, Any], wanting: dict[str, Fault | None]
+    ) -> None:
+        if fields[field] is None:
+            wanting[field] = self._blank(run, field, column)
+        else:
+            self._had.add(field)
 
     def _note_unread(self, field: str, raw: Any) -> None:
         """Remember a text that the mapping may give a meaning."""
@@ -552,8 +558,9 @@ class Mapper:
             when = "if no fault was injected" if "condition" in options else "say what is missing"
             when += self._hints.get("several", "") * ("success" in options)
             first = f"nothing was imported; {when}: {job.command(**options, **agent)}\nelse map it:"
-        listing = f"{job.options.command(job.source)} --columns -o MAP.toml"
-        mapped = job.command(mapping="MAP.toml", **agent)
+        wrong = {"success": None} if any(fault.pointer == _SUCCESS for fault in job.faults) else {}
+        listing = f"{job.options.command(job.source, **wrong)} --columns -o MAP.toml"
+        mapped = job.command(mapping="MAP.toml", **agent, **wrong)
         then = f"then fill in what the mapping leaves empty, and import: {mapped}"
         return f"{first} {listing}\n{then}{self._meanings()}"
 
@@ -591,25 +598,10 @@ class Mapper:
         if draft.agent and self._options.agent not in {None, draft.agent}:
             what = f"runs of {draft.agent!r}, as the log names it"
             notes.add("odd", what, "--agent names it otherwise", count=draft.records)
-        if self._left_out:
-            notes.add("refused", "rows that `where` of the mapping leaves out", count=self._left_out)
-        if self._summaries:
-            what = "rows that `where` leaves out are summaries of several runs: is each of these in the log?"
-            notes.add("odd", what, self._summaries)
-        if self._tabular and len(draft.words["outcome"]) == 1 and draft.records > _ALIKE:
-            [outcome] = draft.words["outcome"]
-            what = f"every run has the outcome {outcome}: does the log leave out the others?"
-            notes.add("odd", what, count=draft.records)
+        self._note_rows(draft)
         self._texts.note(draft)
         self._attacks.note(draft)
-        if left := sorted(draft.left):
-            together = folds(draft.left, draft.records)
-            names = list(dict.fromkeys(together.get(name, name) for name in left))
-            lengths = accumulate(len(name) + 2 for name in names)
-            fitting = [name for name, length in zip(names, lengths, strict=True) if length <= _NAMES_LENGTH]
-            detail = ", ".join(fitting[:_NAMED]) + ", …" * (len(names) > len(fitting[:_NAMED]))
-            what = f"{many(len(left), 'column')} that no record field takes"
-            notes.add("refused", what, detail, count=max(draft.left.values()))
+        self._note_left(draft)
         named = dict.fromkeys(self._given, "what the transcript shows")
         named |= {
             field: f"from {', '.join(map(repr, names))}"
@@ -636,6 +628,30 @@ class Mapper:
             if field in FIELDS and field not in _UNSCORED:
                 notes.add("odd", field, "a constant of the mapping, whatever the log holds")
         draft.describe_fields(details | named)
+
+    def _note_rows(self, draft: Draft) -> None:
+        """Note what `where` left out, and that all runs have the same outcome."""
+        notes = draft.notes
+        if self._left_out:
+            notes.add("refused", "rows that `where` of the mapping leaves out", count=self._left_out)
+        if self._summaries:
+            what = "rows that `where` leaves out are summaries of several runs: is each of these in the log?"
+            notes.add("odd", what, self._summaries)
+        if self._tabular and len(draft.words["outcome"]) == 1 and draft.records > _ALIKE:
+            [outcome] = draft.words["outcome"]
+            what = f"every run has the outcome {outcome}: does the log leave out the others?"
+            notes.add("odd", what, count=draft.records)
+
+    def _note_left(self, draft: Draft) -> None:
+        """Note the columns that fill no field."""
+        if left := sorted(draft.left):
+            together = folds(draft.left, draft.records)
+            names = list(dict.fromkeys(together.get(name, name) for name in left))
+            lengths = accumulate(len(name) + 2 for name in names)
+            fitting = [name for name, length in zip(names, lengths, strict=True) if length <= _NAMES_LENGTH]
+            detail = ", ".join(fitting[:_NAMED]) + ", …" * (len(names) > len(fitting[:_NAMED]))
+            what = f"{many(len(left), 'column')} that no record field takes"
+            draft.notes.add("refused", what, detail, count=max(draft.left.values()))
 
     def state(self, draft: Draft) -> None:
         """State in a bundle what the mapping says of the protocol, and which choices made its records.

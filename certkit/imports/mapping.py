@@ -323,8 +323,8 @@ class Values:
         if (key := "" if raw in (None, []) else self._key(raw)) in table:
             return table[key]
         if isinstance(raw, dict | list) and raw:
-            hint = f"map another column to {field}"
-            hint += ", or a value in the object: COLUMN.NAME" * isinstance(raw, dict)
+            part = ", or a value in the object: COLUMN.NAME" * isinstance(raw, dict)
+            hint = f"map another column to {field}{part}; `[values.{field}]` may say what it means"
             raise CellError("a text, number or truth value", hint=hint)
         if key in self._blank:
             return None

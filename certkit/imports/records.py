@@ -273,7 +273,7 @@ def _lists_in(source: Source) -> dict[str, int]:
 
 
 def _lists_of(document: dict[str, Any]) -> Counter[str]:
-    """Return the paths of the lists of objects in an object, and of those in their items, with their lengths."""
+    """Return the lists of objects in an object, and those in their items, with their lengths."""
     lists: Counter[str] = Counter()
     for path, items in _lists(document):
         lists[path] = len(items)
