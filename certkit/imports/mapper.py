@@ -635,12 +635,12 @@ class Mapper:
         if self._left_out:
             notes.add("refused", "rows that `where` of the mapping leaves out", count=self._left_out)
         if self._summaries:
-            what = "rows that `where` leaves out are summaries of several runs: is each of these in the log?"
-            notes.add("odd", what, self._summaries)
+            detail = f"{self._summaries}; check that the log holds each of these runs"
+            notes.add("odd", "summaries of several runs that `where` leaves out", detail)
         if self._tabular and len(draft.words["outcome"]) == 1 and draft.records > _ALIKE:
             [outcome] = draft.words["outcome"]
-            what = f"every run has the outcome {outcome}: does the log leave out the others?"
-            notes.add("odd", what, count=draft.records)
+            what = f"runs that all have the outcome {outcome}"
+            notes.add("odd", what, "does the log leave out others?", count=draft.records)
 
     def _note_left(self, draft: Draft) -> None:
         """Note the columns that fill no field."""

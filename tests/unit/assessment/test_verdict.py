@@ -189,7 +189,8 @@ def test_an_open_serious_finding_contests_every_tier_that_would_be_met() -> None
     assert {tier.status for tier in found.assessment.tiers.values()} == {TierStatus.CONTESTED}
     assert (verdict.tier, verdict.tier_strict, verdict.table.tier) == (0, 0, 3)
     assert (verdict.status, found.exit_code) == (TierStatus.CONTESTED, Exit.INSUFFICIENT)
-    assert verdict_text(found).endswith("Tier 1 is contested: its rows are met, and outcome-inverted is open.")
+    contested = "Tier 1 is contested: its rows are met, and outcome-inverted is open."
+    assert verdict_text(found).endswith(contested)
     assert found.assessment.criteria == build.judged(GOOD).assessment.criteria
 
 

@@ -798,8 +798,8 @@ def test_the_reason_comes_first_in_a_refused_passport() -> None:
     assert headline(verified(canonical.line(data))).startswith(told)
     assert headline(verified()) == 'VERIFIED, signed by "Example Lab"'
     assert headline(verified(specimen_passport(contested()).to_json())) == (
-        'UNVERIFIABLE, signed by "Example Lab": the tier is contested by outcome-inverted; your policy does not'
-        " accept that"
+        'UNVERIFIABLE, signed by "Example Lab": the tier is contested by outcome-inverted; your policy does'
+        " not accept that"
     )
 
 
