@@ -118,9 +118,9 @@ def contents_of(importer: Importer, given: Mapping, options: ImportOptions, log:
     stated = given.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
     reading = stated.pop("read", {}) | _reading(importer, options)
     stated = {"read": reading, "columns": stated.pop("columns", {})} | stated
-    fields = _fields(names, by_format or set(), given, options)
+    unfilled = _fields(names, by_format or set(), given, options)
     comments = [f"#   {visible(line)}" for line in described(columns, rows)]
-    lines = [*lead, *_tables(stated, fields), "", "# What the columns hold:", *comments]
+    lines = [*lead, *_tables(stated, unfilled), "", "# What the columns hold:", *comments]
     mapping = "\n".join(lines) + "\n"
     return Contents(rows, columns, mapping)
 

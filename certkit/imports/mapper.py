@@ -558,7 +558,9 @@ class Mapper:
             when = "if no fault was injected" if "condition" in options else "say what is missing"
             when += self._hints.get("several", "") * ("success" in options)
             first = f"nothing was imported; {when}: {job.command(**options, **agent)}\nelse map it:"
-        wrong = {"success": None} if any(fault.pointer == _SUCCESS for fault in job.faults) else {}
+        wrong: dict[str, Any] = (
+            {"success": None} if any(fault.pointer == _SUCCESS for fault in job.faults) else {}
+        )
         listing = f"{job.options.command(job.source, **wrong)} --columns -o MAP.toml"
         mapped = job.command(mapping="MAP.toml", **agent, **wrong)
         then = f"then fill in what the mapping leaves empty, and import: {mapped}"
@@ -568,8 +570,10 @@ class Mapper:
         """Return lines for a mapping that say what texts mean, for the user to complete."""
         lines = []
         for field, texts in self._unread.items():
+            table, there = f"[values.{field}]", field in self.mapping.values
             if texts:
-                lines += [f"in the mapping, with {', '.join(WORDS[field])} for VALUE:", f"[values.{field}]"]
+                place = f"under `{table}`" if there else "in the mapping"
+                lines += [f"{place}, with {', '.join(WORDS[field])} for VALUE:", *[table] * (not there)]
                 lines += [f'{_toml(text)} = "VALUE"' for text in texts]
         return "".join(f"\n{line}" for line in lines)
 

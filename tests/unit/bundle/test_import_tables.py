@@ -518,7 +518,7 @@ def test_bundles_of_two_tables_without_run_ids_can_be_pooled(tmp_path: Path) -> 
         _, records = imported(None, path, tmp_path / name)
         assert records[0]["run_id"] == f"{name}.jsonl:1"
     done = certkit("assess", *(tmp_path / name for name in names), "--json")
-    assert done.document["summary"]["records"] == 2
+    assert done.document["bundle"]["records"] == 2
 
 
 def test_a_summary_that_where_leaves_out_is_told(tmp_path: Path) -> None:
