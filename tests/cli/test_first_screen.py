@@ -78,7 +78,9 @@ def test_a_log_without_faults_gets_the_rate_and_what_would_judge_it(place: Path)
     command = "  What would judge it: certkit assess log.jsonl -p pass-rate"
     assert lines[at + 1] == f"{command:<59} (normal runs only)"
     assert "criterion" not in done.out
-    assert re.sub(" +", " ", lines[at + 2]) == " How to get such runs: certkit trial plan (tests under faults)"
+    assert (
+        re.sub(" +", " ", lines[at + 2]) == " How to get such runs: certkit trial plan (tests under faults)"
+    )
     assert lines[at + 4].endswith(" things to know")
     assert lines[-1] == "keep it: certkit import log.jsonl -o bundle"
     assert left_behind(place) == []

@@ -158,7 +158,10 @@ def same_core(document: dict[str, Any], wanted: core_oracle.Judgement) -> None:
     assert told.keys() >= {key for key, row in wanted.rows.items() if row.lost and not row.close}
     for key, row in told.items():
         if wanted.rows[key].core is not None:
-            assert same(row["value"], wanted.rows[key].core), (key, row, wanted.rows[key])
+            # A summary holds planning efficiency in whole millionths a run; a mean may be half of one off.
+            core = wanted.rows[key].core
+            near = key[0] in PLANNING and abs(row["value"] - float(core)) <= 1e-6
+            assert near or same(row["value"], core), (key, row, wanted.rows[key])
 
 
 @pytest.mark.parametrize("name", PROFILES)
