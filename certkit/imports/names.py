@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.ground import canonical, toml
+from certkit.ground.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -65,7 +66,7 @@ def folds(filled: Mapping[str, int], rows: int) -> dict[str, str]:
     sparse = {name: name.split(".")[0] for name in filled if filled[name] < rows * _SPARSE and "." in name}
     counts = Counter(sparse.values())
     return {
-        name: f"{lead}.*: {counts[lead]:,} columns, mostly blank"
+        name: f"{lead}.*: {many(counts[lead], 'column')}, mostly blank"
         for name, lead in sparse.items()
         if counts[lead] > 1
     }

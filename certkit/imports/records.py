@@ -228,7 +228,7 @@ def _items_at(
     """Yield a piece of a document, or the pieces in it, where the path leads to it, each with its parent.
 
     Where ``*`` leads through an object, the parent has its plain values, its name as ``key``, and its own
-    parent. Of the values of an object the name alone is known.
+    parent. Of what ``*`` ends at, the parent has the name alone.
     """
     key, *deeper = path
     if key not in {"*", piece.key}:
@@ -239,7 +239,7 @@ def _items_at(
     elif piece.item and deeper:
         return
     around = {"parent": parent} if parent else {}
-    if through and not piece.item:
+    if key == "*":
         parent = {"key": piece.key} | around
     if not deeper and (piece.item or through):
         yield piece, parent or {}

@@ -480,6 +480,14 @@ TESTS: Final = {
 }
 
 
+def test_lists_under_names_are_read_with_their_names(tmp_path: Path) -> None:
+    path, file = tmp_path / "log.json", tmp_path / "map.toml"
+    path.write_text(json.dumps({"tests": {"a": [{"success": True}, {"success": False}], "b": []}}))
+    file.write_text('[read]\nrows = "tests.*"\n[columns]\ntask_id = "parent.key"\n')
+    _, records = imported(None, path, tmp_path / "out", mapping=file, **USER)
+    assert [record["task_id"] for record in records] == ["a", "a"]
+
+
 @pytest.mark.parametrize(("form", "named"), [("list", "parent.name"), ("object", "parent.key")])
 def test_a_list_in_the_items_of_a_list_is_named_and_read_with_what_stands_around_it(
     tmp_path: Path, form: str, named: str
