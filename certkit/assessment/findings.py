@@ -516,7 +516,6 @@ FINDINGS: Final = (
     Test("latest-third", SERIOUS, _latest_third, _late_tier),
     Test("success-with-attack", SERIOUS, lambda case: _success_with_attack(case, utility=False)),
     Test("outcome-inverted", SERIOUS, _note("inverted")),
-    Test("import-guessed", SERIOUS, _note("guessed")),
     Test("trace-differs", SERIOUS, _trace_differs),
     Test("judge-correction", SERIOUS, _judge_correction, _correction_tier),
     Test("calibration-chosen", SERIOUS, _calibration_chosen),

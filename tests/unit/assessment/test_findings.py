@@ -163,7 +163,6 @@ CAUSES: dict[str, tuple[Callable[[], Evaluation], Callable[[], Evaluation]]] = {
         lambda: judged(attacked(3, attack_landed=True, attack_succeeded=False)),
     ),
     "outcome-inverted": (lambda: noted("inverted"), lambda: noted("filled")),
-    "import-guessed": (lambda: noted("guessed"), lambda: noted("filled")),
     "trace-differs": (lambda: traced(enclosed=9, differ=1), lambda: traced(enclosed=9)),
     "judge-correction": (lambda: labelled((40, 40, 0, 20)), lambda: labelled((78, 2, 0, 20))),
     "calibration-chosen": (
