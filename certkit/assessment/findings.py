@@ -370,7 +370,17 @@ def _rests_on_attested(case: Judging) -> Counts | None:
 
 def _declared_runs(case: Judging) -> Counts | None:
     declared, recorded = case.facts.protocol.declared_runs, case.summary.records
-    return None if declared in {None, recorded} else {"declared": declared or 0, "recorded": recorded}
+    if declared in {None, recorded} or _runs_missing(case):
+        return None
+    return {"declared": declared or 0, "recorded": recorded}
+
+
+def _runs_missing(case: Judging) -> Counts | None:
+    """Count the runs of a plan whose digest is declared that the bundle does not hold."""
+    declared, recorded = case.facts.protocol.declared_runs, case.summary.records
+    if case.facts.protocol.plan is None or declared is None or declared <= recorded:
+        return None
+    return {"missing": declared - recorded, "declared": declared}
 
 
 def _harness_errors(case: Judging) -> Counts | None:
@@ -516,7 +526,6 @@ FINDINGS: Final = (
     Test("latest-third", SERIOUS, _latest_third, _late_tier),
     Test("success-with-attack", SERIOUS, lambda case: _success_with_attack(case, utility=False)),
     Test("outcome-inverted", SERIOUS, _note("inverted")),
-    Test("import-guessed", SERIOUS, _note("guessed")),
     Test("trace-differs", SERIOUS, _trace_differs),
     Test("judge-correction", SERIOUS, _judge_correction, _correction_tier),
     Test("calibration-chosen", SERIOUS, _calibration_chosen),
@@ -544,6 +553,7 @@ FINDINGS: Final = (
     Test("rests-on-attested", WARNING, _rests_on_attested),
     Test("undeclared-runs", WARNING, _when(lambda case: case.facts.protocol.declared_runs is None)),
     Test("declared-runs-differ", WARNING, _declared_runs),
+    Test("runs-missing", WARNING, _runs_missing),
     Test("undeclared-attempt", WARNING, _when(lambda case: case.facts.protocol.attempt is None)),
     Test("harness-errors", WARNING, _harness_errors),
     Test("equal-runs", WARNING, lambda c: {"runs": c.summary.equal_runs} if c.summary.equal_runs else None),

@@ -17,7 +17,7 @@ Count = Annotated[int, Meta(ge=0, le=canonical.MAX_INTEGER)]
 Text = Annotated[str, Meta(min_length=1, max_length=512)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Relation = Literal["same", "affiliated", "independent"]
-NoteKind = Annotated[str, Meta(pattern=r"^(filled|unmeasured|guessed|odd|refused|inverted)$(?!\n)")]
+NoteKind = Annotated[str, Meta(pattern=r"^(filled|unmeasured|odd|refused|inverted)$(?!\n)")]
 UNVERSIONED: Final = "unversioned"
 
 

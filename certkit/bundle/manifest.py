@@ -228,11 +228,11 @@ class File(Authored):
     media_type: Text
 
 
-NoteKind = Literal["filled", "unmeasured", "guessed", "inverted", "odd", "refused"]
+NoteKind = Literal["filled", "unmeasured", "inverted", "odd", "refused"]
 
 
 class ImportNote(Authored):
-    """Something that an importer filled in, left unmeasured, guessed, found odd or refused."""
+    """Something that an importer filled in, left unmeasured, found odd or refused."""
 
     kind: NoteKind
     what: Text

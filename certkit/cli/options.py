@@ -150,6 +150,13 @@ LogSuccess = Annotated[
         help="When a run of the log succeeded, such as 'score >= 0.5'; agentdojo: 'strict' or 'utility'.",
     ),
 ]
+LogTimezone = Annotated[
+    str | None,
+    typer.Option("--timezone", help="The zone of times without an offset, such as Europe/Berlin."),
+]
+LogEncoding = Annotated[
+    str | None, typer.Option("--encoding", help="CSV: how its text is encoded, such as cp1252.")
+]
 IndependentTasks = Annotated[
     bool | None,
     typer.Option(

@@ -273,8 +273,8 @@ def columns_of(source: Path, options: ImportOptions) -> Contents:
     mapping, options = _mapping(options)
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
         importer = FORMATS[format_].importer(job)
-        job.rows, job.claimed = mapping.read.rows, set(mapping.named)
-        contents = contents_of(importer, options, job.name)
+        job.rows, job.lists_columns = mapping.read.rows, True
+        contents = contents_of(importer, mapping, options, job.name)
         job.refuse_faults("these rows cannot be read; correct them first")
     return contents
 

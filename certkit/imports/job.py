@@ -47,7 +47,9 @@ MAX_FILES: Final = 1_000_000
 CHOICES: Final = ("split_by", "domain", "condition", "success", "timezone", "encoding")
 """Options that decide what the records are; the manifest names them."""
 
-ASSESS: Final = ("agent", "mapping", "domain", "condition", "success", "tasks_independent")
+ASSESS: Final = (
+    *("agent", "mapping", "domain", "condition", "success", "timezone", "encoding", "tasks_independent"),
+)
 """Options of an import that ``certkit assess LOG`` takes."""
 
 
@@ -215,7 +217,7 @@ class Job:
     ) -> None:
         self.source, self.folder, self.options, self.progress = source, folder, options, progress
         self.rows: str | None = None  # the list that holds the runs, where a mapping names it
-        self.claimed: set[str] = set()  # columns that a mapping looks at
+        self.lists_columns = False  # nothing is imported
         self._out = "bundle" if options.assess is not None else shell(str(out)) if out else "BUNDLE"
         self.name = visible(source.resolve().name)
         self.faults = Faults()

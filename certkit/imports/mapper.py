@@ -10,7 +10,7 @@ table, its line does.
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import accumulate, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,9 +21,11 @@ from certkit.ground import canonical, files
 from certkit.ground.errors import InputError, UsageError
 from certkit.ground.text import visible
 from certkit.ground.wording import many
+from certkit.imports.drafts import MAX_SHOWN
 from certkit.imports.job import CHOICES
 from certkit.imports.mapping import (
     NO_TIME_ZONE,
+    OPTIONS,
     OTHERWISE,
     WORDS,
     CellError,
@@ -33,10 +35,18 @@ from certkit.imports.mapping import (
     near,
     nearest,
     text_encoding,
-    truth,
     zone,
 )
-from certkit.imports.names import MAX_COLUMNS, SINGLE, SYNONYMS, agent_columns, paths, version_columns
+from certkit.imports.names import (
+    MAX_COLUMNS,
+    SINGLE,
+    SYNONYMS,
+    agent_columns,
+    folds,
+    paths,
+    summary_counts,
+    version_columns,
+)
 from certkit.imports.warnings import AttackNames, SuccessTexts
 from certkit.record import trace as traces
 from certkit.record.expressions import MISSING, ExpressionError, look_up, shell
@@ -60,6 +70,12 @@ _TYPO: Final = 0.85
 
 _NAMED: Final = 60
 """Columns that the account names of those that fill nothing."""
+
+_NAMES_LENGTH: Final = 1500
+"""Characters of their names."""
+
+_ALIKE: Final = 10
+"""Runs up to which it is nothing odd that all have the same outcome."""
 
 MAX_RULE: Final = 512
 """Characters of a success rule in a manifest."""
@@ -111,7 +127,10 @@ class Mapper:
         self._claimed = {name for text in mapping.named for name in (text, text.split(".")[0])}
         self._decided = self._taken | self._claimed  # columns of these names fill nothing of themselves
         self._looked_at = {".".join(path) for path in self._places}
-        importer.job.rows, importer.job.claimed = mapping.read.rows, self._claimed
+        importer.job.rows = mapping.read.rows
+        self._cells = importer.cells
+        self._had: set[str] = set()  # fields that some row had a value for
+        self._unread: dict[str, dict[str, None]] = {}  # field → texts that a mapping may give a meaning
         self._versioned: Iterable[tuple[str, ...]] = importer.versioned
         self._keys: dict[str, None] = {}  # the columns of all rows
         self._filled_by: dict[str, dict[str, None]] = {}  # field → columns of a table that filled it
@@ -119,6 +138,7 @@ class Mapper:
         self._absent: dict[str, None] = {}  # required fields that nothing fills
         self._incomplete = 0  # faults of runs that lack one
         self._left_out = 0  # rows for which `where` does not hold
+        self._summaries = ""  # the first of them that counts several runs
         self._ids: set[int] = set()  # hashes of what `SINGLE` columns named
         self._line = self._again = 0  # the last that named a run, and how many runs it named before
         self._nameless = self._chosen = False  # some run has no agent; some row was not left out
@@ -145,7 +165,7 @@ class Mapper:
         if numbered:
             self._again = self._again + 1 if run.place.line == self._line else 0
             self._line = run.place.line
-            fields["run_id"] = f"line-{self._line}" + (f".{self._again}" if self._again else "")
+            fields["run_id"] = f"{run.place.file}:{self._line}" + (f".{self._again}" if self._again else "")
         if (again == "refuse" or (again == "count" and numbered)) and draft.seen(run.row):
             if again == "refuse":
                 hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
@@ -185,7 +205,22 @@ class Mapper:
             return False
         self._chosen |= chosen
         self._left_out += not chosen
+        if self._tabular and (counts := summary_counts(run.row, self._claimed)):
+            self._look_at_summary(run, counts, job, chosen=chosen)
         return chosen
+
+    def _look_at_summary(self, run: Run, counts: list[str], job: Job, *, chosen: bool) -> None:
+        """Raise `InputError` where a summary of several runs is to be a run; remember one left out."""
+        if not chosen:
+            first = ", ".join(f"{name} = {run.row[name]}" for name in counts)
+            self._summaries = self._summaries or f"first {first} in {run.place.file}:{run.place.line}"
+            return
+        message = f"each row is a summary of several runs ({', '.join(counts)})"
+        hint = "import the log that has one row per run; if each row is one run, say so in a mapping: "
+        hint += f'`x_{counts[0]} = "{counts[0]}"` under `[columns]`\nif only some rows are summaries, leave '
+        hint += f'them out: `where = "{counts[0]} == null"` under `[read]`'
+        where = f"{job.name}:{run.place.line}"
+        raise InputError("import.source", message, where=where, hint=hint)
 
     def _note_versions(self, run: Run, draft: Draft) -> None:
         if self._tabular:
@@ -273,22 +308,37 @@ class Mapper:
                 raw = None
             wanting.pop(field, None)
             try:
-                fields[field] = self._value(field, column, raw)
+                fields[field] = self._values.value(field, raw)
             except NaiveTimeError:
                 draft.notes.add("unmeasured", field, NO_TIME_ZONE)
                 continue
             except (CellError, ExpressionError) as error:
                 if field != "split" or field in self._taken:
                     faults.append(_fault(error, run, column, raw))
+                    self._note_unread(field, raw)
                     continue
                 detail = f"its values, such as {str(raw)[:40]!r}, are no split of a record"
                 draft.notes.add("refused", "column 'split'", detail)
                 continue
             if field == "outcome":
                 self._judged(raw, run, draft, fields)
-            elif fields[field] is None and field in REQUIRED:
-                wanting[field] = self._blank(run, field, column)
+            elif field in REQUIRED:
+                self._note_blank(run, field, column, fields, wanting)
         return faults
+
+    def _note_blank(
+        self, run: Run, field: str, column: str, fields: dict[str, Any], wanting: dict[str, Fault | None]
+    ) -> None:
+        if fields[field] is None:
+            wanting[field] = self._blank(run, field, column)
+        else:
+            self._had.add(field)
+
+    def _note_unread(self, field: str, raw: Any) -> None:
+        """Remember a text that the mapping may give a meaning."""
+        texts = self._unread.setdefault(field, {}) if field in WORDS else {}
+        if isinstance(raw, str) and len(texts) < _SHOWN and len(raw) <= MAX_SHOWN:
+            texts[raw] = None
 
     def _judged(self, raw: Any, run: Run, draft: Draft, fields: dict[str, Any]) -> None:
         """Look at an outcome that a column states; a blank one is a harness error."""
@@ -297,22 +347,13 @@ class Mapper:
         if fields["outcome"] is None:
             self._unjudged(fields, draft)
 
-    def _value(self, field: str, column: str, raw: Any) -> Any:
-        """Return the value of a field that a column states; raise `CellError` where it states none."""
-        synonym = (
-            field == "outcome"
-            and column in SYNONYMS[field]
-            and field not in self._taken | self.mapping.values.keys()
-        )
-        return truth(raw, blank=self._values.is_blank(raw)) if synonym else self._values.value(field, raw)
-
     def _known(self, run: Run, faults: list[Fault]) -> Iterator[tuple[str, str, Evaluate]]:
         """Yield field, column and getter of the columns of a row that the mapping need not name."""
         row = run.row
         chosen = {field: column for field in SYNONYMS if (column := self._column_for(field, run, faults))}
         for column in row:
             own = (column in FIELDS or USER_FIELD.match(column)) and column not in self._decided
-            if own and chosen.get(column, column) == column:
+            if own and (column not in SYNONYMS or chosen.get(column) == column):
                 yield column, column, itemgetter(column)
         for field, column in chosen.items():
             if column != field:
@@ -321,12 +362,14 @@ class Mapper:
     def _column_for(self, field: str, run: Run, faults: list[Fault]) -> str | None:
         """Return the column of a row that fills a field by its name or a synonym of it.
 
-        It is the first that is not blank. Others that state something else are a fault.
+        It is the first that is not blank. Others that state something else are a fault. A list or an object
+        fills none.
         """
         row = run.row
         if field in self._taken:
             return None
-        columns = [name for name in (field, *SYNONYMS[field]) if name in row and name not in self._claimed]
+        columns = [name for name in _known_columns(field, row) if name not in self._claimed]
+        columns = [name for name in columns if not _is_nested(row[name])]
         if not columns and SINGLE.get(field) in row:
             columns = [SINGLE[field]]
         filled = [name for name in columns if not self._values.is_blank(row[name])] or columns[:1]
@@ -334,7 +377,7 @@ class Mapper:
             return None
         self._filled_by.setdefault(field, {})[filled[0]] = None
         rivals = filled if field == "outcome" or filled[0] != field else []
-        meanings = {self._meaning(field, name, row[name]) for name in rivals} - {None}
+        meanings = {self._meaning(field, row[name]) for name in rivals} - {None}
         if len(meanings) > 1:
             differing = ", ".join(f"{name} = {row[name]!r}"[:60] for name in rivals)
             hint = f"say which counts: `{field} = {_toml(rivals[0])}` under `[columns]` in a mapping"
@@ -343,12 +386,12 @@ class Mapper:
             faults.append(run.place.fault(expected, differing, pointer=pointer, hint=hint))
         return filled[0]
 
-    def _meaning(self, field: str, column: str, raw: Any) -> Any:
+    def _meaning(self, field: str, raw: Any) -> Any:
         """Return what a column states of a field, None where no other column can contradict it."""
         if field != "outcome":
             return str(raw)
         try:
-            meaning = self._value(field, column, raw)
+            meaning = self._values.value(field, raw)
         except CellError:
             return None
         return meaning if meaning in {Outcome.SUCCESS, Outcome.FAILURE} else None
@@ -452,19 +495,26 @@ class Mapper:
             hint = "--condition nominal if no fault was injected there"
             self._absent[field] = None
             self._incomplete += 1
+        elif self._cells and field in self._had:
+            hint = "merged cells? fill them down in the spreadsheet"
         expected, code = f"a value for {field}", "record.missing-field"
         return run.place.fault(expected, "nothing", pointer=f"/{visible(column)}", code=code, hint=hint)
 
     def _missing(self, fields: Sequence[str], run: Run) -> Fault:
         """Return the fault of a row that has nothing for some required fields."""
         test = self._hints.get("outcome", "EXPRESSION")
-        options = {
-            "domain": "--domain NAME",
-            "condition": "--condition nominal where no fault was injected",
+        options = OPTIONS | {
+            "condition": f"{OPTIONS['condition']} where no fault was injected",
             "outcome": f"{_SUCCESS} {shell(test)}{self._hints.get('several', '')}",
         }
-        hints = {field: options.get(field, f"a column `{field}`") for field in fields}
+        named = 'name the column in a mapping, such as {0} = "name"'
+        hints = {field: options.get(field, named.format(field)) for field in fields}
         for field in fields:
+            if nested := [name for name in _known_columns(field, run.row) if _is_nested(run.row[name])]:
+                kind = "a list" if isinstance(run.row[nested[0]], list) else "an object"
+                hints[field] = f"{nested[0]} holds {kind}; map another column to {field}" + (
+                    f", or give {options[field]}" if field in options else ""
+                )
             if close := nearest(field, run.row, _TYPO):
                 hints[field] += f", or `{field} = {_toml(close)}` under `[columns]` in a mapping"
         self._absent |= dict.fromkeys(fields)
@@ -499,7 +549,7 @@ class Mapper:
         if unread or self._options.mapping is not None:
             what = "these rows" + " or the mapping" * (not unread)
             what += ", or save the file as UTF-8" * ("json.encoding" in codes)
-            return f"nothing was imported; correct {what}, then: {job.command(**agent)}"
+            return f"nothing was imported; correct {what}, then: {job.command(**agent)}{self._meanings()}"
         test = self._hints.get("outcome", "" if self._tabular else "EXPRESSION")
         given = {"domain": "NAME", "condition": "nominal", "outcome": test}
         first = "nothing was imported; correct these rows, or write a mapping:"
@@ -508,9 +558,24 @@ class Mapper:
             when = "if no fault was injected" if "condition" in options else "say what is missing"
             when += self._hints.get("several", "") * ("success" in options)
             first = f"nothing was imported; {when}: {job.command(**options, **agent)}\nelse map it:"
-        listing = f"{job.options.command(job.source, success=None)} --columns -o MAP.toml"
-        mapped = job.command(mapping="MAP.toml", success=None, **agent)
-        return f"{first} {listing}\nthen fill in what the mapping leaves empty, and import: {mapped}"
+        wrong: dict[str, Any] = (
+            {"success": None} if any(fault.pointer == _SUCCESS for fault in job.faults) else {}
+        )
+        listing = f"{job.options.command(job.source, **wrong)} --columns -o MAP.toml"
+        mapped = job.command(mapping="MAP.toml", **agent, **wrong)
+        then = f"then fill in what the mapping leaves empty, and import: {mapped}"
+        return f"{first} {listing}\n{then}{self._meanings()}"
+
+    def _meanings(self) -> str:
+        """Return lines for a mapping that say what texts mean, for the user to complete."""
+        lines = []
+        for field, texts in self._unread.items():
+            table, there = f"[values.{field}]", field in self.mapping.values
+            if texts:
+                place = f"under `{table}`" if there else "in the mapping"
+                lines += [f"{place}, with {', '.join(WORDS[field])} for VALUE:", *[table] * (not there)]
+                lines += [f'{_toml(text)} = "VALUE"' for text in texts]
+        return "".join(f"\n{line}" for line in lines)
 
     def check(self, job: Job) -> None:
         """Raise `InputError` where no row has a path of the mapping, or `where` holds for none."""
@@ -537,16 +602,10 @@ class Mapper:
         if draft.agent and self._options.agent not in {None, draft.agent}:
             what = f"runs of {draft.agent!r}, as the log names it"
             notes.add("odd", what, "--agent names it otherwise", count=draft.records)
-        if self._left_out:
-            notes.add("refused", "rows that `where` of the mapping leaves out", count=self._left_out)
+        self._note_rows(draft)
         self._texts.note(draft)
         self._attacks.note(draft)
-        if left := sorted(draft.left):
-            names = ", ".join(left[:_NAMED]) + ", …" * (len(left) > _NAMED)
-            count = max(draft.left.values())
-            notes.add(
-                "refused", f"{many(len(left), 'column')} that no record field takes", names, count=count
-            )
+        self._note_left(draft)
         named = dict.fromkeys(self._given, "what the transcript shows")
         named |= {
             field: f"from {', '.join(map(repr, names))}"
@@ -573,6 +632,30 @@ class Mapper:
             if field in FIELDS and field not in _UNSCORED:
                 notes.add("odd", field, "a constant of the mapping, whatever the log holds")
         draft.describe_fields(details | named)
+
+    def _note_rows(self, draft: Draft) -> None:
+        """Note what `where` left out, and that all runs have the same outcome."""
+        notes = draft.notes
+        if self._left_out:
+            notes.add("refused", "rows that `where` of the mapping leaves out", count=self._left_out)
+        if self._summaries:
+            detail = f"{self._summaries}; check that the log holds each of these runs"
+            notes.add("odd", "summaries of several runs that `where` leaves out", detail)
+        if self._tabular and len(draft.words["outcome"]) == 1 and draft.records > _ALIKE:
+            [outcome] = draft.words["outcome"]
+            what = f"runs that all have the outcome {outcome}"
+            notes.add("odd", what, "does the log leave out others?", count=draft.records)
+
+    def _note_left(self, draft: Draft) -> None:
+        """Note the columns that fill no field."""
+        if left := sorted(draft.left):
+            together = folds(draft.left, draft.records)
+            names = list(dict.fromkeys(together.get(name, name) for name in left))
+            lengths = accumulate(len(name) + 2 for name in names)
+            fitting = [name for name, length in zip(names, lengths, strict=True) if length <= _NAMES_LENGTH]
+            detail = ", ".join(fitting[:_NAMED]) + ", …" * (len(names) > len(fitting[:_NAMED]))
+            what = f"{many(len(left), 'column')} that no record field takes"
+            draft.notes.add("refused", what, detail, count=max(draft.left.values()))
 
     def state(self, draft: Draft) -> None:
         """State in a bundle what the mapping says of the protocol, and which choices made its records.
@@ -606,6 +689,15 @@ class Mapper:
         filled_by = [name for name in self._filled_by.get("outcome", ()) if words or name != "outcome"]
         column = mapping.columns.get("outcome", filled_by)
         return _text_of(column) + _read_by(words) if column else None
+
+
+def _known_columns(field: str, row: dict[str, Any]) -> list[str]:
+    """Return the columns of a row that have the name of a field or are synonyms of it."""
+    return [name for name in (field, *SYNONYMS.get(field, ())) if name in row]
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, list | dict) and bool(value)
 
 
 def _fault(error: ValueError, run: Run, column: str, raw: Any) -> Fault:

@@ -61,6 +61,17 @@ _GROUPED = re.compile(r"-?[1-9][0-9]{0,2}(,[0-9]{3})+\Z")  # the commas may mark
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?\Z")
 _EXPECTED: Final = {"integer": "an integer", "floating": "a number", "ternary": "true or false"}
 _TRUTH: Final = {"true": True, "false": False}
+_OUTCOMES: Final = dict.fromkeys(("true", "1", "1.0"), "success") | dict.fromkeys(
+    ("false", "0", "0.0"), "failure"
+)
+"""Truth values, in lower case, as outcomes."""
+
+OPTIONS: Final = {
+    "domain": "--domain NAME",
+    "condition": "--condition nominal",
+    "outcome": "--success EXPRESSION",
+}
+"""The options that fill a field."""
 
 
 class Read(Authored):
@@ -239,12 +250,7 @@ def _refuse_empty(columns: Any, name: str) -> None:
     if isinstance(columns, dict) and (empty := [field for field, column in columns.items() if column == ""]):
         fields = ", ".join(map(visible, empty))
         message = f"/columns/{visible(empty[0])}: empty; write the columns that hold {fields}"
-        options = {
-            "domain": "--domain NAME",
-            "condition": "--condition nominal",
-            "outcome": "--success EXPRESSION",
-        }
-        given = ", ".join(options[field] for field in empty if field in options)
+        given = ", ".join(OPTIONS[field] for field in empty if field in OPTIONS)
         raise InputError(
             "import.mapping", message, where=name, hint=f"or remove the lines, and give {given}" * bool(given)
         )
@@ -256,19 +262,6 @@ class CellError(ValueError):
     def __init__(self, expected: str, *, code: str = "import.row", hint: str = "") -> None:
         super().__init__(expected)
         self.code, self.hint = code, hint
-
-
-def truth(raw: Any, *, blank: bool) -> Outcome | None:
-    """Return the outcome that a truth value, 0 or 1 states, None where blank; others raise `CellError`."""
-    if blank:
-        return None
-    text = raw.casefold() if isinstance(raw, str) else str(raw).lower()
-    if text in {"true", "1", "1.0"}:
-        return Outcome.SUCCESS
-    if text in {"false", "0", "0.0"}:
-        return Outcome.FAILURE
-    hint = "say what is a success: --success EXPRESSION, or `[values.outcome]` in a mapping"
-    raise CellError("true, false, 1 or 0 for outcome", code="record.value", hint=hint)
 
 
 class NaiveTimeError(ValueError):
@@ -330,7 +323,8 @@ class Values:
         if (key := "" if raw in (None, []) else self._key(raw)) in table:
             return table[key]
         if isinstance(raw, dict | list) and raw:
-            hint = f"`[values.{field}]` may say what it means; a value in it is called COLUMN.NAME"
+            part = ", or a value in the object: COLUMN.NAME" * isinstance(raw, dict)
+            hint = f"map another column to {field}{part}; `[values.{field}]` may say what it means"
             raise CellError("a text, number or truth value", hint=hint)
         if key in self._blank:
             return None
@@ -383,8 +377,14 @@ class Values:
         word = self.fold(raw)
         if word in WORDS[field] or (field == "condition" and word.startswith("x_")):
             return word
-        named = ", ".join(WORDS[field][:-1]) + f" or {WORDS[field][-1]}"
-        raise CellError(f"{named} for {field}", code="record.value", hint=f"add it to `[values.{field}]`")
+        truths = field == "outcome" and field not in self._tables
+        if truths and (outcome := _OUTCOMES.get(raw.casefold())):
+            return outcome
+        words = [*WORDS[field], *(("true", "false", "1", "0") if truths else ())]
+        named = f"{', '.join(words[:-1])} or {words[-1]}"
+        hint = f"say what it means under `[values.{field}]` in a mapping"
+        hint = f"say what is a success: {OPTIONS[field]}; or {hint}" if truths else hint
+        raise CellError(f"{named} for {field}", code="record.value", hint=hint)
 
     def _plain(self, text: str) -> str:
         if not self._read.decimal_comma:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.ground import canonical, toml
+from certkit.ground.wording import many
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
 _NAMES: Final = toml.packaged("templates", "import-names.toml")
 
@@ -27,7 +29,11 @@ ATTACKS: Final = re.compile(
 )
 """A whole word by which a name says that the run was attacked; digits and underscores end words."""
 
+_COUNT = re.compile(r"([0-9]{1,9})(\.0|/[0-9]{1,9})?\Z")
 _AGENTS: Final[dict[str, list[str]]] = _NAMES["agent"]
+
+_SPARSE: Final = 0.1
+"""Share of rows below which a column is mostly blank."""
 
 MAX_COLUMNS: Final = 10_000
 """Columns of a table, and distinct ones of all rows that fill no field."""
@@ -45,6 +51,33 @@ def paths(
             yield from paths(value, (*lead, name), lists=lists)
         elif lists or not isinstance(value, list | dict):
             yield (*lead, name), value
+
+
+def folds(filled: Mapping[str, int], rows: int) -> dict[str, str]:
+    """Return which columns are told together, as several of an object are blank in most rows.
+
+    Args:
+        filled: Column, perhaps a dotted path, and the number of rows that have it.
+        rows: The number of all rows.
+
+    Returns:
+        Column and what is said in place of it and the others.
+    """
+    sparse = {name: name.split(".")[0] for name in filled if filled[name] < rows * _SPARSE and "." in name}
+    counts = Counter(sparse.values())
+    return {
+        name: f"{lead}.*: {many(counts[lead], 'column')}, mostly blank"
+        for name, lead in sparse.items()
+        if counts[lead] > 1
+    }
+
+
+def summary_counts(row: dict[str, Any], claimed: Collection[str]) -> list[str]:
+    """Return the columns in which a row counts several runs beside a rate, but for those `claimed`."""
+    if not RATES & row.keys():
+        return []
+    counts = COUNTS & row.keys() - claimed
+    return sorted(name for name in counts if (it := _COUNT.match(str(row[name]))) and int(it[1]) > 1)
 
 
 def agent_columns(columns: Collection[str]) -> list[str]:

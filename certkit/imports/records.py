@@ -19,19 +19,11 @@ from certkit.ground import canonical
 from certkit.ground.errors import InputError
 from certkit.ground.progress import SILENT
 from certkit.ground.text import visible
+from certkit.ground.wording import many
 from certkit.imports.drafts import Place
 from certkit.imports.job import Importer, Job, Run
 from certkit.imports.mapping import near
-from certkit.imports.names import (
-    COUNTS,
-    MAX_COLUMNS,
-    MAX_NAME,
-    RATES,
-    SINGLE,
-    SYNONYMS,
-    agent_columns,
-    paths,
-)
+from certkit.imports.names import MAX_COLUMNS, MAX_NAME, SINGLE, SYNONYMS, agent_columns, paths
 from certkit.imports.source import MAX_LOG_ROW, MAX_ROW, opening
 from certkit.imports.splitter import split
 from certkit.record.record import FIELDS
@@ -63,13 +55,18 @@ MAX_AGENT_NAME: Final = 200
 MAX_LISTS: Final = 12
 """Lists of a JSON document that a refusal names."""
 
+MAX_PARENT: Final = 100
+"""Values of an object that the rows in it have."""
+
 _DEEP: Final = 3
 """Levels of a JSON document in which lists of rows are looked for."""
+
+_OUTCOMES: Final = {"outcome", *SYNONYMS["outcome"]}
+"""Columns that state an outcome."""
 
 _SEPARATORS: Final = ",;\t|"
 _STATED = re.compile(rf"sep=([{_SEPARATORS}])\s*\Z", re.IGNORECASE)
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
-_COUNT = re.compile(r"([0-9]{1,9})(\.0|/[0-9]{1,9})?\Z")
 
 
 class Records(Importer):
@@ -93,6 +90,9 @@ class Records(Importer):
             raise InputError("import.source", "is no text", where=job.name, hint=hint)
         self.cells = not self._parquet and head.lstrip()[:1] not in {b"{", b"["}
         self._agents: dict[str, str] = {}  # agent → the column that first named it
+        self._lists: dict[
+            tuple[str, str], list[int]
+        ] = {}  # agent, list of runs → rows with it, objects in it
 
     def runs(self) -> Iterator[Run]:
         """Yield the rows."""
@@ -103,29 +103,30 @@ class Records(Importer):
                 expected = f"names of at most {MAX_NAME:,} characters"
                 self.job.refuse(place.fault(expected, "a longer one", code="json.too-large"))
                 continue
-            self._refuse_summary(row)
             agents = ((str(row[name]), name) for name in agent_columns(row) if _names_an_agent(row[name]))
             agent, column = next(agents, ("", ""))
             self._agents.setdefault(agent, column)
+            for name, value in row.items():
+                if isinstance(value, list) and len(value) > 1 and all(map(_is_run, value)):
+                    counts = self._lists.setdefault((agent, name), [0, 0])
+                    counts[:] = counts[0] + 1, counts[1] + len(value)
             yield Run(agent, place, row, {})
-
-    def _refuse_summary(self, row: dict[str, Any]) -> None:
-        """Raise `InputError` where a row counts several runs beside a rate, and no mapping takes this."""
-        counts = [
-            name for name in COUNTS & row.keys() if (it := _COUNT.match(str(row[name]))) and int(it[1]) > 1
-        ]
-        counts = [name for name in counts if name not in self.job.claimed]
-        if counts and RATES & row.keys():
-            message = f"each row is a summary of several runs ({', '.join(sorted(counts))})"
-            hint = "import the log that has one row per run; if each row is one run, say so in a mapping: "
-            hint += f'`x_{counts[0]} = "{counts[0]}"` under `[columns]`'
-            raise InputError("import.source", message, where=self.job.name, hint=hint)
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Say which column names the agent."""
         if (column := self._agents.get(draft.agent)) and self.job.options.agent in {None, draft.agent}:
             draft.notes.add("filled", "agent", f"from {column!r}", count=draft.records)
+        for (agent, name), (rows, objects) in self._lists.items():
+            if agent == draft.agent:
+                place = f"`rows = {canonical.line(self._inside(name)).decode().strip()}` under `[read]`"
+                way = place if self.job.rows else "one row per run"
+                detail = f"{objects:,} objects with an outcome, read as {many(rows, 'run')}; {way} reads each"
+                draft.notes.add("odd", f"rows that hold a list `{visible(name)}` of runs", detail, count=rows)
         return {}
+
+    def _inside(self, name: str) -> str:
+        """Return what `rows` of a mapping says to read a list in each row."""
+        return f"{str(self.job.rows).removesuffix('.*')}.*.{name}"
 
     def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
         """Yield the rows of a file of any kind."""
@@ -165,42 +166,54 @@ class Records(Importer):
             line, data = first.pop(0)
             row = self.job.load(data, place := Place(source.name, line))
             if row is not None:
-                if alone:
-                    self._refuse_object(row)
+                if alone and (rows := self._only_list(row)):
+                    with opening(self.job.source, source.name, SILENT) as again:
+                        yield from self._listed(again, rows)
+                    return
                 yield row, place
         for line, data in lines:
             row = self.job.load(data, place := Place(source.name, line))
             if row is not None:
                 yield row, place
 
-    def _refuse_object(self, document: dict[str, Any]) -> None:
-        """Raise `InputError` where the only object of a file is no row, as lists in it may hold the rows."""
-        lists = dict(_lists(document))
+    def _only_list(self, document: dict[str, Any]) -> str | None:
+        """Return the only list in the only object of a file where columns are listed, None of a row.
+
+        Raises `InputError` where the object is no row, as lists in it may hold the rows.
+        """
+        lists = _lists_of(document)
         known = {*FIELDS, *SINGLE.values(), *chain.from_iterable(SYNONYMS.values())}
-        if all(name.endswith("*") for name in lists) and (not lists or known & document.keys()):
-            return
+        outermost = [name for name, _ in _lists(document)]
+        if all(name.endswith("*") for name in outermost) and (not lists or known & document.keys()):
+            return None
+        if len(lists) == 1 and self.job.lists_columns:
+            [self.job.rows] = lists
+            return self.job.rows
         message = f"this file is one object, not one row per run. {_listed_names(lists)}"
-        hint = f'write a mapping with `rows = "{next(iter(lists))}"` under `[read]`, and list its columns: '
-        hint += self.job.options.command(self.job.source, mapping="MAP.toml")
-        hint += " --columns\nif the object is one run, put it between [ and ]"
+        command = self.job.options.command(self.job.source)
+        hint = f"write a mapping that reads this list: {command} --columns -o MAP.toml"
+        if len(lists) > 1:
+            hint = (
+                f'write a mapping with `rows = "{next(iter(lists))}"` under `[read]`, and list its columns: '
+            )
+            hint += f"{self.job.options.command(self.job.source, mapping='MAP.toml')} --columns"
+        hint += "\nif the object is one run, put it between [ and ]"
         raise InputError("import.source", message, where=self.job.name, hint=hint)
 
     def _listed(self, source: Source, rows: str) -> Iterator[tuple[dict[str, Any], Place]]:
         """Yield the objects that a path leads to: the items of a list, or with ``*`` the values of an object.
 
         A list that is named by up to two words is read item by item; what holds a deeper one, at once, up to
-        `MAX_LOG_ROW` bytes.
+        `MAX_LOG_ROW` bytes. What ``*`` leads through is the `parent` of a row.
         """
         first, *deeper = rows.split(".")
         number = 0
         for piece in source.pieces(MAX_LOG_ROW, within=first if deeper else None):
-            if deeper and not piece.inside:
-                continue
-            for item in _items_at(piece, deeper or [first], source.name):
+            for item, parent in _items_at(piece, deeper if piece.inside else [first, *deeper], source.name):
                 number += 1
                 row = self.job.load(item.data, place := Place(source.name, item.line))
                 if row is not None:
-                    yield row, place
+                    yield {"parent": parent} | row if parent else row, place
         if not number:
             with opening(self.job.source, source.name, SILENT) as again:
                 lists = _lists_in(again)
@@ -209,37 +222,74 @@ class Records(Importer):
             raise InputError("import.mapping", message, where=self.job.name)
 
 
-def _items_at(piece: Piece, path: Sequence[str], name: str) -> Iterator[Piece]:
-    """Yield a piece of a document, or the pieces in it, where the path leads to it."""
+def _items_at(
+    piece: Piece, path: Sequence[str], name: str, parent: dict[str, Any] | None = None
+) -> Iterator[tuple[Piece, dict[str, Any]]]:
+    """Yield a piece of a document, or the pieces in it, where the path leads to it, each with its parent.
+
+    Where ``*`` leads through an object, the parent has its plain values, its name as ``key``, and its own
+    parent. Of what ``*`` ends at, the parent has the name alone.
+    """
     key, *deeper = path
     if key not in {"*", piece.key}:
         return
-    if not deeper and (piece.item or key == "*"):
-        yield piece
-    elif deeper and not piece.item and piece.data[:1] == b"{":
+    through = key == "*"
+    if piece.item and deeper[:1] == ["*"]:
+        through, deeper = True, deeper[1:]
+    elif piece.item and deeper:
+        return
+    around = {"parent": parent} if parent else {}
+    if key == "*":
+        parent = {"key": piece.key} | around
+    if not deeper and (piece.item or through):
+        yield piece, parent or {}
+    elif deeper and piece.data[:1] == b"{":
+        if through:
+            parent = (parent or {}) | _plain_values(piece, name) | around
         for inner in split([piece.data], name, MAX_LOG_ROW):
-            yield from _items_at(inner._replace(line=piece.line + inner.line - 1), deeper, name)
+            yield from _items_at(inner._replace(line=piece.line + inner.line - 1), deeper, name, parent)
+
+
+def _plain_values(piece: Piece, name: str) -> dict[str, Any]:
+    """Return the short plain values of an object; they stand in each of its rows."""
+    members = canonical.loads(piece.data, max_bytes=MAX_LOG_ROW, where=f"{name}:{piece.line}").items()
+    plain = (it for it in members if not isinstance(it[1], list | dict) and len(str(it[1])) <= MAX_NAME)
+    return dict(islice(plain, MAX_PARENT))
+
+
+def _is_run(value: Any) -> bool:
+    return isinstance(value, dict) and not _OUTCOMES.isdisjoint(value)
 
 
 def _lists_in(source: Source) -> dict[str, int]:
     """Return the lists of objects in a JSON document with their lengths."""
     lists: Counter[str] = Counter()
     for piece in source.pieces(MAX_LOG_ROW):
-        if piece.data[:1] != b"{" or (len(lists) == MAX_LISTS and piece.key not in lists):
+        if piece.data[:1] != b"{" or (len(lists) >= MAX_LISTS and piece.key not in lists):
             continue
-        if piece.item:
-            lists[piece.key] += 1
-        elif len(piece.data) <= MAX_ROW:
-            lists.update(dict(_lists({piece.key: canonical.loads(piece.data, max_bytes=MAX_ROW)})))
+        value = canonical.loads(piece.data, max_bytes=MAX_LOG_ROW)
+        lists.update(_lists_of({piece.key: [value] if piece.item else value}))
     return lists
 
 
-def _lists(document: dict[str, Any], lead: str = "") -> Iterator[tuple[str, int]]:
-    """Yield the paths of the lists of objects in an object with their lengths, also of objects of objects."""
+def _lists_of(document: dict[str, Any]) -> Counter[str]:
+    """Return the lists of objects in an object, and those in their items, with their lengths."""
+    lists: Counter[str] = Counter()
+    for path, items in _lists(document):
+        lists[path] = len(items)
+        for item in items:
+            for name, value in item.items():
+                if isinstance(value, list) and value and all(isinstance(it, dict) for it in value):
+                    lists[f"{path.removesuffix('.*')}.*.{name}"] += len(value)
+    return lists
+
+
+def _lists(document: dict[str, Any], lead: str = "") -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the outermost lists of objects in an object with their paths, also of objects of objects."""
     for name, value in document.items():
         items = [*value.values()] if isinstance(value, dict) and len(value) > 1 else value
         if isinstance(items, list) and items and all(isinstance(item, dict) for item in items):
-            yield lead + name + ".*" * isinstance(value, dict), len(items)
+            yield lead + name + ".*" * isinstance(value, dict), items
         elif isinstance(value, dict) and lead.count(".") < _DEEP - 1:
             yield from _lists(value, f"{lead}{name}.")
 

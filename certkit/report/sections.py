@@ -139,7 +139,6 @@ def _alone(part: Evaluation | None) -> str:
 _NOTES: Final = {
     "filled": "records and fields that were filled",
     "unmeasured": "fields that no row fills",
-    "guessed": "decided by a likeness of names",
     "odd": "may surprise you",
     "refused": "left out",
     "inverted": "read as success although the text says failure",

@@ -25,6 +25,7 @@ WRITES: Final = {
     ("context init", "-o"): "a",
     ("show", "-o"): "first/passport.json --format markdown --trust trust.json --at 2026-03-02",
     ("report", "-o"): "a",
+    ("view", "-o"): "a",
     ("registry prove", "-o"): "registry 0",
     ("registry status", "-o"): "registry 0",
     ("trial plan", "-o"): "trial.toml",
@@ -77,7 +78,7 @@ def test_every_option_that_writes_a_file_is_here() -> None:
     }
     assert {(leaf, name) for leaf, name in named if name != "--force"} == set(WRITES)
     forced = {leaf for leaf in LEAVES if "--force" in options(leaf)}
-    assert forced == {leaf for leaf, _ in list(WRITES)[:7]}
+    assert forced == {leaf for leaf, _ in list(WRITES)[:8]}
 
 
 @pytest.mark.parametrize(("leaf", "option"), WRITES)

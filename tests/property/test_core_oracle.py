@@ -157,8 +157,11 @@ def same_core(document: dict[str, Any], wanted: core_oracle.Judgement) -> None:
     told = {(row["id"], row["tier"]): row for row in document["core"]}
     assert told.keys() >= {key for key, row in wanted.rows.items() if row.lost and not row.close}
     for key, row in told.items():
-        if wanted.rows[key].core is not None:
-            assert same(row["value"], wanted.rows[key].core), (key, row, wanted.rows[key])
+        core = wanted.rows[key].core
+        if core is not None:
+            # A summary holds planning efficiency in whole millionths a run; a mean may be half of one off.
+            near = key[0] in PLANNING and abs(row["value"] - float(core)) <= 1e-6
+            assert near or same(row["value"], core), (key, row, wanted.rows[key])
 
 
 @pytest.mark.parametrize("name", PROFILES)

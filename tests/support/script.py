@@ -68,7 +68,7 @@ verify rows.csv --trust trust.json
 show first/passport.json --format markdown --trust trust.json --at 2026-03-02
 show a
 report a -o case.html
-view a -o runs.html
+view a -o runs.html --force
 registry show registry
 registry show registry --expiring 30 --at 2026-03-04
 registry show registry 0

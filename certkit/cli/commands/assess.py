@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from certkit.assessment.evaluation import Evaluation
     from certkit.comparison.drift import Drift
 
-_FOR_LOGS: Final = ("agent", "mapping", "domain", "condition", "success", "tasks_independent")
+_FOR_LOGS: Final = (
+    *("agent", "mapping", "domain", "condition", "success", "timezone", "encoding", "tasks_independent"),
+)
 
 
 def assess(
@@ -66,6 +68,8 @@ def assess(
     domain: opt.LogDomain = None,
     condition: opt.LogCondition = None,
     success: opt.LogSuccess = None,
+    timezone: opt.LogTimezone = None,
+    encoding: opt.LogEncoding = None,
     tasks_independent: opt.IndependentTasks = None,
     verbose: opt.Verbose = False,
 ) -> None:
@@ -107,6 +111,8 @@ def assess(
             domain=domain,
             condition=condition,
             success=success,
+            timezone=timezone,
+            encoding=encoding,
             tasks_independent=tasks_independent,
             assess="".join([*options.values(), "--strict" * strict]).rstrip(),
         )

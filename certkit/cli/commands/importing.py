@@ -51,13 +51,8 @@ def import_(
     domain: opt.LogDomain = None,
     condition: opt.LogCondition = None,
     success: opt.LogSuccess = None,
-    timezone: Annotated[
-        str | None,
-        typer.Option("--timezone", help="The zone of times without an offset, such as Europe/Berlin."),
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option("--encoding", help="CSV: how its text is encoded, such as cp1252.")
-    ] = None,
+    timezone: opt.LogTimezone = None,
+    encoding: opt.LogEncoding = None,
     tasks_independent: opt.IndependentTasks = None,
     attempt: Annotated[int | None, opt.ATTEMPT(help="This is the agent's n-th evaluation.")] = None,
     like: opt.Like = None,
@@ -106,7 +101,7 @@ def import_(
         like=like,
     )
     if columns:
-        _list_columns(source, options, out)
+        _list_columns(source, options, out, verbose=verbose)
         return
     if dry_run:
         _preview(source, options)
@@ -128,11 +123,11 @@ def import_(
     )
 
 
-def _list_columns(source: Path, options: ImportOptions, out: Path | None) -> None:
+def _list_columns(source: Path, options: ImportOptions, out: Path | None, *, verbose: bool) -> None:
     contents = columns_of(source, options)
     if out is not None:
         files.write(out, contents.mapping.encode(), overwrite=False)
-    lines = [line for column in contents.columns for line in described(column)]
+    lines = described(contents.columns, contents.rows, verbose=verbose)
     emit(
         answer("import-columns", rows=contents.rows, columns=contents.columns, mapping=contents.mapping),
         [f"{many(contents.rows, 'row')}, {many(len(contents.columns), 'column')}", *lines]

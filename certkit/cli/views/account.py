@@ -1,4 +1,4 @@
-"""The account of an import: what was filled, left unmeasured, guessed, found odd or left out."""
+"""The account of an import: what was filled, left unmeasured, found odd or left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from certkit.bundle.manifest import Imported, ImportNote
 
 _HEADING: Final = 10
-_BRIEF: Final = ("inverted", "guessed", "odd", "refused")
+_BRIEF: Final = ("inverted", "odd", "refused")
 """Kinds of notes that a first screen shows, the gravest first."""
 _MOST: Final = 3
 """Notes that a first screen shows."""

@@ -333,7 +333,7 @@ def _findings(
 
 
 def _account(imported: Imported | None, *, verbose: bool) -> Iterator[Line]:
-    """Print what the import found odd, guessed or left out; with `verbose` its whole account."""
+    """Print what the import found odd or left out; with `verbose` its whole account."""
     if imported is None:
         return
     from certkit.cli.views.account import all_notes, brief_notes  # noqa: PLC0415 - bundles take no importer

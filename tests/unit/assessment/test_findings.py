@@ -33,6 +33,7 @@ ROOT = Path(certkit.__file__).parent
 ATTACK: dict[str, Any] = {"attack_landed": True, "attack_succeeded": True}
 JUDGE = {"name": "self", "independent": False}
 AGENT = build.AGENT
+PLAN = "sha256:" + "0" * 64
 R_OP = parse_profile(
     'id = "own"\n[tiers.1]\nname = "A"\n'
     '[[criteria]]\nid = "r_op"\nmetric = "r_op"\noperator = ">"\ntiers = {1 = 0.75}\n',
@@ -163,7 +164,6 @@ CAUSES: dict[str, tuple[Callable[[], Evaluation], Callable[[], Evaluation]]] = {
         lambda: judged(attacked(3, attack_landed=True, attack_succeeded=False)),
     ),
     "outcome-inverted": (lambda: noted("inverted"), lambda: noted("filled")),
-    "import-guessed": (lambda: noted("guessed"), lambda: noted("filled")),
     "trace-differs": (lambda: traced(enclosed=9, differ=1), lambda: traced(enclosed=9)),
     "judge-correction": (lambda: labelled((40, 40, 0, 20)), lambda: labelled((78, 2, 0, 20))),
     "calibration-chosen": (
@@ -208,7 +208,8 @@ CAUSES: dict[str, tuple[Callable[[], Evaluation], Callable[[], Evaluation]]] = {
         lambda: build.judged(GOOD, "hb-eval-2025"),
     ),
     "undeclared-runs": (lambda: good(declared_runs=None), good),
-    "declared-runs-differ": (lambda: good(declared_runs=601), good),
+    "declared-runs-differ": (lambda: good(declared_runs=601), lambda: good(declared_runs=601, plan=PLAN)),
+    "runs-missing": (lambda: good(declared_runs=601, plan=PLAN), lambda: good(plan=PLAN)),
     "undeclared-attempt": (lambda: good(attempt=None), good),
     "harness-errors": (
         lambda: judged(

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from tests.support.bundles import Run
 
 CONTESTING: dict[str, Any] = {
-    "imported": {"format": "records", "records": 1, "notes": [{"kind": "guessed", "what": "w", "count": 1}]}
+    "imported": {"format": "records", "records": 1, "notes": [{"kind": "inverted", "what": "w", "count": 1}]}
 }
-"""The import guessed how success is read: serious, and nothing else differs."""
-ANSWER = Answer(code="import-guessed", by="Ana", agreed_by="Ravi")
+"""The mapping reads failures as successes: serious, and nothing else differs."""
+ANSWER = Answer(code="outcome-inverted", by="Ana", agreed_by="Ravi")
 
 
 def changed(**fields: Any) -> list[Run]:
@@ -189,7 +189,8 @@ def test_an_open_serious_finding_contests_every_tier_that_would_be_met() -> None
     assert {tier.status for tier in found.assessment.tiers.values()} == {TierStatus.CONTESTED}
     assert (verdict.tier, verdict.tier_strict, verdict.table.tier) == (0, 0, 3)
     assert (verdict.status, found.exit_code) == (TierStatus.CONTESTED, Exit.INSUFFICIENT)
-    assert verdict_text(found).endswith("Tier 1 is contested: its rows are met, and import-guessed is open.")
+    contested = "Tier 1 is contested: its rows are met, and outcome-inverted is open."
+    assert verdict_text(found).endswith(contested)
     assert found.assessment.criteria == build.judged(GOOD).assessment.criteria
 
 
@@ -202,7 +203,7 @@ def test_a_failed_tier_fails_whatever_contests_it() -> None:
 def test_an_answered_finding_lets_the_verdict_stand() -> None:
     found = build.judged(GOOD, tier=3, answers=[ANSWER], **CONTESTING)
     (item,) = found.assessment.serious
-    assert (item.code, item.state) == ("import-guessed", FindingState.ANSWERED)
+    assert (item.code, item.state) == ("outcome-inverted", FindingState.ANSWERED)
     assert (found.assessment.verdict.tier, found.exit_code) == (3, Exit.OK)
 
 

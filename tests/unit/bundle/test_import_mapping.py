@@ -174,9 +174,9 @@ def test_a_messy_spreadsheet(tmp_path: Path) -> None:
         "started_at": "2026-01-31T09:05:00+01:00",
         "recovered": True,
         "condition": "tool_failure",
-        "run_id": "line-2",
+        "run_id": "runs.csv:2",
     }
-    assert [record["run_id"] for record in records] == ["line-2", "line-3", "line-5"]
+    assert [record["run_id"] for record in records] == ["runs.csv:2", "runs.csv:3", "runs.csv:5"]
     assert records[2]["started_at"] == "2026-03-31T09:07:00+02:00"
     assert counts(account, "refused") == {"rows equal to an earlier row": 1}
 
@@ -201,7 +201,8 @@ def test_faults_of_one_kind_are_one_line_and_say_what_to_do(tmp_path: Path) -> N
     assert str(caught.value).count("\n") == 1
     assert "200 rows (first runs.csv:3, 5, 7) /outcome" in str(caught.value)
     assert "found 'No'" in str(caught.value)
-    assert "add it to `[values.outcome]`" in str(caught.value)
+    lines = str(caught.value.hint).splitlines()
+    assert lines[lines.index("[values.outcome]") :] == ["[values.outcome]", '"No" = "VALUE"']
 
 
 def test_columns_that_are_missing_are_one_fault_with_the_nearest_names(tmp_path: Path) -> None:
@@ -580,8 +581,8 @@ def test_a_word_that_is_no_outcome_is_named_with_its_row_and_a_time_with_what_to
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "out")
     told = str(caught.value)
-    assert "/success: expected true, false, 1 or 0 for outcome, found 'yes', 'maybe', 'no'" in told
-    assert "--success EXPRESSION, or `[values.outcome]` in a mapping" in told
+    assert "harness_error, true, false, 1 or 0 for outcome, found 'yes', 'maybe', 'no'" in told
+    assert "say what is a success: --success EXPRESSION; or" in told
     assert "2 rows (first runs.csv:2, 3) /started_at" in told
     assert "`date` under `[read]` in a mapping states how times are written" in told
     assert "--agent NAME" in str(caught.value.hint)

@@ -228,8 +228,8 @@ def test_run_ids_from_lines_and_values_that_are_not_text(tmp_path: Path) -> None
     )
     account, records = imported("records", source, tmp_path / "out", mapping=file)
     assert [(r["run_id"], r["task_id"], r["condition"], r["outcome"]) for r in records] == [
-        ("line-1", "d/t", "nominal", "success"),
-        ("line-2", "d/t", "stochastic", "failure"),
+        ("runs.jsonl:1", "d/t", "nominal", "success"),
+        ("runs.jsonl:2", "d/t", "stochastic", "failure"),
     ]
     assert account.agent.version == "unversioned"
 
@@ -286,7 +286,7 @@ def test_sheets_as_excel_writes_them_are_read(tmp_path: Path, encoding: str) -> 
     source = tmp_path / "runs.csv"
     source.write_text("sep=;\ntask;domain;condition;passed\nt;Büro;nominal;True\n", encoding=encoding)
     _, [record] = imported(None, source, tmp_path / "out", agent="mine")
-    assert (record["run_id"], record["domain"], record["outcome"]) == ("line-3", "Büro", "success")
+    assert (record["run_id"], record["domain"], record["outcome"]) == ("runs.csv:3", "Büro", "success")
 
 
 def test_instants_of_parquet_need_no_further_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -567,7 +567,7 @@ ROW = {"agent": "A", "task_id": "t", "domain": "d", "condition": "nominal", "out
 def test_the_items_of_an_array_on_one_line_are_runs_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "one.json").write_bytes(canonical.canonical([ROW, ROW, ROW | {"task_id": "u"}]))
     _, records = imported(None, tmp_path / "one.json", tmp_path / "out")
-    assert [record["run_id"] for record in records] == ["line-1", "line-1.1", "line-1.2"]
+    assert [record["run_id"] for record in records] == ["one.json:1", "one.json:1.1", "one.json:1.2"]
 
 
 def test_whole_numbers_as_pandas_writes_them_and_long_cells_are_read(tmp_path: Path) -> None:

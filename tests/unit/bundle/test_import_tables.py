@@ -146,7 +146,7 @@ def test_no_printed_command_compares_a_column_with_a_value_that_the_log_does_not
         tests = re.findall(r"--success (\S+|'[^']+'|\"[^\"]+\")", sentence)
         tests += re.findall(r'= "([^"]+ (?:==|in|>=) [^"]+)"', sentence)
         for value in re.findall(r"""(?<!>)(?:==|in) \[?("[^"]*"|'[^']*'|[\w.-]+)""", " ".join(tests)):
-            assert value.strip("\"'") in text or value in {"VALUE", "EXPRESSION"}, sentence
+            assert value.strip("\"'") in text or value in {"VALUE", "EXPRESSION", "null"}, sentence
         assert not re.search(r">= ['\"]", " ".join(tests))
 
 
@@ -184,11 +184,11 @@ def open_rule(account: imports.ImportAccount) -> object:
     return canonical.loads((account.out / "bundle.json").read_bytes())["protocol"]["success_rule"]
 
 
-@pytest.mark.parametrize("value", ["pass", "yes", 0.7, 2, "failed", [True]])
+@pytest.mark.parametrize("value", ["pass", "yes", 0.7, 2, "failed"])
 def test_any_other_outcome_needs_the_users_word(tmp_path: Path, value: object) -> None:
     path = lines(tmp_path / "runs.jsonl", GOOD | {"success": value})
     with pytest.raises(
-        ImportFaultsError, match="/success: expected true, false, 1 or 0 for outcome"
+        ImportFaultsError, match=r"/success: expected success, .* true, false, 1 or 0 for outcome"
     ) as caught:
         imported(None, path, tmp_path / "out")
     assert "--success EXPRESSION" in str(caught.value)
@@ -288,7 +288,8 @@ def test_a_mapping_names_the_list_that_holds_the_runs(tmp_path: Path, rows: str,
     _, records = imported(None, path, tmp_path / "out", mapping=file, **USER)
     assert [record["task_id"] for record in records] == tasks
     contents = columns_of(path, ImportOptions(mapping=file))
-    assert [column.name for column in contents.columns] == ["task", "success"]
+    names = [column.name for column in contents.columns if column.name != "parent.key"]
+    assert names == ["task", "success"]
 
 
 @pytest.mark.parametrize(
@@ -387,6 +388,224 @@ def test_columns_lists_what_there_is_and_writes_a_mapping_that_waits_for_the_use
         imported(None, path, tmp_path / "out", mapping=file, agent="a")
     text = re.sub(r'^(domain|condition) = ""', r'\1 = "label"', text, flags=re.MULTILINE)
     parse_mapping(text.replace('outcome = ""', 'outcome = "label"'), "map.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("runs.csv", "task,model,domain,success\na,m,d,True\nb,m,d,False\n"),
+        ("runs.csv", "task,model,domain,success\na,m,d,1\nb,m,d,0.0\n"),
+        (
+            "runs.jsonl",
+            "".join(
+                f'{{"task":"{name}","model":"m","domain":"d","success":{word}}}\n'
+                for name, word in (("a", "true"), ("b", "false"))
+            ),
+        ),
+    ],
+)
+def test_a_written_mapping_reads_a_table_as_it_is_read_without_one(
+    tmp_path: Path, name: str, rows: str
+) -> None:
+    path, file = tmp_path / name, tmp_path / "map.toml"
+    path.write_text(rows)
+    given: dict[str, Any] = {"condition": "nominal"}
+    file.write_text(columns_of(path, ImportOptions(**given)).mapping)
+    assert 'outcome = "success"' in file.read_text()
+    _, plain = imported(None, path, tmp_path / "plain", **given)
+    _, mapped = imported(None, path, tmp_path / "mapped", mapping=file, **given)
+    assert [record["outcome"] for record in plain] == ["success", "failure"]
+    assert mapped == plain
+
+
+def test_a_table_of_values_alone_says_what_truth_values_mean(tmp_path: Path) -> None:
+    path, file = lines(tmp_path / "runs.jsonl", GOOD, GOOD | {"success": False}), tmp_path / "map.toml"
+    file.write_text("[columns]\noutcome = 'success'\n[values.outcome]\nfalse = 'success'\n")
+    with pytest.raises(ImportFaultsError, match=r"runs.jsonl:1 /success: .* found True"):
+        imported(None, path, tmp_path / "out", mapping=file)
+
+
+GIVEN: Final = """[read]
+rows = "runs"
+where = "kind == 'run'"
+blank = ["-"]
+[columns]
+task_id = ["task", "kind"]
+[when.outcome]
+success = "success == true"
+failure = "otherwise"
+[constants]
+condition = "nominal"
+[agent]
+name = "a"
+components = [{ role = "model", name = "m" }]
+"""
+
+
+def test_a_written_mapping_keeps_what_the_given_one_said(tmp_path: Path) -> None:
+    path, file = tmp_path / "log.json", tmp_path / "map.toml"
+    path.write_bytes(canonical.line({"runs": [GOOD | {"kind": "run"}, {"kind": "sum"}]}))
+    file.write_text(GIVEN)
+    given = ImportOptions(mapping=file, timezone="Europe/Berlin")
+    text = columns_of(path, given).mapping
+    assert "# outcome: by [when]" in text
+    (tmp_path / "written.toml").write_text(text)
+    before, after = (parse_mapping(it.read_text(), it.name) for it in (file, tmp_path / "written.toml"))
+    assert after.read == before.read.model_copy(update={"timezone": "Europe/Berlin"})
+    assert (after.when, after.constants, after.agent) == (before.when, before.constants, before.agent)
+    assert after.columns == before.columns | {"domain": "suite"}
+    account, records = imported(None, path, tmp_path / "out", mapping=tmp_path / "written.toml")
+    assert (account.agent.name, [record["task_id"] for record in records]) == ("a", ["t/run"])
+
+
+def test_a_written_mapping_states_the_encoding_and_the_only_list_of_an_object(tmp_path: Path) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_bytes("task,success\nBüro,1\n".encode("cp1252"))
+    text = columns_of(path, ImportOptions(encoding="cp1252", domain="d", condition="nominal")).mapping
+    file.write_text(text)
+    assert len(imported(None, path, tmp_path / "csv", mapping=file, **USER)[1]) == 1
+    path = tmp_path / "log.json"
+    path.write_bytes(canonical.line({"about": "x", "inside": {"runs": [GOOD, GOOD | {"success": False}]}}))
+    with pytest.raises(CertkitError) as caught:
+        imported(None, path, tmp_path / "out")
+    assert "log.json --columns -o MAP.toml" in str(caught.value.hint)
+    file.write_text(columns_of(path, ImportOptions()).mapping)
+    assert '[read]\nrows = "inside.runs"\n' in file.read_text()
+    assert len(imported(None, path, tmp_path / "json", mapping=file)[1]) == 2
+
+
+TESTS: Final = {
+    "list": {"tests": [{"name": "a", "results": [{"success": True}, {"success": False}], "x": [1]}]},
+    "object": {"tests": {"a": {"results": [{"success": True}, {"success": False}]}, "b": {}}},
+}
+
+
+def test_lists_under_names_are_read_with_their_names(tmp_path: Path) -> None:
+    path, file = tmp_path / "log.json", tmp_path / "map.toml"
+    path.write_text(json.dumps({"tests": {"a": [{"success": True}, {"success": False}], "b": []}}))
+    file.write_text('[read]\nrows = "tests.*"\n[columns]\ntask_id = "parent.key"\n')
+    _, records = imported(None, path, tmp_path / "out", mapping=file, **USER)
+    assert [record["task_id"] for record in records] == ["a", "a"]
+
+
+@pytest.mark.parametrize(("form", "named"), [("list", "parent.name"), ("object", "parent.key")])
+def test_a_list_in_the_items_of_a_list_is_named_and_read_with_what_stands_around_it(
+    tmp_path: Path, form: str, named: str
+) -> None:
+    path, file = tmp_path / "log.json", tmp_path / "map.toml"
+    path.write_text(json.dumps(TESTS[form]))
+    with pytest.raises(CertkitError, match=r"`tests.\*.results` \(2\)"):
+        imported(None, path, tmp_path / "none", **USER)
+    file.write_text(f'[read]\nrows = "tests.*.results"\n[columns]\ntask_id = "{named}"\n')
+    _, records = imported(None, path, tmp_path / "out", mapping=file, **USER)
+    assert [(record["task_id"], record["outcome"]) for record in records] == [
+        ("a", "success"),
+        ("a", "failure"),
+    ]
+
+
+def test_a_row_that_holds_a_list_of_runs_is_told(tmp_path: Path) -> None:
+    path, file = tmp_path / "log.json", tmp_path / "map.toml"
+    rows = [{"task": name, "success": True, "results": [{"success": True}] * 3} for name in "ab"]
+    path.write_text(json.dumps({"tests": rows}))
+    file.write_text('[read]\nrows = "tests"\n')
+    account, _ = imported(None, path, tmp_path / "out", mapping=file, **USER)
+    [note] = [
+        note for note in account.imported.notes if note.what == "rows that hold a list `results` of runs"
+    ]
+    assert (note.kind, note.count) == ("odd", 2)
+    assert note.detail == (
+        '6 objects with an outcome, read as 2 runs; `rows = "tests.*.results"` under `[read]` reads each'
+    )
+
+
+def test_bundles_of_two_tables_without_run_ids_can_be_pooled(tmp_path: Path) -> None:
+    names = ("one", "two")
+    for name in names:
+        path = lines(tmp_path / f"{name}.jsonl", GOOD | {"task": name})
+        _, records = imported(None, path, tmp_path / name)
+        assert records[0]["run_id"] == f"{name}.jsonl:1"
+    done = certkit("assess", *(tmp_path / name for name in names), "--json")
+    assert done.document["bundle"]["records"] == 2
+
+
+def test_a_summary_that_where_leaves_out_is_told(tmp_path: Path) -> None:
+    total = {"accuracy": 0.87, "correct_count": 174, "total_count": 200}
+    path, file = lines(tmp_path / "score.json", total, GOOD), tmp_path / "map.toml"
+    with pytest.raises(CertkitError, match=r"score.json:1: each row is a summary") as caught:
+        imported(None, path, tmp_path / "none")
+    [where] = re.findall("`(where = [^`]+)`", str(caught.value.hint))
+    file.write_text(f"[read]\n{where}\n")
+    account, records = imported(None, path, tmp_path / "out", mapping=file)
+    details = {note.what: note.detail for note in account.imported.notes}
+    assert len(records) == 1
+    assert details["summaries of several runs that `where` leaves out"] == (
+        "first correct_count = 174, total_count = 200 in score.json:1; check that the log holds each of these"
+        " runs"
+    )
+
+
+@pytest.mark.parametrize(("rows", "odd"), [(10, {}), (11, {"runs that all have the outcome failure": 11})])
+def test_one_outcome_in_all_of_many_rows_is_told(tmp_path: Path, rows: int, odd: dict[str, int]) -> None:
+    path = lines(tmp_path / "runs.jsonl", *(GOOD | {"task": f"t{n}", "success": False} for n in range(rows)))
+    account, _ = imported(None, path, tmp_path / "out")
+    assert counts(account, "odd") == odd
+
+
+def test_columns_of_an_object_that_are_mostly_blank_are_one_line(tmp_path: Path) -> None:
+    rows = [GOOD | {"task": f"t{n}", "success": n > 0, "checks": {f"check_{n}": "passed"}} for n in range(40)]
+    path = lines(tmp_path / "runs.jsonl", *rows)
+    folded = "checks.*: 40 columns, mostly blank"
+    text = columns_of(path, ImportOptions()).mapping
+    assert (text.count(folded), "check_7" in text) == (1, False)
+    assert "checks.check_7: 1 distinct" in certkit("import", path, "--columns", "-v").out
+    account, _ = imported(None, path, tmp_path / "out")
+    details = {note.what: note.detail for note in account.imported.notes}
+    assert details["40 columns that no record field takes"] == folded
+
+
+def test_names_of_columns_are_cut_between_names(tmp_path: Path) -> None:
+    names = [f"{n:02}" + "x" * 98 for n in range(30)]
+    account, _ = imported(
+        None, lines(tmp_path / "runs.jsonl", GOOD | dict.fromkeys(names, 1)), tmp_path / "out"
+    )
+    [note] = [note for note in account.imported.notes if "no record field takes" in note.what]
+    assert str(note.detail).removesuffix(", …").split(", ") == names[:14]
+
+
+def test_a_list_fills_no_field_and_an_option_does(tmp_path: Path) -> None:
+    row = {"task": "t", "success": True, "category": ["coding", "general"], "agent": "a"}
+    path = lines(tmp_path / "runs.jsonl", row)
+    said = "domain: category holds a list; map another column to domain, or give --domain NAME"
+    with pytest.raises(ImportFaultsError, match=said):
+        imported(None, path, tmp_path / "none")
+    assert imported(None, path, tmp_path / "out", **USER)[1][0]["domain"] == "d"
+
+
+def test_a_blank_below_a_filled_cell_asks_for_merged_cells(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("task,domain,condition,success,agent\n,d,nominal,1,a\nt,d,nominal,1,a\n,d,nominal,0,a\n")
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out")
+    hints = {fault.line: fault.hint for fault in caught.value.faults}
+    assert hints == {2: "", 4: "merged cells? fill them down in the spreadsheet"}
+
+
+def test_a_refusal_keeps_the_rule_of_success_and_names_what_a_mapping_needs(tmp_path: Path) -> None:
+    path = lines(tmp_path / "runs.jsonl", {"name": "t", "score": 1})
+    with pytest.raises(ImportFaultsError, match='such as task_id = "name"') as caught:
+        imported(None, path, tmp_path / "out", success="score == 1")
+    commands = [line for line in str(caught.value.hint).splitlines() if "certkit" in line]
+    assert len(commands) == 2
+    assert all('--success "score == 1"' in line or "--success 'score == 1'" in line for line in commands)
+
+
+def test_assess_reads_a_log_in_its_encoding_and_says_so_where_it_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_bytes("task,domain,success,started_at\nBüro,d,1,2026-01-31 09:00:00\n".encode("cp1252"))
+    assert "--encoding cp1252" in certkit("assess", path).err
+    given = ("--agent", "a", "--condition", "nominal", "--encoding", "cp1252", "--timezone", "UTC")
+    assert certkit("assess", path, *given, "-p", "pass-rate", "--exit-zero").code == 0
 
 
 def test_columns_of_a_command_line(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ SPACE = "{http://www.w3.org/2000/svg}"
 
 
 def contested() -> Any:
-    return measured(imported=ImportFacts(format="x", notes={"guessed": 1}))
+    return measured(imported=ImportFacts(format="x", notes={"inverted": 1}))
 
 
 def written(kind: exports.Format, view: View) -> str:

@@ -655,13 +655,13 @@ def test_only_the_keys_under_its_issuers_name_may_end_a_passport() -> None:
 def contested() -> Any:
     """Return an evaluation that a serious finding contests."""
     judged = passports.specimen()
-    facts = structs.replace(judged.facts, imported=ImportFacts(format="x", notes={"guessed": 1}))
+    facts = structs.replace(judged.facts, imported=ImportFacts(format="x", notes={"inverted": 1}))
     return evaluate(judged.summary, facts, judged.profile)
 
 
 def answered() -> Any:
     judged = contested()
-    question = Question(answers=(Answer(code="import-guessed", by="A", agreed_by="B"),))
+    question = Question(answers=(Answer(code="outcome-inverted", by="A", agreed_by="B"),))
     return evaluate(judged.summary, judged.facts, judged.profile, question)
 
 
@@ -718,7 +718,7 @@ def test_a_contested_tier_is_taken_only_where_the_policy_says_so(
     assert found.verdict == verdict
     if verdict == "unverifiable":
         assert (found.exit_code, step(found, "policy").code) == (4, "passport.contested")
-        assert step(found, "policy").detail == "the tier is contested by import-guessed"
+        assert step(found, "policy").detail == "the tier is contested by outcome-inverted"
 
 
 def test_provisional_rows_count_where_the_policy_says_so() -> None:
@@ -778,14 +778,14 @@ def test_what_was_not_checked_is_said_in_order_of_weight_with_the_option_that_ch
 def test_answers_are_the_issuers_word_unless_the_context_is_given() -> None:
     context = "sha256:" + "0" * 64
     data = specimen_passport(answered(), context=context).to_json()
-    assert "answers to import-guessed" in {item.what for item in verified(data).unchecked}
+    assert "answers to outcome-inverted" in {item.what for item in verified(data).unchecked}
     more: dict[str, Any] = {"evidence": passports.held(answered()), "replay": True}
     given = AnswersGiven(digest=canonical.digest(b"x"), answers=answered().question.answers)
     assert verified(data, answers=lambda _: given, **more).exit_code == 7
     given = structs.replace(given, digest=context)
     found = verified(data, answers=lambda _: given, **more)
     assert found.verdict == "verified"
-    assert "answers to import-guessed" not in {item.what for item in found.unchecked}
+    assert "answers to outcome-inverted" not in {item.what for item in found.unchecked}
 
 
 def test_the_reason_comes_first_in_a_refused_passport() -> None:
@@ -798,8 +798,8 @@ def test_the_reason_comes_first_in_a_refused_passport() -> None:
     assert headline(verified(canonical.line(data))).startswith(told)
     assert headline(verified()) == 'VERIFIED, signed by "Example Lab"'
     assert headline(verified(specimen_passport(contested()).to_json())) == (
-        'UNVERIFIABLE, signed by "Example Lab": the tier is contested by import-guessed; your policy does not'
-        " accept that"
+        'UNVERIFIABLE, signed by "Example Lab": the tier is contested by outcome-inverted; your policy does'
+        " not accept that"
     )
 
 
@@ -807,7 +807,7 @@ def test_the_claim_is_one_sentence() -> None:
     assert tiers_text(passports.specimen()) == (
         "Tier 1 of hb-eval-2026 by averages; no tier with confidence limits (specimen, simulated evidence)"
     )
-    assert tiers_text(contested()).endswith(". Tier 1 is contested by import-guessed")
+    assert tiers_text(contested()).endswith(". Tier 1 is contested by outcome-inverted")
     assert tiers_text(passports.specimen(strict())).endswith(
         ". The row csi, provisional in the paper, is not met; counted, there would be no tier."
     )

@@ -50,8 +50,8 @@ TODAY: Final = date(2026, 2, 3)
 DIGEST: Final = "sha256:" + "7" * 64
 EVALUATION: Final = judged(strong(), tier=2, tasks_independent=True)
 SIMULATED: Final = judged(strong(), tier=2, tasks_independent=True, origin="simulated")
-GUESSED: Final[dict[str, Any]] = {"imported": {"format": "records", "notes": {"guessed": 1}}}
-"""Nothing said how success is read: a serious finding."""
+INVERTED: Final[dict[str, Any]] = {"imported": {"format": "records", "notes": {"inverted": 1}}}
+"""The mapping reads failures as successes: a serious finding."""
 Context = dict[str, Any]
 
 
@@ -367,7 +367,7 @@ def otherwise(summed: Summary, said: Context = CLOSED, **protocol: Any) -> Argum
     [
         (otherwise(strong(), origin="simulated"), "The evidence is simulated."),
         (otherwise(strong(adversarial=100)), "Refuted: Sn-adversarial_resistance."),
-        (otherwise(strong(), **GUESSED), "Open questions: import-guessed."),
+        (otherwise(strong(), **INVERTED), "Open questions: outcome-inverted."),
     ],
     ids=["simulated", "a criterion is not met", "a serious finding"],
 )
@@ -377,7 +377,7 @@ def test_other_evidence_is_not_supported_and_says_why(argument: Argument, reason
 
 
 CODES: Final = {
-    Class.SERIOUS: "import-guessed",
+    Class.SERIOUS: "outcome-inverted",
     Class.EVIDENCE: "judge-uncalibrated",
     Class.JUDGEMENT: "one-period",
 }
@@ -401,7 +401,7 @@ def test_every_state_of_every_class_is_reached(kind: Class, state: str) -> None:
         evidence = [{"title": "a file", "digest": DIGEST}]
         by = {"reason": "it is so", "by": "owner-1", "evidence": evidence}
         said["answers"].append({"challenge": code, "state": state} | by | until | agreed)
-    argument = otherwise(strong(), said, **(GUESSED if kind is Class.SERIOUS else {}))
+    argument = otherwise(strong(), said, **(INVERTED if kind is Class.SERIOUS else {}))
     [item] = (item for item in argument.challenges if item.code == code)
     assert (item.kind, item.state) == (kind, state)
     target = argument.states[item.target]
@@ -541,7 +541,7 @@ def test_a_circle_is_named() -> None:
     [
         ("no-such-thing", "answered", "no rule raises"),
         ("sil-guidance", "answered", "no rule raises"),
-        ("import-guessed", "accepted", "never merely accepted"),
+        ("outcome-inverted", "accepted", "never merely accepted"),
         ("simulated-origin", "answered", "specimen"),
         ("no-use", "answered", "filling in"),
         ("comment-unresolved", "accepted", "filling in"),
@@ -846,11 +846,11 @@ def test_answers_to_what_is_not_raised_now_are_listed() -> None:
 def test_a_serious_answer_that_does_not_count_is_said_not_to_on_page_one() -> None:
     """For assess it counts: it has no clock, and the review is to come."""
     said = canonical.loads(canonical.line(CLOSED))
-    said["answers"].append(first(said, "answered") | {"challenge": "import-guessed"})
+    said["answers"].append(first(said, "answered") | {"challenge": "outcome-inverted"})
     said["reviewers"][0].update(date="2026-02-04")
     read = contexts.read_context(canonical.line(said), where="context.json")
     given = structs.replace(read, files=frozenset({DIGEST}))
-    made = answered(judged(strong(), tier=2, tasks_independent=True, **GUESSED), given)
+    made = answered(judged(strong(), tier=2, tasks_independent=True, **INVERTED), given)
     assert made.assessment.verdict.status == "met"
     about = use_case(made, context=given, today=TODAY)
     [line] = [line for line in answer_page.readings(about, build(about)) if line.startswith("serious")]
@@ -859,8 +859,8 @@ def test_a_serious_answer_that_does_not_count_is_said_not_to_on_page_one() -> No
 
 def test_an_answer_to_a_serious_finding_counts_and_says_who_gave_it() -> None:
     said = canonical.loads(canonical.line(CLOSED))
-    said["answers"].append(first(said, "answered") | {"challenge": "import-guessed"})
-    made = judged(strong(), tier=2, tasks_independent=True, **GUESSED)
+    said["answers"].append(first(said, "answered") | {"challenge": "outcome-inverted"})
+    made = judged(strong(), tier=2, tasks_independent=True, **INVERTED)
 
     def counted(
         change: Callable[[Context], object] = lambda _: None, files: frozenset[str] | None = None
@@ -918,7 +918,7 @@ def test_what_nobody_watches_is_named() -> None:
 
 
 def test_the_box_of_the_claim_counts_open_challenges_and_names_no_code() -> None:
-    argument = otherwise(strong(), **GUESSED)
+    argument = otherwise(strong(), **INVERTED)
     about = argued(CLOSED)
     box = answer_page.boxes(about, argument)[1]
     assert box.line == "questions are open or upheld: see section 9"

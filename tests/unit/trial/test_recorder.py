@@ -169,7 +169,7 @@ def test_a_trial_is_closed_with_the_runs_that_are_there(tmp_path: Path) -> None:
         recorder.close()
     evaluation = assess(tmp_path / "b")
     assert (evaluation.summary.records, evaluation.facts.protocol.declared_runs) == (4, 10)
-    assert "declared-runs-differ" in {finding.code for finding in evaluation.assessment.findings}
+    assert "runs-missing" in {finding.code for finding in evaluation.assessment.findings}
     before = content(tmp_path / "b")
     assert make(tmp_path / "b", plan).made.made == 4
     assert content(tmp_path / "b") == before
