@@ -235,19 +235,8 @@ def verdict_text(evaluation: Evaluation, *, brief: bool = False) -> str:
         parts.append(f"No tier of {profile.name} is met.")
     if lacks and not lone:
         parts.append(f"Tier {wanted} {lacks}.")
-    more = (_averages_miss(evaluation), left_out_text(evaluation), provisional_text(evaluation))
+    more = (left_out_text(evaluation), provisional_text(evaluation))
     return " ".join(filter(None, (*parts, *more)))
-
-
-def _averages_miss(evaluation: Evaluation) -> str:
-    """Return that averages miss what confidence limits cannot judge, nothing where they do not."""
-    reading, wanted = evaluation.profile.reading, evaluation.assessment.verdict.goal
-    missed = any(
-        row.status is Status.NOT_MET and row.deciding(reading) is Status.INSUFFICIENT
-        for row in open_rows(evaluation)
-    )
-    name = "it" if len(evaluation.profile.tiers) == 1 else tier_name(wanted)
-    return f"On averages {name} is not met." if missed else ""
 
 
 def left_out_text(evaluation: Evaluation) -> str:

@@ -45,13 +45,14 @@ from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.ground.document import State
 from certkit.ground.errors import Exit
 from certkit.ground.text import visible
-from certkit.ground.wording import many, tier_name
+from certkit.ground.wording import listed, many, tier_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from certkit.assessment.assessment import Row
     from certkit.assessment.evaluation import Evaluation
+    from certkit.assessment.metric import Metric
     from certkit.assessment.profile import Criterion, Profile
     from certkit.bundle.manifest import Imported
     from certkit.cli.emit import Line
@@ -145,7 +146,7 @@ def _answer(
         yield from _ways(evaluation, place)
         return
     verdict = evaluation.assessment.verdict
-    if verdict.table.tier or verdict.bounded.tier:
+    if verdict.table.tier or verdict.bounded.tier or len(evaluation.profile.tiers) == 1:
         yield from _wrapped(readings(evaluation))
     text = verdict_text(evaluation)
     if len(fold(text)) > _TWO:
@@ -221,6 +222,14 @@ def _table(
             limit_tier=goal,
             confidence=float(evaluation.evidence.confidence(goal)),
         )
+    for metric in dict.fromkeys(at_tiers[0].metric for at_tiers in rows.values()):
+        values = _by_tier(evaluation.metrics[metric])
+        if len(values) > 1:
+            each = (
+                f"{value} for {listed([tier_name(tier) for tier in tiers])}"
+                for value, tiers in values.items()
+            )
+            yield from _wrapped(f"{CATALOGUE[metric].short}: {', '.join(each)}", style="dim")
     if hidden and (rows or not without_faults):
         yield from _wrapped(hidden, style="dim")
     provisional = [name for name, at_tiers in rows.items() if at_tiers[0].provisional]
@@ -237,6 +246,8 @@ def _cells(evaluation: Evaluation, name: str, at_tiers: Sequence[Row], goal: int
     differs = metric.by_tier is not None
     limit = _limit(row)
     value = digits(row.value, probability=differs, beside=[float(item.threshold or 0) for item in asking])
+    if len(_by_tier(metric)) > 1:
+        value = "by tier"
     if metric.state is State.PARTIAL:
         value = "partial"  # the mean of some eligible runs would read as if it were that of all
     asked = [
@@ -248,15 +259,23 @@ def _cells(evaluation: Evaluation, name: str, at_tiers: Sequence[Row], goal: int
 
 
 def _limit(row: Row) -> float | None:
-    """Return the confidence limit of a row, never on the better side of its value.
+    """Return the confidence limit of a row, None where it lies on the better side of the row's value.
 
-    A prior task can lift the limit of 0 in 26 runs to 0.002. There averages miss the threshold, or limit and
-    value both meet it, so that what is printed changes no verdict.
+    Prior tasks can lift the limit of 0 in 26 runs to 0.002, which says nothing about the value.
     """
     limit = None if row.bounded is None else row.bounded.bound
     if limit is None or row.value is None:
         return limit
-    return (min if row.operator in {">", ">="} else max)(limit, float(row.value))
+    higher = row.operator in {">", ">="}
+    return None if (limit > float(row.value) if higher else limit < float(row.value)) else limit
+
+
+def _by_tier(metric: Metric) -> dict[str, list[int]]:
+    """Return the values that a metric has at the tiers, as a cell shows them, each with its tiers."""
+    values: dict[str, list[int]] = {}
+    for tier, value in sorted((metric.by_tier or {}).items()):
+        values.setdefault(digits(value, probability=True), []).append(tier)
+    return values
 
 
 def _basis(evaluation: Evaluation) -> Iterator[Line]:
@@ -315,7 +334,8 @@ def _findings(
     if not printed:
         return
     count, grave = len(serious) + len(warnings), f", {len(serious)} serious" if serious else ""
-    title = f"{many(count, 'thing')} to know{grave}" if count else "For information"
+    beside = f", and {len(info)} for information" if verbose and info else ""
+    title = f"{many(count, 'thing')} to know{grave}{beside}" if count else "For information"
     fitting, taken = len(printed), [*accumulate(map(len, printed))]
     if room is not None and taken[-1] > room - 2:
         fitting = max(len(serious), sum(lines < room - 2 for lines in taken))
