@@ -27,11 +27,11 @@ from certkit.assessment.assessment import (
     Tier,
     TierStatus,
 )
-from certkit.assessment.catalogue import ATTESTED, RunKind
+from certkit.assessment.catalogue import ATTESTED
 from certkit.assessment.row import Evidence
 from certkit.bundle.facts import UNVERSIONED, Facts
 from certkit.ground.text import judges_itself
-from certkit.record.record import Condition
+from certkit.record.record import Condition, RunKind
 
 if TYPE_CHECKING:
     from certkit.assessment.metrics import Groups

@@ -49,6 +49,14 @@ class Outcome(StrEnum):
     HARNESS_ERROR = "harness_error"
 
 
+class RunKind(StrEnum):
+    """What a run can show: success without faults, under faults, under attack."""
+
+    NORMAL = "normal"
+    FAULTS = "faults"
+    ATTACKS = "attacks"
+
+
 class Split(StrEnum):
     """Which part of the evidence the run belongs to."""
 
