@@ -94,7 +94,7 @@ class Spec(Struct, frozen=True):
 
     @property
     def short(self) -> str:
-        """Its name in figures."""
+        """Its full name abbreviated, for narrow columns and figures."""
         return metric_words()[self.id].short
 
     @property
