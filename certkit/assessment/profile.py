@@ -18,8 +18,7 @@ from msgspec import Meta, structs
 
 from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.ground import canonical
-from certkit.ground.document import Part
-from certkit.ground.errors import InputError
+from certkit.ground.document import Part, read_part
 from certkit.ground.wording import listed
 from certkit.record.record import RunKind
 
@@ -312,10 +311,7 @@ def read_profile(value: Any, *, where: str | None = None) -> Profile:
     Raises:
         InputError: ``profile.invalid`` naming the first fault.
     """
-    try:
-        return msgspec.convert(value, Profile)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise InputError("profile.invalid", str(error), where=where) from None
+    return read_part(Profile, value, "profile.invalid", where)
 
 
 def margin_of(value: Value, operator: Operator, threshold: Fraction) -> Value:

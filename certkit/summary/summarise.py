@@ -31,7 +31,7 @@ from certkit.summary.lines import (
     repetitions,
     task_domains,
 )
-from certkit.summary.ratings import read_ratings, to_label
+from certkit.summary.ratings import read_ratings
 from certkit.summary.reduce import Partial, merge, reduce
 from certkit.summary.summary import MOST_TASKS, Summary, Traces
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from certkit.bundle.folder import Bundle
-
-__all__ = ["all_faults", "finish", "merge", "read_traces", "summarise", "summarise_part", "to_label"]
 
 CHECKED: Final = 1024 * 1024
 """Bytes of records that an import checks at once: its memory counts more than its speed."""

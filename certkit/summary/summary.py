@@ -35,8 +35,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from certkit.ground.canonical import MAX_INTEGER
-from certkit.ground.document import Document, Part
-from certkit.ground.errors import InputError
+from certkit.ground.document import Document, Part, read_part
 from certkit.ground.wording import many
 from certkit.record.record import SINGLE_FAULTS, Condition, Split
 
@@ -1089,7 +1088,4 @@ def read_summary(value: Any, *, where: str | None = None) -> Summary:
     Raises:
         InputError: ``summary.invalid``: a member is missing or unknown, or parts disagree.
     """
-    try:
-        return msgspec.convert(value, Summary)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise InputError("summary.invalid", str(error), where=where) from None
+    return read_part(Summary, value, "summary.invalid", where)
