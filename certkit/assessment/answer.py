@@ -181,7 +181,7 @@ def how_often(evaluation: Evaluation) -> str:
         if metric.value is None or not metric.n:
             continue
         counts = f"{metric.counts['successes']:,} of {metric.n:,}"
-        alone = not any(evaluation.metrics[other].n for other, _ in rates if other != name)
+        alone = not any(evaluation.metrics[rate].n for rate, _ in rates if rate != name)
         if alone and (interval := evaluation.evidence.interval(metric)):
             tasks = many(evaluation.evidence.fewest(name) or 0, "task")
             counts += f" runs, {tasks}; {interval_text(interval, metric.unit)}"

@@ -120,7 +120,7 @@ def findings(case: Judging) -> tuple[Finding, ...]:
     """Return what the table finds, the gravest first; serious findings are open or answered."""
     answered = {answer.code for answer in case.question.answers}
     order = list(Severity)
-    found = [
+    raised = [
         (order.index(severity), place, row, counts, severity)
         for place, row in enumerate(FINDINGS)
         if row.needs is None or row.needs & case.profile.needs
@@ -139,7 +139,7 @@ def findings(case: Judging) -> tuple[Finding, ...]:
             if row.code in answered
             else FindingState.OPEN,
         )
-        for _, _, row, counts, severity in sorted(found, key=lambda item: item[:2])
+        for _, _, row, counts, severity in sorted(raised, key=lambda item: item[:2])
     )
 
 

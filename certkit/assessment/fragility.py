@@ -235,10 +235,10 @@ def failed_rows(rows: tuple[Row3, ...], number: int, *, leaves: bool = False) ->
         leaves: whether a failed run leaves the series: only recoveries have an IRS.
     """
     for runs, successes, tasks in sorted(rows, key=lambda row: (row[0], -row[1])):
-        whole = min(tasks, number // successes) if successes else 0
-        part = min(number - whole * successes, successes) if whole < tasks else 0
-        number -= whole * successes + part
-        for lost, times in ((successes, whole), (part, int(part > 0)), (0, tasks - whole - int(part > 0))):
+        failed = min(tasks, number // successes) if successes else 0
+        part = min(number - failed * successes, successes) if failed < tasks else 0
+        number -= failed * successes + part
+        for lost, times in ((successes, failed), (part, int(part > 0)), (0, tasks - failed - int(part > 0))):
             remaining = runs - lost if leaves else runs
             if times and remaining:
                 yield remaining, successes - lost, times

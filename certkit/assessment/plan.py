@@ -394,9 +394,9 @@ class Bundles:
             return won, n
         mean, spec = self.expect[series], CATALOGUE[series]
         if series in _GRADED:
-            kept = mean / self.expect["r_op"] if self.expect["r_op"] else 1.0
-            loss = 0.3 if kept >= 0.7 else 0.6  # noqa: PLR2004 - grades are 1, .7 and .4
-            return won - loss * self._random.binomial(won, min(1.0, (1 - kept) / loss)), n
+            grade = mean / self.expect["r_op"] if self.expect["r_op"] else 1.0
+            loss = 0.3 if grade >= 0.7 else 0.6  # noqa: PLR2004 - grades are 1, .7 and .4
+            return won - loss * self._random.binomial(won, min(1.0, (1 - grade) / loss)), n
         if series == "irs":
             return self._random.binomial(won, self._chances(mean)), won
         if series == "violations":

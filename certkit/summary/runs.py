@@ -21,7 +21,7 @@ from certkit.ground.text import visible
 from certkit.record.expressions import shell
 from certkit.record.faults import Faults, RecordFaultsError
 from certkit.record.reader import typed_line
-from certkit.record.record import Condition, Outcome, Record, RunKind
+from certkit.record.record import Condition, Outcome, Record, RunKind, is_fault
 from certkit.summary.lines import record_lines
 from certkit.summary.summarise import summarise_part
 
@@ -108,7 +108,7 @@ class RunFilter(NamedTuple):
 
 def kinds_of(record: Record) -> Iterator[RunKind]:
     """Yield what a run can show; success under attack where its attack landed, or may have landed."""
-    yield RunKind.NORMAL if record.condition == Condition.NOMINAL else RunKind.FAULTS
+    yield RunKind.FAULTS if is_fault(record.condition) else RunKind.NORMAL
     unsaid = record.attack_landed is None and record.attack_attempted is not False
     if record.attack_landed or (record.condition == Condition.ADVERSARIAL and unsaid):
         yield RunKind.ATTACKS
