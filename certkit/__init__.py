@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from certkit.probes.running import generate_probes, run_probes
     from certkit.probes.score import score_integrity
     from certkit.record.faults import RecordFaultsError
-    from certkit.summary.summarise import summarise, to_label
+    from certkit.summary.ratings import to_label
+    from certkit.summary.summarise import summarise
     from certkit.summary.summary import Summary
 
 __all__ = [
@@ -103,7 +104,7 @@ _MODULES: Final = {
     "score_integrity": "probes.score",
     "seal": "bundle.writer",
     "summarise": "summary.summarise",
-    "to_label": "summary.summarise",
+    "to_label": "summary.ratings",
     "verify": "api.functions",
     "write_report": "api.functions",
 }

@@ -99,13 +99,18 @@ class Judged(Evaluation, frozen=True, kw_only=True, eq=False, dict=True):
         return notebook.html_of(self)
 
     def failed_runs(self) -> tuple[Record, ...] | None:
-        """Return the worst runs that failed; None without a lone bundle, and of very many records."""
+        """Return the worst failed runs of the kinds that the profile judges.
+
+        Returns:
+            The records, the worst first; None without a lone bundle, and of very many records.
+        """
         if self.bundle is None or self.summary.records > MOST_RECORDS:
             return None
         from certkit.bundle.folder import open_bundle  # noqa: PLC0415 - for reports alone
         from certkit.summary.runs import RunFilter, list_tasks  # noqa: PLC0415 - the same
 
-        listed = list_tasks(open_bundle(self.bundle, defer_records=True), RunFilter(failed=True))
+        wanted = RunFilter(failed=True, kinds=self.profile.judged_kinds)
+        listed = list_tasks(open_bundle(self.bundle, defer_records=True), wanted)
         return tuple([run.record for task in listed.tasks for run in task.runs][:MOST_NAMED])
 
 

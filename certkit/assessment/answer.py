@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.assessment.assessment import FindingState, Row, Severity, Status, TierStatus
-from certkit.assessment.catalogue import CATALOGUE, RunKind, named
+from certkit.assessment.catalogue import CATALOGUE, WEAKEST, named
 from certkit.assessment.metric import Reason
 from certkit.assessment.raters import judge_report
 from certkit.assessment.verdict import next_rows, tiers
@@ -29,6 +29,7 @@ from certkit.bundle.facts import UNVERSIONED
 from certkit.ground.document import State
 from certkit.ground.text import quoted
 from certkit.ground.wording import listed, many, tier_name
+from certkit.record.record import RunKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from certkit.assessment.assessment import Finding
     from certkit.assessment.catalogue import Unit
     from certkit.assessment.evaluation import Evaluation
-    from certkit.assessment.metric import Interval
+    from certkit.assessment.metric import Interval, Metric
     from certkit.assessment.profile import Profile
 
 _WHY: Final = {
@@ -155,6 +156,12 @@ def success_rates(profile: Profile) -> tuple[tuple[str, str], ...]:
     return tuple(rates)
 
 
+def least_rate(evaluation: Evaluation, rate: str) -> Metric | None:
+    """Return a success rate in its weakest domain; None where no row of the profile asks."""
+    names = (name for name, series in WEAKEST.items() if series == rate and evaluation.profile.asks(name))
+    return next((evaluation.metrics[name] for name in names if evaluation.metrics[name].n), None)
+
+
 def interval_text(interval: Interval, unit: Unit) -> str:
     """Return a 95 % interval: ``95 %: 32.5 to 52.5 %``."""
     low, high = (value_text(end, unit) for end in (interval.low, interval.high))
@@ -174,7 +181,7 @@ def how_often(evaluation: Evaluation) -> str:
         if metric.value is None or not metric.n:
             continue
         counts = f"{metric.counts['successes']:,} of {metric.n:,}"
-        alone = not any(evaluation.metrics[other].n for other, _ in rates if other != name)
+        alone = not any(evaluation.metrics[rate].n for rate, _ in rates if rate != name)
         if alone and (interval := evaluation.evidence.interval(metric)):
             tasks = many(evaluation.evidence.fewest(name) or 0, "task")
             counts += f" runs, {tasks}; {interval_text(interval, metric.unit)}"

@@ -61,14 +61,14 @@ def assess(summary: Summary, facts: Facts, profile: Profile, question: Question 
     judged = tuple(_without_core(row, core) for row in judged)
     unopposed = tiers(profile, judged, profile.reading, records=summary.records, strict=question.strict)
     case = Judging(evidence=evidence, rows=judged, core=core, tiers=unopposed, question=question)
-    found = findings(case)
-    final = contested(unopposed, found)
+    raised = findings(case)
+    final = contested(unopposed, raised)
     return Assessment(
         criteria=judged,
         core=core,
         tiers=final,
-        verdict=verdict(profile, judged, final, found, records=summary.records, question=question),
-        findings=found,
+        verdict=verdict(profile, judged, final, raised, records=summary.records, question=question),
+        findings=raised,
     )
 
 

@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from certkit._version import __version__
 from certkit.assessment.metric import Reason
 from certkit.assessment.profile import Operator, Reading
-from certkit.ground.document import Count, Part, Positive, TierKey
-from certkit.ground.errors import Exit, InputError
+from certkit.ground.document import Count, Part, Positive, TierKey, read_part
+from certkit.ground.errors import Exit
 
 Number = float | bool | None
 
@@ -294,7 +293,4 @@ def read_assessment(value: Any, *, where: str | None = None) -> Assessment:
     Raises:
         InputError: ``assessment.invalid`` naming the first fault.
     """
-    try:
-        return msgspec.convert(value, Assessment)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise InputError("assessment.invalid", str(error), where=where) from None
+    return read_part(Assessment, value, "assessment.invalid", where)

@@ -230,8 +230,8 @@ def least_tasks(threshold: Fraction, confidence: Fraction, *, both: bool = False
     # The logarithm may be off by one near a boundary, exact powers settle it.
     shrinks = log1p(-float(1 - threshold)) if threshold >= HALF else log(threshold)
     power = max(0, ceil(log(left) / shrinks) - 3)
-    part, whole = threshold.numerator, threshold.denominator
-    while part**power * left.denominator >= left.numerator * whole**power:
+    over, under = threshold.numerator, threshold.denominator
+    while over**power * left.denominator >= left.numerator * under**power:
         power += 1
     return max(1, power - int(both or threshold >= HALF))
 

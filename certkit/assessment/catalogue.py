@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import Struct, convert
 
 from certkit.ground import toml
+from certkit.record.record import RunKind
 
 
 class Unit(StrEnum):
@@ -36,14 +37,6 @@ class Group(StrEnum):
     CONDUCT = "conduct"
     HARD = "hard conditions"
     STABILITY = "stability"
-
-
-class RunKind(StrEnum):
-    """Runs without which a metric is not measured."""
-
-    NORMAL = "normal"
-    FAULTS = "faults"
-    ATTACKS = "attacks"
 
 
 ANY: Final = frozenset[RunKind]()
@@ -101,7 +94,7 @@ class Spec(Struct, frozen=True):
 
     @property
     def short(self) -> str:
-        """Its name in figures."""
+        """Its full name abbreviated, for narrow columns and figures."""
         return metric_words()[self.id].short
 
     @property
@@ -171,6 +164,9 @@ CATALOGUE: Final = {
 }
 ATTESTED: Final = tuple(name for name, spec in CATALOGUE.items() if spec.attested)
 """Metrics that no record can carry: the manifest states them, with the file that shows it."""
+
+WEAKEST: Final = {"domain_min": "r_op", "domain_min_nominal": "c_nom"}
+"""The metrics of the weakest domain, each with the success rate whose least value it is."""
 
 
 def named(metric: str) -> str:

@@ -27,11 +27,11 @@ from certkit.assessment.assessment import (
     Tier,
     TierStatus,
 )
-from certkit.assessment.catalogue import ATTESTED, RunKind
+from certkit.assessment.catalogue import ATTESTED
 from certkit.assessment.row import Evidence
 from certkit.bundle.facts import UNVERSIONED, Facts
 from certkit.ground.text import judges_itself
-from certkit.record.record import Condition
+from certkit.record.record import Condition, RunKind
 
 if TYPE_CHECKING:
     from certkit.assessment.metrics import Groups
@@ -103,46 +103,48 @@ class Test(NamedTuple):
         code: stable name.
         severity: how grave it is.
         counts: returns what it compares, or None where there is nothing to say.
-        tier: returns the lowest tier that it contests; 1 where absent.
+        tier: returns the lowest tier that it contests; where absent, that of its counts, or 1.
         needs: it is raised only where a row of the profile needs one of these kinds of runs.
+        strict: how grave it is where provisional rows count; where absent as else.
     """
 
     code: str
     severity: Severity
     counts: Callable[[Judging], Counts | None]
-    tier: Callable[[Judging], int] = lambda _: 1
+    tier: Callable[[Judging], int] | None = None
     needs: frozenset[RunKind] | None = None
+    strict: Severity | None = None
 
 
 def findings(case: Judging) -> tuple[Finding, ...]:
     """Return what the table finds, the gravest first; serious findings are open or answered."""
     answered = {answer.code for answer in case.question.answers}
     order = list(Severity)
-    found = [
+    raised = [
         (order.index(severity), place, row, counts, severity)
         for place, row in enumerate(FINDINGS)
         if row.needs is None or row.needs & case.profile.needs
         if (counts := row.counts(case)) is not None
-        for severity in (_severity(row, case),)
+        for severity in ((case.question.strict and row.strict) or row.severity,)
     ]
     return tuple(
         Finding(
             code=row.code,
             severity=severity,
             counts=counts,
-            tier=row.tier(case) if severity is SERIOUS else UNSET,
+            tier=_tier(row, case, counts) if severity is SERIOUS else UNSET,
             state=UNSET
             if severity is not SERIOUS
             else FindingState.ANSWERED
             if row.code in answered
             else FindingState.OPEN,
         )
-        for _, _, row, counts, severity in sorted(found, key=lambda item: item[:2])
+        for _, _, row, counts, severity in sorted(raised, key=lambda item: item[:2])
     )
 
 
-def _severity(row: Test, case: Judging) -> Severity:
-    return SERIOUS if row.code == "order-contradicts-times" and case.question.strict else row.severity
+def _tier(row: Test, case: Judging, counts: Counts) -> int:
+    return row.tier(case) if row.tier else int(str(counts.get("tier", 1)))
 
 
 def _named(names: Sequence[str]) -> tuple[str, ...]:
@@ -180,33 +182,21 @@ def _core_tier(case: Judging) -> int:
     return min(row.tier for row in _lost(case))
 
 
-def _late(case: Judging) -> list[tuple[int, Fraction, Fraction]]:
-    """Return tier, mean and threshold of success rows that all fault runs meet and the last third misses."""
+def _latest_third(case: Judging) -> Counts | None:
+    """Name the lowest tier whose success row all fault runs meet and the last third of each domain misses."""
     rows = [row for domain in case.summary.order.thirds.values() for row in domain]
     tasks = bounds.share_tasks(rows)
     if tasks is None or tasks.squared_error is None:
-        return []
-    missed = []
+        return None
     for row in case.rows:
         threshold = case.profile.tau.get(row.tier) if row.metric == "r_op" else None
         if threshold is None or case.tiers[str(row.tier)].status is not TierStatus.MET:
             continue
         short = threshold - tasks.mean
         if short > 0 and short * short > tasks.squared_error:
-            missed.append((row.tier, tasks.mean, threshold))
-    return missed
-
-
-def _latest_third(case: Judging) -> Counts | None:
-    for tier, value, threshold in _late(case):
-        series = [row for rows in case.summary.order.thirds.values() for row in rows]
-        runs = sum(row[0] * row[2] for row in series)
-        return {"tier": tier, "value": round(float(value), 6), "threshold": float(threshold), "runs": runs}
+            value = round(float(tasks.mean), 6)
+            return {"tier": row.tier, "value": value, "threshold": float(threshold), "runs": tasks.n}
     return None
-
-
-def _late_tier(case: Judging) -> int:
-    return min(tier for tier, *_ in _late(case))
 
 
 # Outcomes and attacks
@@ -267,11 +257,6 @@ def _judge_correction(case: Judging) -> Counts | None:
                 "high": round(freed.high, 9),
             }
     return None
-
-
-def _correction_tier(case: Judging) -> int:
-    counts = _judge_correction(case)
-    return int(str(counts["tier"])) if counts else 1
 
 
 def _calibration_chosen(case: Judging) -> Counts | None:
@@ -523,11 +508,11 @@ def _integrity(field: str) -> Callable[[Judging], Counts | None]:
 
 FINDINGS: Final = (
     Test("core-evidence", SERIOUS, _core_evidence, _core_tier),
-    Test("latest-third", SERIOUS, _latest_third, _late_tier),
+    Test("latest-third", SERIOUS, _latest_third),
     Test("success-with-attack", SERIOUS, lambda case: _success_with_attack(case, utility=False)),
     Test("outcome-inverted", SERIOUS, _note("inverted")),
     Test("trace-differs", SERIOUS, _trace_differs),
-    Test("judge-correction", SERIOUS, _judge_correction, _correction_tier),
+    Test("judge-correction", SERIOUS, _judge_correction),
     Test("calibration-chosen", SERIOUS, _calibration_chosen),
     Test("no-records", WARNING, _when(lambda case: not case.summary.records)),
     Test(
@@ -562,6 +547,7 @@ FINDINGS: Final = (
         "order-contradicts-times",
         WARNING,
         lambda c: {"places": c.summary.times.backwards} if c.summary.times.backwards else None,
+        strict=SERIOUS,
     ),
     Test(
         "oracle-varies",

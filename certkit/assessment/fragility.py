@@ -23,6 +23,7 @@ from msgspec import structs
 
 from certkit.assessment import beta, bounds
 from certkit.assessment.assessment import Status
+from certkit.assessment.catalogue import WEAKEST
 from certkit.assessment.row import Evidence, hardest_rows, judge
 from certkit.assessment.verdict import attained, tiers
 from certkit.ground.document import Count, Part, Positive, Share, Text
@@ -50,10 +51,9 @@ DOMAINS: Final = 20
 _LOWERED: Final[Mapping[str, tuple[str, ...]]] = {
     "r_op": ("r_op",),
     "posterior": ("r_op",),
-    "domain_min": ("r_op",),
     "gap": ("r_op",),
     "c_nom": ("c_nom",),
-    "domain_min_nominal": ("c_nom",),
+    **{name: (rate,) for name, rate in WEAKEST.items()},
     "cascade_penalty": ("cascade",),
     "irs_2025": ("irs", "frr_2025"),
     **{
@@ -145,7 +145,7 @@ def flips(evidence: Evidence, tier: int, reading: Reading, *, strict: bool) -> F
         if criterion.metric not in _LOWERED:
             left_out[criterion.id] = "run-order" if criterion.metric == "csi" else "no-outcome"
             continue
-        by_domain = criterion.metric.startswith("domain_min")
+        by_domain = criterion.metric in WEAKEST
         for domain in [part[1] for part in evidence.parts(criterion.metric)] if by_domain else [None]:
             flip = _least_flips(evidence, (criterion, number), domain, reading, first)
             if first is None or (flip.needed > flip.of, flip.needed) < (
@@ -235,10 +235,10 @@ def failed_rows(rows: tuple[Row3, ...], number: int, *, leaves: bool = False) ->
         leaves: whether a failed run leaves the series: only recoveries have an IRS.
     """
     for runs, successes, tasks in sorted(rows, key=lambda row: (row[0], -row[1])):
-        whole = min(tasks, number // successes) if successes else 0
-        part = min(number - whole * successes, successes) if whole < tasks else 0
-        number -= whole * successes + part
-        for lost, times in ((successes, whole), (part, int(part > 0)), (0, tasks - whole - int(part > 0))):
+        failed = min(tasks, number // successes) if successes else 0
+        part = min(number - failed * successes, successes) if failed < tasks else 0
+        number -= failed * successes + part
+        for lost, times in ((successes, failed), (part, int(part > 0)), (0, tasks - failed - int(part > 0))):
             remaining = runs - lost if leaves else runs
             if times and remaining:
                 yield remaining, successes - lost, times

@@ -165,10 +165,9 @@ def rate(name: str, tally: Tally, *, empty: str) -> Metric:
 def mean(
     name: str,
     total: Fraction,
-    n: int,
-    *,
-    missing: int,
     scope: Tally,
+    term: str,
+    *,
     field: str,
     counts: Mapping[str, int] | None = None,
     detail: Mapping[str, Any] | None = None,
@@ -178,13 +177,14 @@ def mean(
     Args:
         name: the metric.
         total: the sum over the runs that carry the field.
-        n: how many carry it.
-        missing: eligible runs that do not.
         scope: the runs of the kind that it is measured on; too many harness errors among them block the row.
+        term: begins the names of two counts: runs that carry the field (`_n`), eligible ones that do not
+            (`_missing`).
         field: what the runs carry, for people.
         counts: further counts.
         detail: further figures.
     """
+    n, missing = scope[f"{term}_n"], scope[f"{term}_missing"]
     counted = {"missing": missing, "harness_errors": scope["harness_error"], **(counts or {})}
     if n == 0:
         return unmeasured(name, _nothing(scope, missing), counts=counted, field=field)

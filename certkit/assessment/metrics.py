@@ -125,9 +125,8 @@ def frr(fault: Tally) -> Metric:
     return mean(
         "frr",
         Fraction(fault["frr_tenths"], 10),
-        fault["frr_n"],
-        missing=fault["frr_missing"],
-        scope=fault,
+        fault,
+        "frr",
         field="recovery grade",
         counts={"left_out": fault["frr_left_out"], "grade_on_failure": fault["grade_on_failure"]},
     )
@@ -144,9 +143,8 @@ def pei(name: str, total: Fraction, scope: Tally) -> Metric:
     return mean(
         name,
         total,
-        n,
-        missing=scope["pei_missing"],
-        scope=scope,
+        scope,
+        "pei",
         field="step counts together with violations",
         counts={"stopped_short": scope["pei_stopped_short"]},
         detail={"literal": literal},
@@ -191,14 +189,7 @@ def irs(groups: Groups) -> Metric:
 
 def ti(every: Tally) -> Metric:
     """Return the mean traceability score, 1 to 5, [26] def. 4."""
-    return mean(
-        "ti",
-        Fraction(every["ti_thousandths"], 1000),
-        every["ti_n"],
-        missing=every["ti_missing"],
-        scope=every,
-        field="traceability score",
-    )
+    return mean("ti", Fraction(every["ti_thousandths"], 1000), every, "ti", field="traceability score")
 
 
 def violations(every: Tally) -> Metric:
@@ -206,9 +197,8 @@ def violations(every: Tally) -> Metric:
     return mean(
         "violations",
         Fraction(every["violations"]),
-        every["violations_n"],
-        missing=every["violations_missing"],
-        scope=every,
+        every,
+        "violations",
         field="violation count",
         counts={
             "violations": every["violations"],
@@ -452,23 +442,15 @@ def frr_2025(fault: Tally) -> Metric:
     return mean(
         "frr_2025",
         Fraction(fault["frr25_halves"], 2),
-        fault["frr25_n"],
-        missing=fault["frr25_missing"],
-        scope=fault,
+        fault,
+        "frr25",
         field="fault_step and steps_actual",
     )
 
 
 def pei_2025(total: Fraction, every: Tally) -> Metric:
     """Return the mean of steps_oracle / steps_actual · quality_factor over all runs, [25] eq. 3-4."""
-    return mean(
-        "pei_2025",
-        total,
-        every["pei25_n"],
-        missing=every["pei25_missing"],
-        scope=every,
-        field="step counts together with quality factor",
-    )
+    return mean("pei_2025", total, every, "pei25", field="step counts together with quality factor")
 
 
 def irs_2025(groups: Groups) -> Metric:

@@ -36,13 +36,13 @@ from msgspec import Meta, Struct, structs
 
 from certkit.assessment import beta, bounds
 from certkit.assessment.bounds import HALF, MOST_VIOLATIONS, Both, Weighted
-from certkit.assessment.catalogue import CATALOGUE, RunKind, Unit
+from certkit.assessment.catalogue import CATALOGUE, WEAKEST, Unit
 from certkit.assessment.profile import Criterion, Operator, Profile, Reading, exact, margin_of, passes
 from certkit.assessment.row import WITHOUT_LIMIT, hardest_rows, least_of, scale
 from certkit.assessment.words import threshold_text, value_text
 from certkit.ground.document import Count, Digest, Document, Part, Positive, Share, Text
 from certkit.ground.errors import NegativeError, UsageError
-from certkit.record.record import SINGLE_FAULTS, Condition
+from certkit.record.record import SINGLE_FAULTS, Condition, RunKind
 from certkit.record.schedule import EVEN_MIX, MAX_DOMAINS, NOMINAL_SHARE
 from certkit.summary.summary import PAIRS, WINDOW
 
@@ -93,7 +93,6 @@ _RUNS: Final[Mapping[str, tuple[str, ...]]] = {
     "cascade": (Condition.CASCADE.value,),
 }
 """The series that are drawn, with the conditions whose runs carry them."""
-_WEAKEST: Final = {"domain_min": "r_op", "domain_min_nominal": "c_nom"}
 _OF_SUCCESS: Final = ("r_op", "posterior", "domain_min", "adversarial_resistance", *_GRADED)
 """Metrics that success under faults has to satisfy."""
 
@@ -395,9 +394,9 @@ class Bundles:
             return won, n
         mean, spec = self.expect[series], CATALOGUE[series]
         if series in _GRADED:
-            kept = mean / self.expect["r_op"] if self.expect["r_op"] else 1.0
-            loss = 0.3 if kept >= 0.7 else 0.6  # noqa: PLR2004 - grades are 1, .7 and .4
-            return won - loss * self._random.binomial(won, min(1.0, (1 - kept) / loss)), n
+            grade = mean / self.expect["r_op"] if self.expect["r_op"] else 1.0
+            loss = 0.3 if grade >= 0.7 else 0.6  # noqa: PLR2004 - grades are 1, .7 and .4
+            return won - loss * self._random.binomial(won, min(1.0, (1 - grade) / loss)), n
         if series == "irs":
             return self._random.binomial(won, self._chances(mean)), won
         if series == "violations":
@@ -466,8 +465,8 @@ def row_check(test: RowTest, profile: Profile, bundles: Bundles) -> Callable[[in
     metric, threshold = test.criterion.metric, test.threshold
     if metric in PAIRS:
         parts: list[tuple[str, int | None]] = [(name, None) for name in PAIRS[metric]]
-    elif metric in _WEAKEST:
-        parts = [(_WEAKEST[metric], number) for number in range(bundles.design.domains)]
+    elif metric in WEAKEST:
+        parts = [(WEAKEST[metric], number) for number in range(bundles.design.domains)]
     else:
         parts = [("r_op" if metric == "posterior" else metric, None)]
     columns = [bundles.values(*part) for part in parts]
@@ -572,7 +571,7 @@ class _Search:
             return "attested"
         if metric == "csi":
             return "ordered-runs"
-        if metric not in {*_RUNS, *_WEAKEST, *PAIRS, "posterior"}:
+        if metric not in {*_RUNS, *WEAKEST, *PAIRS, "posterior"}:
             return "not-drawn"
         every = criterion.operator_at(tier) == ">=" and criterion.threshold(tier) == spec.high
         return "every-run" if every else None
@@ -594,7 +593,7 @@ class _Search:
         if test.unplanned == "ordered-runs":
             return ceil(WINDOW * (1 - NOMINAL_SHARE) / (self.design.runs_per_task * domains))
         least = 1 if test.unplanned else max(1, test.least)
-        return least if test.criterion.metric in _WEAKEST else -(-least // domains)
+        return least if test.criterion.metric in WEAKEST else -(-least // domains)
 
     def more(self, tasks: int, times: float = 1 + 1 / STEP) -> int:
         """Return a larger number of tasks per domain, or refuse."""

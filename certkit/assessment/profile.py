@@ -18,14 +18,13 @@ from msgspec import Meta, structs
 
 from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.ground import canonical
-from certkit.ground.document import Part
-from certkit.ground.errors import InputError
+from certkit.ground.document import Part, read_part
 from certkit.ground.wording import listed
+from certkit.record.record import RunKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.assessment.catalogue import RunKind
     from certkit.assessment.metric import Value
 
 Operator = Literal[">", ">=", "<", "<=", "is"]
@@ -199,6 +198,12 @@ class Profile(Part, frozen=True, kw_only=True, omit_defaults=True, dict=True):
         """The runs that its rows need: normal ones, under faults, under attack."""
         return frozenset(kind for row in self.criteria for kind in CATALOGUE[row.metric].needs)
 
+    @property
+    def judged_kinds(self) -> frozenset[RunKind]:
+        """The runs that its rows judge: all kinds where a row is about any run."""
+        every = any(not CATALOGUE[row.metric].needs for row in self.criteria)
+        return frozenset(RunKind) if every else self.needs
+
     def asks(self, metric: str) -> bool:
         """Tell whether a row compares a metric."""
         return any(row.metric == metric for row in self.criteria)
@@ -306,10 +311,7 @@ def read_profile(value: Any, *, where: str | None = None) -> Profile:
     Raises:
         InputError: ``profile.invalid`` naming the first fault.
     """
-    try:
-        return msgspec.convert(value, Profile)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise InputError("profile.invalid", str(error), where=where) from None
+    return read_part(Profile, value, "profile.invalid", where)
 
 
 def margin_of(value: Value, operator: Operator, threshold: Fraction) -> Value:

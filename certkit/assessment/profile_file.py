@@ -179,8 +179,8 @@ def load_profile(name: str, changes: Iterable[str] = (), *, checked: bool = True
         checked: refuse a file of the user's own in which `faults_of` finds a fault.
     """
     profile = parse_profile(profile_text(name), name)
-    if checked and name not in packaged_profiles() and (found := faults_of(profile, name)):
-        raise InputError("profile.invalid", "\n  ".join(found), where=name)
+    if checked and name not in packaged_profiles() and (faults := faults_of(profile, name)):
+        raise InputError("profile.invalid", "\n  ".join(faults), where=name)
     return changed(profile, changes)
 
 
@@ -249,16 +249,16 @@ def faults_of(profile: Profile, name: str, *, planned_runs: int | None = None) -
         name: what it was read from: another file may not take the id of a packaged table.
         planned_runs: rows that this many runs can never meet are faults too.
     """
-    found = list(profile.faults)
+    faults = list(profile.faults)
     alike = next((item for item in packaged_profiles() if letters(item) == letters(profile.id)), None)
     if name != alike and alike and profile.digest != load_profile(alike).digest:
-        found.append(
+        faults.append(
             f"its id is {profile.id}, which reads as the packaged profile {alike}, with other contents:"
             " give it an id of its own"
         )
     if planned_runs is not None:
-        found += (fault for row in profile.criteria for fault in _attainable(row, profile, planned_runs))
-    return tuple(found)
+        faults += (fault for row in profile.criteria for fault in _attainable(row, profile, planned_runs))
+    return tuple(faults)
 
 
 def _attainable(row: Criterion, profile: Profile, planned: int) -> Iterator[str]:
@@ -274,5 +274,5 @@ def _attainable(row: Criterion, profile: Profile, planned: int) -> Iterator[str]
         least = least_tasks(tau, threshold, both=True)
         if least > planned:
             chance = f"P(θ > {float(tau):g}) > {float(threshold):g}"
-            found = f"needs {many(least)}, all successful; {planned:,} are planned"
-            yield f"{row.id}: tier {tier}: {chance} {found}"
+            lack = f"needs {many(least)}, all successful; {planned:,} are planned"
+            yield f"{row.id}: tier {tier}: {chance} {lack}"

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from copy import copy
 from fractions import Fraction
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from math import sqrt
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +28,7 @@ from msgspec import structs
 from certkit.assessment import beta, bounds, raters
 from certkit.assessment.assessment import Bounded, Row, Status
 from certkit.assessment.bounds import MOST_VIOLATIONS, Tasks, corrected, least_tasks
-from certkit.assessment.catalogue import ATTESTED, CATALOGUE, Unit
+from certkit.assessment.catalogue import ATTESTED, CATALOGUE, WEAKEST, Unit
 from certkit.assessment.metric import LEVEL, Interval, Metric, Reason, withheld, written
 from certkit.assessment.metrics import Groups, measure
 from certkit.assessment.profile import Criterion, Profile, exact, margin_of, passes
@@ -113,26 +113,14 @@ class Evidence:
             return partial(raters.lower, raters.judged_laws(self.summary, series, domain, on_scale))
         return partial(bounds.least_limit, bounds.laws(on_scale, threshold))
 
-    @cached_property
-    def fault_domains(self) -> tuple[str, ...]:
-        """The domains with fault runs."""
-        return tuple(name for name, (_, fault) in self.groups.by_domain.items() if fault["runs"])
-
-    @cached_property
-    def nominal_domains(self) -> tuple[str, ...]:
-        """The domains with nominal runs."""
-        return tuple(name for name, (nominal, _) in self.groups.by_domain.items() if nominal["runs"])
-
     def confidence(self, tier: int) -> Fraction:
         """Return the confidence that a row of `tier` must hold with, at this attempt."""
         return corrected(self.profile.confidence(tier), self.facts.protocol.attempt or 1)
 
     def parts(self, metric: str) -> Sequence[tuple[str, str | None]]:
         """Return the series that a metric rests on, each with its domain; nothing if it rests on no task."""
-        if metric == "domain_min":
-            return [("r_op", domain) for domain in self.fault_domains]
-        if metric == "domain_min_nominal":
-            return [("c_nom", domain) for domain in self.nominal_domains]
+        if metric in WEAKEST:
+            return [(WEAKEST[metric], name) for name in sorted(self.summary.share(WEAKEST[metric]).domains)]
         if metric in PAIRS:
             return [(name, None) for name in PAIRS[metric]]
         if metric == "irs_2025":
@@ -178,7 +166,7 @@ class Evidence:
     def fewest(self, metric: str) -> int | None:
         """Return how many tasks carry a metric, the fewest where it has parts; None if none can."""
         parts = self.parts(metric)
-        if not parts and metric not in {"domain_min", "domain_min_nominal"}:
+        if not parts and metric not in WEAKEST:
             return None
         counts = [0 if (tasks := self.tasks(*part)) is None else tasks.k for part in parts]
         return min(counts, default=0)

@@ -55,12 +55,12 @@ def tiers(
             if (status := _deciding(row, reading, strict=strict)) is not None
         ]
         by_status = {
-            status.value: tuple(name for name, found, decides in statuses if decides and found is status)
+            status.value: tuple(name for name, judged, decides in statuses if decides and judged is status)
             for status in Status
             if status is not Status.NOT_APPLICABLE
         }
-        open_rows = (name for name, found, decides in statuses if not decides and found in _WORST_FIRST)
-        lower = _status({found for _, found, decides in statuses if decides}, lower)
+        open_rows = (name for name, judged, decides in statuses if not decides and judged in _WORST_FIRST)
+        lower = _status({judged for _, judged, decides in statuses if decides}, lower)
         if records == 0 and lower is TierStatus.MET:
             lower = TierStatus.INSUFFICIENT
         result[str(number)] = Tier(status=lower, provisional=tuple(open_rows), left_out=out, **by_status)

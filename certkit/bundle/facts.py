@@ -5,12 +5,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
-import msgspec
 from msgspec import Meta
 
 from certkit.ground import canonical
-from certkit.ground.document import Digest, Part
-from certkit.ground.errors import InputError
+from certkit.ground.document import Digest, Part, read_part
 from certkit.ground.text import lineage
 
 Count = Annotated[int, Meta(ge=0, le=canonical.MAX_INTEGER)]
@@ -208,7 +206,4 @@ def read_facts(value: Any, *, where: str | None = None) -> Facts:
     Raises:
         InputError: ``facts.invalid`` naming the first fault.
     """
-    try:
-        return msgspec.convert(value, Facts)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise InputError("facts.invalid", str(error), where=where) from None
+    return read_part(Facts, value, "facts.invalid", where)

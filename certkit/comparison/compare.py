@@ -38,7 +38,7 @@ from certkit.comparison.contrast import (
     adjusted,
     contrast,
     mixed,
-    scale,
+    span,
     student_limit,
     with_priors,
 )
@@ -304,7 +304,7 @@ def _difference(panel: Panel, metric: str, domain: str | None = None) -> Differe
     sides = panel.sides(metric, domain=domain)
     if min(sides.k) < 2:  # noqa: PLR2004 - one task shows no variance
         return None
-    low, width = scale(metric)
+    low, width = span(metric)
     change = contrast(with_priors(sides, low, width), (1, -1))
     half = student_limit((1 - LEVEL) / 2, change.freedom) * change.se
     low, high = max(-width, change.loss - half), min(width, change.loss + half)
@@ -411,7 +411,7 @@ def answer(main: str, rows: Mapping[str, Compared], sides: Sequence[BundlePart])
     where = "under held-out faults" if main == "novel_fault" else "under faults"
     row = rows[main]
     if row.matched is None:
-        others = [name for name, other in rows.items() if other.matched]
+        others = [name for name, compared in rows.items() if compared.matched]
         rest = f" Compared are: {', '.join(others)}." if others else " Nothing can be compared."
         return f"Success {where} cannot be compared: {row.reason}.{rest}"
     matched, better_is_b = row.matched, row.better == "b"

@@ -42,7 +42,9 @@ from msgspec import Struct
 
 from certkit.assessment import beta, bounds
 from certkit.assessment.catalogue import CATALOGUE
-from certkit.record.record import Condition, Split
+from certkit.assessment.row import scale
+from certkit.record.record import Split, is_fault
+from certkit.summary.summary import SUCCESS_COLUMN
 
 if TYPE_CHECKING:
     from certkit.summary.summary import Cell, Summary, TaskTable
@@ -57,8 +59,6 @@ MIX_LIMIT: Final = Fraction(1, 10)
 With conditions whose means differ by up to half of the range, a smaller move changes a mean by less than a
 margin of .05.
 """
-SUCCESS: Final = "success"
-"""Name of the task columns that are told apart by condition."""
 ON_FAULTS: Final = frozenset({"frr", "irs", "cn_frr", "frr_2025"})
 """Metrics of task columns that count fault runs alone."""
 _ROUNDING: Final = 1e-12
@@ -150,7 +150,7 @@ class Panel:
 
     def rows(self, metric: str, condition: str | None = None) -> Rows:
         """Return the runs of a metric, all that it counts or those under one condition."""
-        name, wanted = (SUCCESS, metric) if metric in {"r_op", "c_nom"} else (metric, None)
+        name, wanted = (SUCCESS_COLUMN, metric) if metric in {"r_op", "c_nom"} else (metric, None)
         rows: dict[tuple[int, int], list[list[Runs]]] = {}
         for side, (table, keys) in enumerate(zip(self.tables, self._keys, strict=True)):
             columns = [
@@ -266,8 +266,8 @@ def contrast(sides: Sides, weights: Sequence[float]) -> Contrast:
         alone.append(sum(u * u for u in part.values()))
     squares = sum(u * u for u in each.values())
     if fewest < max(sizes):
-        within = sum(k * k * own for k, own in zip(sizes, alone, strict=True)) / sum(sizes)
-        more = sum(a * a * (within / k - own) for a, k, own in zip(weights, sizes, alone, strict=True))
+        within = sum(k * k * square for k, square in zip(sizes, alone, strict=True)) / sum(sizes)
+        more = sum(a * a * (within / k - square) for a, k, square in zip(weights, sizes, alone, strict=True))
         squares += max(0.0, more)
     se = sqrt(fewest / (fewest - 1) * squares) if fewest > 1 else 0.0
     if se <= _ROUNDING:
@@ -322,10 +322,7 @@ def limit(sides: Sides, metric: str) -> float:
     It is that of the difference of two task posteriors (`bounds.difference`). Tasks weigh as the mix of
     domains and conditions asks, or by their runs too; the larger limit counts.
     """
-    low, width = scale(metric)
-    start, slope = -low / width, 1 / width
-    if not CATALOGUE[metric].higher:
-        start, slope = 1 - start, -slope
+    start, slope = map(float, scale(metric, more=CATALOGUE[metric].higher))
     (a, k), (b, m) = zip(sides.units, sides.k, strict=True)
     weights = [
         tuple({unit: (t.v, start * t.v + slope * t.vx) for unit, t in side.items()} for side in (a, b)),
@@ -333,7 +330,6 @@ def limit(sides: Sides, metric: str) -> float:
     ]
     laws = []
     for first, second in weights:
-        alike, other = _weighted(first, k), _weighted(second, m)
         pairs = [(*first[unit], *second[unit]) for unit in first.keys() & second.keys()]
         factor = _factor(first, k) * _factor(second, m)
         both = bounds.Both(
@@ -342,8 +338,8 @@ def limit(sides: Sides, metric: str) -> float:
             _exact(factor * sum([x_a * w_b for _, x_a, w_b, _ in pairs])),
             _exact(factor * sum([w_a * x_b for w_a, _, _, x_b in pairs])),
         )
-        laws.append(bounds.difference(alike, other, both))
-    return width * (1 - 2 * min(law.quantile(1 - LEVEL) for law in laws))
+        laws.append(bounds.difference(_weighted(first, k), _weighted(second, m), both))
+    return span(metric)[1] * (1 - 2 * min(law.quantile(1 - LEVEL) for law in laws))
 
 
 Weights = Mapping[int, tuple[float, float]]
@@ -381,12 +377,7 @@ def adjusted(probabilities: Sequence[float]) -> list[float]:
     return values
 
 
-def is_fault(condition: str) -> bool:
-    """Tell whether runs under a condition are fault runs."""
-    return condition != Condition.NOMINAL
-
-
-def scale(metric: str) -> tuple[float, float]:
+def span(metric: str) -> tuple[float, float]:
     """Return the least value of a metric in task rows, and the width from there to the largest."""
     spec = CATALOGUE[metric]
     high = bounds.MOST_VIOLATIONS if spec.high is None else spec.high

@@ -37,7 +37,6 @@ from certkit.comparison.contrast import (
     Sides,
     adjusted,
     contrast,
-    is_fault,
     limit,
     mean,
     mixed,
@@ -47,7 +46,7 @@ from certkit.comparison.contrast import (
 from certkit.ground.document import Count, Document, Part, Share, Text
 from certkit.ground.errors import Exit
 from certkit.ground.wording import many, tier_name
-from certkit.record.record import Condition
+from certkit.record.record import Condition, is_fault
 from certkit.summary.summary import TASK_COLUMNS
 
 if TYPE_CHECKING:

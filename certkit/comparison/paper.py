@@ -283,13 +283,12 @@ def ranks(x: Sequence[Fraction], y: Sequence[Fraction]) -> tuple[Rank, Rank]:
     """Return Spearman's ρ and Kendall's τ-b of the rates of domains."""
     from scipy import stats  # noqa: PLC0415 - heavy
 
-    n, reason = len(x), f"{len(x)} domains are too few to say" if len(x) < FEWEST else None
-    if n < 2:  # noqa: PLR2004 - an order needs two
-        reason = "fewer than two domains have no order"
-    elif len(set(x)) == 1 or len(set(y)) == 1:
-        reason = "an agent does equally well in every domain, which is no order"
-    if n < 2 or len(set(x)) == 1 or len(set(y)) == 1:  # noqa: PLR2004 - the same
-        return Rank(n=n, reason=reason), Rank(n=n, reason=reason)
+    n = len(x)
+    if min(len(set(x)), len(set(y))) < 2:  # noqa: PLR2004 - an order needs two
+        alike = "an agent does equally well in every domain, which is no order"
+        absent = Rank(n=n, reason=alike if n > 1 else "fewer than two domains have no order")
+        return absent, absent
+    reason = f"{n} domains are too few to say" if n < FEWEST else None
     places: list[Any] = [stats.rankdata([float(value) for value in side]) for side in (x, y)]
     tests = stats.spearmanr(*places), stats.kendalltau(*places)
     rho, tau = (

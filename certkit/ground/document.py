@@ -32,11 +32,11 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
-from msgspec import NODEFAULT, UNSET, Meta, Struct
+from msgspec import NODEFAULT, UNSET, Meta, Struct, ValidationError, convert
 from msgspec.structs import fields
 
 from certkit.ground.canonical import MAX_INTEGER
-from certkit.ground.errors import CODES
+from certkit.ground.errors import CODES, InputError
 
 Text = str
 Count = Annotated[int, Meta(ge=0)]
@@ -81,6 +81,24 @@ def fill(kind: type[AnyPart], source: object, **given: Any) -> AnyPart:
     """Return a part with the fields `given`, the others as the attributes of `source`, else by default."""
     others = {name: getattr(source, name, UNSET) for name in kind.__struct_fields__ if name not in given}
     return kind(**given, **{name: value for name, value in others.items() if value is not UNSET})
+
+
+def read_part(kind: type[AnyPart], value: Any, code: str, where: str | None) -> AnyPart:
+    """Return the part in JSON values.
+
+    Args:
+        kind: what it is.
+        value: the JSON values.
+        code: of the error where they are something else.
+        where: the file that the error names.
+
+    Raises:
+        InputError: `code`, naming the first fault.
+    """
+    try:
+        return convert(value, kind)
+    except (ValidationError, RecursionError) as error:
+        raise InputError(code, str(error), where=where) from None
 
 
 def to_builtins(value: Any) -> Any:

@@ -49,6 +49,19 @@ class Outcome(StrEnum):
     HARNESS_ERROR = "harness_error"
 
 
+def is_fault(condition: str) -> bool:
+    """Tell whether runs under a condition are fault runs: every condition but nominal."""
+    return condition != Condition.NOMINAL
+
+
+class RunKind(StrEnum):
+    """What a run can show: success without faults, under faults, under attack."""
+
+    NORMAL = "normal"
+    FAULTS = "faults"
+    ATTACKS = "attacks"
+
+
 class Split(StrEnum):
     """Which part of the evidence the run belongs to."""
 

@@ -15,6 +15,7 @@ from certkit.assessment.answer import (
     advice,
     core_texts,
     fragility_texts,
+    least_rate,
     left_out_text,
     open_findings,
     provisional_text,
@@ -78,15 +79,22 @@ def paragraph(case: UseCase) -> str:
     """Return what was seen, which tier it meets in at most 60 words, and the tier by either reading."""
     metrics = case.evaluation.metrics
     rates = success_rates(case.evaluation.profile)
-    seen = [f"{_rate(metrics[key])} of {metrics[key].n:,} {noun}" for key, noun in rates if metrics[key].n]
+    seen = [
+        f"{_rate(metrics[key])} of {metrics[key].n:,} {noun}{_weakest(case, key)}"
+        for key, noun in rates
+        if metrics[key].n
+    ]
     absent = [f"There are no {noun}." for key, noun in rates if seen and not metrics[key].n]
     first = f"{agent(case)} succeeded in {' and in '.join(seen)}" if seen else f"{agent(case)} has no run"
-    least = metrics["domain_min"]
-    if least.value is not None:
-        first += f" (weakest domain: {words.called(least.detail['domain'])}, {_rate(least)})"
     broken = case.evaluation.groups.every["harness_error"]
     errors = [f"{many(broken, 'harness error')} counted among the failures."] if broken and seen else []
     return " ".join([f"{first}.", *errors, *absent, *_tiers(case), readings_text(case.evaluation)])
+
+
+def _weakest(case: UseCase, rate: str) -> str:
+    """Return the domain in which a success rate is least, where the profile has a row of it."""
+    least = least_rate(case.evaluation, rate)
+    return f" (weakest domain: {words.called(least.detail['domain'])}, {_rate(least)})" if least else ""
 
 
 def agent(case: UseCase) -> str:

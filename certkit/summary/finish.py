@@ -32,6 +32,7 @@ from certkit.summary.summary import (
     PAIRS,
     SCALE,
     SHARES,
+    SUCCESS_COLUMN,
     TASK_COLUMNS,
     THOUSANDTHS,
     WINDOW,
@@ -61,8 +62,6 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
-SUCCESS: Final = "success"
-"""Name of the task columns that are told apart by condition."""
 SALT_NAME: Final = 8
 """Bytes of the SHA-256 of the salt that name it."""
 _PAIRED: Final = ("pei", "ti", "violations")
@@ -348,7 +347,7 @@ def _task_table(units: Units, sources: Sources, salt: bytes | None, most: int | 
 def _columns(units: Units, sources: Sources) -> Iterator[tuple[str, str | None, Pair]]:
     """Yield metric, condition, and runs and values by unit and domain, of all that the table may hold."""
     for condition, source in sources.by_condition():
-        yield SUCCESS, condition, units.sums(source, by_domain=True)
+        yield SUCCESS_COLUMN, condition, units.sums(source, by_domain=True)
     for metric in TASK_COLUMNS:
         yield metric, None, units.sums(sources.standard_series[metric], by_domain=True)
 

@@ -38,7 +38,7 @@ from certkit.summary.finish import Unordered, finish
 from certkit.summary.lines import record_lines, refuse_repetitions
 from certkit.summary.ratings import read_ratings
 from certkit.summary.reduce import Partial, merge
-from certkit.summary.summarise import read_traces, summarise_part
+from certkit.summary.summarise import finish_bundle, summarise_part
 from certkit.summary.summary import MOST_TASKS, Summary, Traces
 
 if TYPE_CHECKING:
@@ -171,19 +171,10 @@ def _lines(read: Sequence[_Read]) -> Iterator[tuple[str, int, bytes]]:
 def _read(
     bundle: Bundle, core: tuple[str, ...], most_tasks: int | None, salt: bytes | None, progress: Progress
 ) -> _Read:
-    protocol = bundle.manifest.protocol
-    salt = protocol.salt if salt is None else salt
+    salt = bundle.manifest.protocol.salt if salt is None else salt
     try:
         partial = summarise_part(bundle, salt=salt, progress=progress)
-        summary = finish(
-            partial,
-            memory_observable=protocol.memory_observable is True,
-            core_conditions=core,
-            most_tasks=most_tasks,
-            salt=salt,
-            traces=read_traces(bundle, partial),
-            ratings=read_ratings(bundle),
-        )
+        summary = finish_bundle(bundle, partial, core, most_tasks, salt)
     except InputError as error:
         error.where = f"{bundle.root}/{error.where}" if error.where else str(bundle.root)
         raise

@@ -21,7 +21,7 @@ from certkit.ground.text import visible
 from certkit.record.expressions import shell
 from certkit.record.faults import Faults, RecordFaultsError
 from certkit.record.reader import typed_line
-from certkit.record.record import Outcome, Record
+from certkit.record.record import Condition, Outcome, Record, RunKind, is_fault
 from certkit.summary.lines import record_lines
 from certkit.summary.summarise import summarise_part
 
@@ -89,19 +89,29 @@ class ListedTasks(Struct, frozen=True, kw_only=True):
 
 
 class RunFilter(NamedTuple):
-    """Which runs are asked for: those that did not succeed, of a domain, under a condition."""
+    """Which runs are asked for: those that did not succeed, of a domain, under a condition, of some kinds."""
 
     failed: bool = False
     domain: str | None = None
     condition: str | None = None
+    kinds: frozenset[RunKind] = frozenset(RunKind)
 
     def selects(self, record: Record) -> bool:
-        """Tell whether a record is of the domain and under the condition."""
-        return self.domain in {None, record.domain} and self.condition in {None, record.condition}
+        """Tell whether a record is of the domain, under the condition and of one of the kinds."""
+        placed = self.domain in {None, record.domain} and self.condition in {None, record.condition}
+        return placed and not self.kinds.isdisjoint(kinds_of(record))
 
     def lists(self, record: Record) -> bool:
         """Tell whether a record is asked for."""
         return self.selects(record) and not (self.failed and record.outcome == Outcome.SUCCESS)
+
+
+def kinds_of(record: Record) -> Iterator[RunKind]:
+    """Yield what a run can show; success under attack where its attack landed, or may have landed."""
+    yield RunKind.FAULTS if is_fault(record.condition) else RunKind.NORMAL
+    unsaid = record.attack_landed is None and record.attack_attempted is not False
+    if record.attack_landed or (record.condition == Condition.ADVERSARIAL and unsaid):
+        yield RunKind.ATTACKS
 
 
 class _Count:

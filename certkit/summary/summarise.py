@@ -31,7 +31,7 @@ from certkit.summary.lines import (
     repetitions,
     task_domains,
 )
-from certkit.summary.ratings import read_ratings, to_label
+from certkit.summary.ratings import read_ratings
 from certkit.summary.reduce import Partial, merge, reduce
 from certkit.summary.summary import MOST_TASKS, Summary, Traces
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from certkit.bundle.folder import Bundle
-
-__all__ = ["all_faults", "finish", "merge", "read_traces", "summarise", "summarise_part", "to_label"]
 
 CHECKED: Final = 1024 * 1024
 """Bytes of records that an import checks at once: its memory counts more than its speed."""
@@ -73,19 +71,29 @@ def summarise(
         CalibrationFaultsError: ratings are refused.
         InputError: traces are refused.
     """
-    protocol = bundle.manifest.protocol
-    salt = protocol.salt if salt is None else salt
+    salt = bundle.manifest.protocol.salt if salt is None else salt
     with uncollected():
         partial = summarise_part(bundle, salt=salt, progress=progress)
-        return finish(
-            partial,
-            memory_observable=protocol.memory_observable is True,
-            core_conditions=core_conditions,
-            most_tasks=most_tasks,
-            salt=salt,
-            traces=read_traces(bundle, partial),
-            ratings=read_ratings(bundle),
-        )
+        return finish_bundle(bundle, partial, core_conditions, most_tasks, salt)
+
+
+def finish_bundle(
+    bundle: Bundle,
+    partial: Partial,
+    core_conditions: Iterable[str],
+    most_tasks: int | None,
+    salt: bytes | None,
+) -> Summary:
+    """Return the summary of a bundle from the sums of its records; arguments and errors as of `summarise`."""
+    return finish(
+        partial,
+        memory_observable=bundle.manifest.protocol.memory_observable is True,
+        core_conditions=core_conditions,
+        most_tasks=most_tasks,
+        salt=salt,
+        traces=read_traces(bundle, partial),
+        ratings=read_ratings(bundle),
+    )
 
 
 def summarise_part(bundle: Bundle, *, salt: bytes | None = None, progress: Progress = SILENT) -> Partial:

@@ -35,10 +35,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from certkit.ground.canonical import MAX_INTEGER
-from certkit.ground.document import Document, Part
-from certkit.ground.errors import InputError
+from certkit.ground.document import Document, Part, read_part
 from certkit.ground.wording import many
-from certkit.record.record import SINGLE_FAULTS, Condition, Split
+from certkit.record.record import SINGLE_FAULTS, Condition, Split, is_fault
 
 Count = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
 Large = int | Annotated[str, Meta(pattern=r"^[1-9][0-9]{15,59}$(?!\n)")]
@@ -120,6 +119,8 @@ CORE_MEANS: Final = (
 PAIRS: Final = {"cascade_penalty": ("single", "cascade"), "gap": ("c_nom", "r_op")}
 BY_DOMAIN: Final = frozenset({"c_nom", "r_op", "normal", "fault", "held_out"})
 """Series that are told apart by domain."""
+SUCCESS_COLUMN: Final = "success"
+"""Metric of the task columns that are told apart by condition."""
 TASK_COLUMNS: Final = (
     "frr",
     "pei",
@@ -297,7 +298,7 @@ class Cell(Part, frozen=True, kw_only=True):
         for name, (of_runs, most) in _SUMS.items():
             if tally[name] > most * tally[of_runs]:
                 raise ValueError(f"{name} is {tally[name]:,} in {many(tally[of_runs])}")
-        if (self.condition == Condition.NOMINAL) != (self.effect is Effect.NONE):
+        if self.is_fault == (self.effect is Effect.NONE):
             raise ValueError("nominal runs have effect none, and no others do")
         for reason in self._contradictions(tally):
             raise ValueError(reason)
@@ -325,8 +326,8 @@ class Cell(Part, frozen=True, kw_only=True):
 
     @property
     def is_fault(self) -> bool:
-        """Whether these are fault runs: every condition but nominal."""
-        return self.condition != Condition.NOMINAL
+        """Whether these are fault runs."""
+        return is_fault(self.condition)
 
     def is_core(self, core_conditions: Iterable[str], split: Split = Split.STANDARD) -> bool:
         """Tell whether these runs of a split are core evidence, or would be in the standard one.
@@ -1089,7 +1090,4 @@ def read_summary(value: Any, *, where: str | None = None) -> Summary:
     Raises:
         InputError: ``summary.invalid``: a member is missing or unknown, or parts disagree.
     """
-    try:
-        return msgspec.convert(value, Summary)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise InputError("summary.invalid", str(error), where=where) from None
+    return read_part(Summary, value, "summary.invalid", where)

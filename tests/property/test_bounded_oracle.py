@@ -3,51 +3,19 @@
 from __future__ import annotations
 
 import tempfile
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tests.support import bounded_oracle, clustered, core_oracle, honest, strategies, verdict_oracle
+from tests.support import bounded_oracle, clustered, core_oracle, strategies
 from tests.support.documents import certkit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from tests.support.oracle_tables import same_limit, table, text
 
 PROFILES = ("hb-eval-2026", "hb-eval-2026-bounded", "hb-eval-2025")
 REACHED = ((1.0, 1.0, 200, 0), (0.5, 0.3, 60, 0), (0.5, 0.3, 200, 0), (0.9, 0.9, 90, 3), (1.0, 1.0, 9, 0))
 """Success, quality, tasks and tasks in a family of bundles that together reach every status."""
-
-MILLIONTHS = {"pei", "pei_2025"}
-"""Metrics whose sums are kept in millionths of a task."""
-
-OWN = """
-[[criteria]]
-id = "own_gap"
-metric = "gap"
-operator = "<"
-tiers = {1 = 30, 2 = 6}
-
-[[criteria]]
-id = "own_nominal"
-metric = "c_nom"
-operator = ">="
-tiers = {1 = 0.5, 2 = 0.9, 3 = 1.0}
-
-[[criteria]]
-id = "own_weakest"
-metric = "domain_min_nominal"
-operator = ">="
-tiers = {1 = 0.4, 2 = 0.8}
-
-[[criteria]]
-id = "own_attacks"
-metric = "attack_success_rate"
-operator = "<="
-tiers = {1 = 0.3, 2 = 0.1}
-"""
 
 
 def thorough(examples: int) -> settings:
@@ -63,20 +31,6 @@ def thorough(examples: int) -> settings:
     )
 
 
-@cache
-def text(name: str) -> str:
-    written = (honest.ROOT / "templates" / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
-    return verdict_oracle.many(written).replace(f'id = "{name}"', f'id = "few-{name}"') + OWN
-
-
-@cache
-def table(name: str) -> Mapping[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "profile.toml"
-        file.write_text(text(name), encoding="utf-8")
-        return verdict_oracle.read_profile(file)
-
-
 def rows(contents: strategies.Contents, name: str) -> dict[tuple[str, int], Any]:
     with tempfile.TemporaryDirectory() as folder:
         profile = Path(folder) / "profile.toml"
@@ -84,26 +38,15 @@ def rows(contents: strategies.Contents, name: str) -> dict[tuple[str, int], Any]
         bundle = contents.write(Path(folder) / "bundle")
         asked = ("--profile", str(profile), "--require-tier", "1", "--json")
         _, document = certkit("assess", str(bundle), *asked)
-    return {(row["id"], row["tier"]): row["bounded"] for row in document["criteria"]}
+    return {(row["id"], row["tier"]): row for row in document["criteria"]}
 
 
 def compare(contents: strategies.Contents, name: str) -> None:
     found = rows(contents, name)
-    metrics = {row["id"]: row["metric"] for row in table(name)["criteria"]}
     judged = core_oracle.judge(contents.records, contents.manifest, table(name)).rows
     assert found.keys() == judged.keys()
-    for key, reading in ((key, row.bounded) for key, row in judged.items()):
-        row = found[key]
-        if reading is None:
-            assert row is None, key
-            continue
-        assert row["status"] == reading.status, (key, row, reading)
-        assert reading.k is None or row["k"] == reading.k, (key, row, reading)
-        if reading.bound is None or metrics[key[0]] in bounded_oracle.ATTESTED_SPANS:
-            assert row["bound"] is None, (key, row, reading)  # from an attested number none is printed
-        else:
-            off = 2e-6 if metrics[key[0]] in MILLIONTHS else 1e-8
-            assert row["bound"] == pytest.approx(reading.bound, rel=off, abs=off), (key, row, reading)
+    for key, row in judged.items():
+        same_limit(found[key], row)
 
 
 @pytest.mark.parametrize("name", PROFILES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,43 +11,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.support import core_designs, core_oracle, honest, verdict_oracle
+from tests.support import core_designs, core_oracle, honest, oracle_tables
 from tests.support.core_designs import Design
 from tests.support.core_oracle import same
 from tests.support.documents import certkit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 PROFILES = ("hb-eval-2026", "hb-eval-2026-bounded")
-FOLDER = honest.ROOT / "templates" / "profiles"
-OWN = """
-[[criteria]]
-id = "own_gap"
-metric = "gap"
-operator = "<"
-tiers = {1 = 30, 2 = 6}
-
-[[criteria]]
-id = "own_nominal"
-metric = "c_nom"
-operator = ">="
-tiers = {1 = 0.4, 2 = 0.9}
-
-[[criteria]]
-id = "own_weakest"
-metric = "domain_min_nominal"
-operator = ">="
-tiers = {1 = 0.4, 2 = 0.9}
-
-[[criteria]]
-id = "own_attacks"
-metric = "attack_success_rate"
-operator = "<="
-tiers = {1 = 0.3, 2 = 0.1}
-"""
-PLANNING = {"pei"}
-"""Rows whose sums may be kept in millionths of a task."""
 thorough = settings(
     max_examples=28,
     deadline=None,
@@ -86,20 +58,7 @@ REACHING = {
 }
 
 
-@cache
-def text(name: str) -> str:
-    """Return a packaged profile for any number of tasks, with rows and a core condition of its own."""
-    written = (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
-    few = verdict_oracle.many(written).replace(f'id = "{name}"', f'id = "few-{name}"')
-    return f'core_conditions = ["{core_designs.LISTED}"]\n{few}{OWN}'
-
-
-@cache
-def table(name: str) -> Mapping[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "profile.toml"
-        file.write_text(text(name), encoding="utf-8")
-        return verdict_oracle.read_profile(file)
+table = partial(oracle_tables.table, condition=core_designs.LISTED)
 
 
 def assessed(
@@ -108,7 +67,7 @@ def assessed(
     """Yield exit code and document of an assessment, provisional rows not counted and then counted."""
     bundle = str(honest.write(made, folder / "bundle"))
     profile = folder / "profile.toml"
-    profile.write_text(text(name), encoding="utf-8")
+    profile.write_text(oracle_tables.text(name, core_designs.LISTED), encoding="utf-8")
     asked = ["assess", bundle, "--profile", str(profile), "--require-tier", str(tier), "--json"]
     yield False, *certkit(*asked)
     yield True, *certkit(*asked, "--strict")
@@ -142,14 +101,7 @@ def same_rows(document: dict[str, Any], wanted: core_oracle.Judgement) -> None:
         assert found[key]["status"] == row.status, key
         if row.status != "not_applicable" and row.value is not None:
             assert same(found[key]["value"], row.value), (key, found[key], float(row.value))
-        bounded = found[key]["bounded"]
-        if row.bounded is None:
-            assert bounded is None, key
-            continue
-        assert bounded["status"] == row.bounded.status, (key, bounded, row.bounded)
-        off = 2e-6 if key[0] in PLANNING else 1e-8
-        bound = None if row.bounded.bound is None else pytest.approx(row.bounded.bound, rel=off, abs=off)
-        assert bounded["bound"] == bound, (key, bounded, row.bounded)
+        oracle_tables.same_limit(found[key], row)
 
 
 def same_core(document: dict[str, Any], wanted: core_oracle.Judgement) -> None:
@@ -160,7 +112,7 @@ def same_core(document: dict[str, Any], wanted: core_oracle.Judgement) -> None:
         core = wanted.rows[key].core
         if core is not None:
             # A summary holds planning efficiency in whole millionths a run; a mean may be half of one off.
-            near = key[0] in PLANNING and abs(row["value"] - float(core)) <= 1e-6
+            near = key[0] in oracle_tables.MILLIONTHS and abs(row["value"] - float(core)) <= 1e-6
             assert near or same(row["value"], core), (key, row, wanted.rows[key])
 
 

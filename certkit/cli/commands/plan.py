@@ -34,6 +34,8 @@ _REASONS: Final = {
     "not-drawn": "certkit cannot draw it",
 }
 _BAR: Final = 40
+_NAME: Final = 35
+"""Columns for the name of a row."""
 
 
 def plan(
@@ -184,9 +186,10 @@ def _row(row: PlannedRow) -> str:
     spec = CATALOGUE[row.metric]
     expected = value_text(row.expected, CATALOGUE[spec.tau_of or row.metric].unit)
     asked = threshold_text(row.operator, row.threshold, spec.unit)
-    name = f"{spec.short} ({row.id})"
+    full, short = (f"{title} ({row.id})" for title in (spec.title, spec.short))
+    name = full if len(full) <= _NAME else cut(short, _NAME)
     least = "" if not row.least_tasks else f"{row.least_tasks:,}"
-    return f"{cut(name, 35):<36}{asked:>11}{expected:>12}{least:>13}{_percent(row.power or 0.0):>8}"
+    return f"{name:<{_NAME + 1}}{asked:>11}{expected:>12}{least:>13}{_percent(row.power or 0.0):>8}"
 
 
 def _percent(share: float) -> str:

@@ -46,6 +46,26 @@ def sealed(log: Path, tmp_path: Path) -> Path:
     return tmp_path / "bundle"
 
 
+@pytest.mark.parametrize(
+    ("profile", "judged"),
+    [("pass-rate", {"n"}), ("under-attack", {"n", "a", "l"}), ("hb-eval-2026", set("nfadl"))],
+)
+def test_the_failed_runs_of_a_report_are_those_that_the_profile_judges(
+    tmp_path: Path, profile: str, judged: set[str]
+) -> None:
+    records = [
+        run("n", condition="nominal"),
+        run("f", condition="tool_failure"),
+        run("a", condition="adversarial"),
+        run("d", condition="adversarial", attack_attempted=False),
+        run("l", condition="combined", attack_landed=True),
+    ]
+    root = bundles.of(tmp_path / "made", [record | {"outcome": "failure"} for record in records])
+    failed = certkit.assess(root, profile=profile).failed_runs()
+    assert failed is not None
+    assert {record.run_id for record in failed} == judged
+
+
 class Tags(HTMLParser):
     """Collects the tags of a page."""
 

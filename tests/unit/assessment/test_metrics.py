@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from certkit.assessment.assessment import Status
+from certkit.assessment.catalogue import CATALOGUE, Spec
 from certkit.assessment.evaluation import metric_dict
 from certkit.assessment.words import reason_text
 from certkit.ground.document import State
@@ -315,3 +317,11 @@ def test_layers_are_compared_as_two_raters_of_every_run() -> None:
     assert metric.detail["kappa"] == (Fraction(9, 12) - chance) / (1 - chance)
     empty = of("layer_agreement", runs(3, 3))
     assert (empty.value, reason_text(empty.reason)) == (None, "no run carries both layer scores")
+
+
+@pytest.mark.parametrize("spec", CATALOGUE.values(), ids=CATALOGUE)
+def test_a_short_name_abbreviates_the_full_name(spec: Spec) -> None:
+    words = iter(re.findall(r"\w+", spec.title))
+    for short in re.findall(r"\w+", spec.short):
+        assert any(word.startswith(short) for word in words), short
+    assert len(spec.short) <= min(23, len(spec.title))

@@ -22,7 +22,8 @@ from certkit.ground import canonical
 from certkit.ground.errors import InputError
 from certkit.record.faults import CalibrationFaultsError, Fault
 from certkit.summary.pooling import accumulate
-from certkit.summary.summarise import summarise, to_label
+from certkit.summary.ratings import to_label
+from certkit.summary.summarise import summarise
 from tests.support import bundles
 from tests.support.schemas import calibration_schema
 

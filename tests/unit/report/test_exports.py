@@ -70,6 +70,24 @@ def test_the_summary_counts_harness_errors() -> None:
     assert "7 harness errors counted among the failures." in text
 
 
+def test_the_weakest_domain_is_that_of_the_runs_that_the_profile_judges() -> None:
+    records = [
+        record
+        for domain, normal, fault in (("a", 20, 4), ("b", 12, 16))
+        for record in (*runs(domain, "nominal", 20, normal), *runs(domain, "tool_failure", 20, fault))
+    ]
+    said = {
+        name: report.export(report.view(judged(summary(records), name)), "summary").decode()
+        for name in ("pass-rate", "hb-eval-2026", "hb-eval-2025")
+    }
+    assert "in 80.0 % of 40 normal runs (weakest domain: b, 60.0 %). " in said["pass-rate"]
+    assert (
+        "in 80.0 % of 40 normal runs and in 50.0 % of 40 runs under faults (weakest domain: a, 20.0 %). "
+        in said["hb-eval-2026"]
+    )
+    assert "weakest domain" not in said["hb-eval-2025"]
+
+
 def test_the_summary_counts_open_questions_about_evidence_and_use() -> None:
     view = VIEWS["partly"]
     text = report.export(view, "summary").decode()

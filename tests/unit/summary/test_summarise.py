@@ -20,8 +20,9 @@ from certkit.record.columns import Columns
 from certkit.record.faults import Faults
 from certkit.record.reader import RecordReader
 from certkit.summary.finish import finish
+from certkit.summary.ratings import to_label
 from certkit.summary.reduce import merge, reduce
-from certkit.summary.summarise import summarise, to_label
+from certkit.summary.summarise import summarise
 from certkit.summary.summary import Summary, read_summary
 from tests.support import bundles, strategies
 from tests.support.naive_summary import Naive
