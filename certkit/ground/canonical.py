@@ -173,8 +173,9 @@ def loads(data: bytes, *, where: str | None = None, max_bytes: int = MAX_BYTES) 
     except _RefusedError as error:
         raise InputError(error.code, str(error), where=where) from None
     except json.JSONDecodeError as error:
+        reason = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
         place = f"line {error.lineno}, column {error.colno}"
-        raise InputError("json.syntax", f"{_reason(error.msg)} at {place}", where=where) from None
+        raise InputError("json.syntax", f"{reason} at {place}", where=where) from None
     if _SURROGATE.search(text) and _has_lone_surrogate(value):
         raise InputError("json.encoding", "a string holds a lone surrogate", where=where)
     return value
@@ -189,10 +190,6 @@ def _has_long_number(data: bytes) -> bool:
             return True
         place = digits.find(_LONG, digits.find(b" ", place))
     return False
-
-
-def _reason(message: str) -> str:
-    return message[:1].lower() + message[1:]
 
 
 def _has_lone_surrogate(value: Any) -> bool:

@@ -136,7 +136,7 @@ class FaultsError(InputError):
 
     refusal = "bundle.records-invalid"
     lines = "records"
-    advice = "correct these {lines}, or move their files out of the bundle"
+    advice = "correct these {lines} where they were made, and make the bundle again"
 
     def __init__(self, faults: Faults) -> None:
         unknown = {fault.code for fault in faults} - CODES.keys()

@@ -190,3 +190,16 @@ def test_a_digest_is_sha256_in_hexadecimal() -> None:
 @pytest.mark.parametrize("text", ["", "sha256:", "sha256:" + "A" * 64, "sha256:" + "a" * 64 + "\n", "a" * 64])
 def test_what_is_no_digest(text: str) -> None:
     assert not canonical.is_digest(text)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b'{"a": "b', "unterminated string starting at line 1, column 7"),
+        (b'{"a" 1}', "expecting ':' delimiter at line 1, column 6"),
+    ],
+)
+def test_broken_json_is_refused_with_its_place_once(data: bytes, reason: str) -> None:
+    with pytest.raises(InputError) as caught:
+        canonical.loads(data)
+    assert caught.value.message == reason
