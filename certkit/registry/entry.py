@@ -29,6 +29,7 @@ from certkit.ground import canonical
 from certkit.ground.document import Part, Share, Tier, fill
 from certkit.ground.errors import CertkitError, InputError, UsageError
 from certkit.passport import envelope as dsse
+from certkit.passport.logs import ENTRY_TYPE
 from certkit.passport.passport import EPOCH, last_run, read_passport
 from certkit.tlog.tree import Hash
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from certkit.passport.keys import PrivateKey, PublicKey
     from certkit.passport.passport import Statement
 
-PAYLOAD_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
+PAYLOAD_TYPE: Final = ENTRY_TYPE
 LIMIT: Final = 4096
 """The most bytes of an entry that is written."""
 HARD_LIMIT: Final = 65_535
