@@ -67,7 +67,7 @@ _MEDIA_TYPES: Final = {
     ".gz": "application/gzip",
     ".zst": "application/zstd",
 }
-_CHANGED: Final = "the bundle changed after sealing: get it again from its sender, or seal it as new evidence"
+_CHANGED: Final = "get it again from its sender, or seal it as new evidence"
 BUFFER: Final = 1024 * 1024
 """Bytes that are read and hashed at once."""
 
@@ -127,7 +127,8 @@ class Bundle(Struct, frozen=True, kw_only=True, dict=True):
             while stream.read(BUFFER):
                 pass
         digest, size = hashing.digest.hexdigest(), hashing.size
-        if difference := _difference(self.by_path[path], {"sha256": digest, "size": size}):
+        since = "sealing" if self.facts.sealed else "opening"
+        if difference := _difference(self.by_path[path], {"sha256": digest, "size": size}, since=since):
             raise InputError("bundle.file-changed", difference, hint=_CHANGED)
 
     def read(self, path: str, *, limit: int) -> bytes:
@@ -401,13 +402,13 @@ def _compare(
         raise InputError("bundle.file-changed", "\n  ".join([*changed[:MAX_NAMED], *more]), hint=_CHANGED)
 
 
-def _difference(listed: dict[str, Any], actual: dict[str, Any]) -> str:
-    """Return how a file differs from its entry in the manifest, empty where it does not."""
+def _difference(listed: dict[str, Any], actual: dict[str, Any], *, since: str = "sealing") -> str:
+    """Return how a file differs from what it was at `since`, empty where it does not."""
     if all(listed[name] == actual[name] for name in ("sha256", "size")):
         return ""
     return (
-        f"{listed['path']}: expected sha256 {listed['sha256']} ({listed['size']:,} bytes), "
-        f"found {actual['sha256']} ({actual['size']:,} bytes)"
+        f"{listed['path']}: changed after {since}; expected sha256 {listed['sha256']}"
+        f" ({listed['size']:,} bytes), found {actual['sha256']} ({actual['size']:,} bytes)"
     )
 
 

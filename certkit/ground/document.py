@@ -44,8 +44,10 @@ Positive = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Tier = Annotated[int, Meta(ge=0, le=9)]
 TierKey = Annotated[str, Meta(pattern="^[1-9]$")]
-Digest = Annotated[str, Meta(pattern="^sha256:[0-9a-f]{64}$")]
-Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+END: Final = r"$(?!\n)"
+"""Ends a pattern: in Python a bare $ also matches before a final newline."""
+Digest = Annotated[str, Meta(pattern="^sha256:[0-9a-f]{64}" + END)]
+Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}" + END)]
 Time = Annotated[datetime, Meta(tz=True)]
 ErrorCode = Annotated[str, Meta(extra_json_schema={"enum": list(CODES)})]
 GivenPath = Annotated[Path, Meta(description="a path as it was given")]

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 HowEnded = Literal["superseded", "revoked"]
 LoggedStanding = Literal["current", HowEnded, "unknown"]
 NOT_ASKED: Final = "passport.not-asked"
+RESTS: Final = "passport.rests-on-failed"
 OTHER_AGENT: Final = "passport.other-agent"
 OTHER_EVIDENCE: Final = "passport.other-evidence"
 
@@ -162,7 +163,7 @@ def signing(passport: SignedPassport, trust: Trust) -> Signing:
         if not material.timestamps:
             return Signing()
         if trust.trusted_root is None:
-            return Signing(reason="your policy has no trusted root for the attached timestamp")
+            return Signing(reason="you trust no root for the attached timestamp")
         from certkit.passport import timestamp  # noqa: PLC0415 - only where a timestamp is met
 
         times = timestamp.seen(material.timestamps, envelope.signature, trust.trusted_root)
@@ -186,15 +187,18 @@ def subject(case: Case) -> str:
         compared.append("agent and bundle are those of the bundle given")
     if not compared:
         stated = f"it is about agent {facts.agent.digest} and bundle {facts.digest}"
-        raise UnavailableError(NOT_ASKED, f"compared with nothing; {stated}")
+        if case.facts is not None:
+            raise UnavailableError(RESTS, f"the bundle could not be opened (step 10); {stated}")
+        hint = "--agent DIGEST or --bundle DIR"
+        raise UnavailableError(NOT_ASKED, f"compared with nothing; {stated}", hint=hint)
     return "; ".join(compared)
 
 
 def _same(code: str, stated: str, actual: str, *, pooled: int = 0) -> None:
     if stated != actual:
-        what = "agent" if code == OTHER_AGENT else "evidence"
+        what = "another agent" if code == OTHER_AGENT else "other evidence"
         hint = f"; it pools {pooled} bundles, give --bundle once for each" if pooled else ""
-        raise NegativeError(code, f"the passport is about {what} {stated}, not {actual}{hint}")
+        raise NegativeError(code, f"the passport is about {what}: {stated}, not {actual}{hint}")
 
 
 def validity(case: Case) -> str:
@@ -249,7 +253,7 @@ def period(time: timedelta) -> str:
 def evidence(case: Case) -> str:
     """Check that every file of the bundle has its digest, and that the passport repeats its manifest."""
     if case.facts is None:
-        raise UnavailableError(NOT_ASKED, "no bundle was given")
+        raise UnavailableError(NOT_ASKED, "no bundle was given", hint="--bundle DIR")
     if isinstance(case.facts, CertkitError):
         raise case.facts
     stated = case.predicate.facts
@@ -262,9 +266,10 @@ def evidence(case: Case) -> str:
 def replay(case: Case) -> str:
     """Check that the records, summarised again, give the signed summary."""
     if case.evidence is None or not case.replay:
-        raise UnavailableError(NOT_ASKED, "nobody summarised the records again")
+        hint = "--bundle DIR --replay"
+        raise UnavailableError(NOT_ASKED, "nobody summarised the records again", hint=hint)
     if isinstance(case.facts, CertkitError):
-        raise UnavailableError("passport.rests-on-failed", "the bundle could not be opened")
+        raise UnavailableError(RESTS, "the bundle could not be opened (step 10)")
     predicate = case.predicate
     read = case.evidence.summary(predicate.summary.core_conditions)
     again = signed_summary(read, predicate.profile)
@@ -283,17 +288,20 @@ def policy(case: Case) -> str:
     """Check what the trust policy and the caller demand of the passport."""
     profile = case.predicate.profile
     attained, standing = _tiers(case)
-    if refused := list(_refusals(case, attained)):
-        raise NegativeError("passport.policy", "; ".join(refused))
+    if refused := dict(_refusals(case, attained)):
+        hints = "\n".join(filter(None, refused.values()))
+        raise NegativeError("passport.policy", "; ".join(refused), hint=hints or None)
     wanted = _wanted(case)
     if standing < (wanted or min(attained, case.predicate.question.required_tier)):
         codes = ", ".join(item.code for item in _contesting(case))
-        raise UnavailableError("passport.contested", f"the tier is contested by {codes}")
+        taken = "contested" if any(item.is_open for item in _contesting(case)) else "answered"
+        hint = f'"accept_{taken}": true in the policy takes it all the same'
+        raise UnavailableError("passport.contested", f"the tier is contested by {codes}", hint=hint)
     if wanted and known(case) is None:
         raise UnavailableError(
             "passport.unavailable",
             f"what a tier of profile {quoted(profile.id)} means is not known: certkit did not publish it,"
-            " and your policy does not list it",
+            " and no policy of yours lists it",
             hint=f"certkit trust add --profile FILE lists the profile with the digest {profile.digest}",
         )
     return "the passport is what the policy asks for"
@@ -344,26 +352,30 @@ def _verdict(case: Case) -> Verdict:
     return assess(predicate.summary, predicate.facts, predicate.profile, question).verdict
 
 
-def _refusals(case: Case, attained: int) -> Iterator[str]:
+def _refusals(case: Case, attained: int) -> Iterator[tuple[str, str | None]]:
+    """Yield why the policy refuses a passport, each reason with what would change that."""
     predicate = case.predicate
     signer, stated = case.passport.signer.issuer, predicate.issuer.name
     for called, name in ((case.issuer, signer), (case.stated, stated)):
         if called not in {None, name}:
-            yield f"its issuer is called {quoted(name)}, and {quoted(called or '')} is asked for"
+            yield f"its issuer is called {quoted(name)}, and {quoted(called or '')} is asked for", None
     if predicate.facts.protocol.origin == "simulated" and not case.trust.accept_specimens:
-        yield "it is a specimen from simulated evidence, and your policy accepts none"
+        yield (
+            "it is a specimen: its evidence is simulated, and only a policy that says so accepts that",
+            '"accept_specimens": true in the policy',
+        )
     profile = predicate.profile
     if case.trust.profiles and profile.digest not in case.trust.profiles:
-        yield f"your policy does not accept profile {quoted(profile.id)} ({profile.digest})"
+        yield f"your policy does not accept profile {quoted(profile.id)} ({profile.digest})", None
     if attained < (wanted := _wanted(case)):
         counted = ", provisional rows counted" if case.trust.count_provisional else ""
         met = f"Tier {attained}" if attained else "no tier"
-        yield f"Tier {wanted} is asked for, and the evidence meets {met}{counted}"
+        yield f"Tier {wanted} is asked for, and the evidence meets {met}{counted}", None
     yield from _uncovered(case, predicate.summary.domains)
 
 
-def _uncovered(case: Case, domains: Iterable[str]) -> Iterator[str]:
+def _uncovered(case: Case, domains: Iterable[str]) -> Iterator[tuple[str, None]]:
     asked = {*case.trust.domains, *([case.domain] if case.domain is not None else [])}
     if missing := sorted(asked - {*domains}):
         evaluated = ", ".join(domains) or "no domain"
-        yield f"not evaluated in {', '.join(missing)}; evaluated in {evaluated}"
+        yield f"not evaluated in {', '.join(missing)}; evaluated in {evaluated}", None

@@ -28,6 +28,7 @@ from certkit.passport.passport import CLOCK_SKEW
 
 if TYPE_CHECKING:
     from certkit.passport.checks import Case, StatusSource
+    from certkit.passport.trust import Trust
 
 PROOF_SUFFIX: Final = ".tlog-proof"
 """What is appended to a passport's file name to name the proof beside it."""
@@ -47,14 +48,22 @@ class _Entry(Struct, frozen=True, tag_field="type", tag="passport"):
     log: str | None = None
 
 
+def add_log(trust: Trust) -> str:
+    """Return what to do about a log that a policy does not trust."""
+    return f"{'' if trust.logs else 'you trust no log: '}certkit trust add --log VKEY"
+
+
 def registry(case: Case) -> str:
     """Check the offline proof that a trusted log holds an entry about this passport."""
     if case.proof is None:
-        raise UnavailableError(NOT_ASKED, "no proof of registration was given")
+        hint = f"a file PASSPORT{PROOF_SUFFIX}"
+        raise UnavailableError(NOT_ASKED, "no proof of registration was given", hint=hint)
     if isinstance(case.proof, CertkitError):
         raise UnavailableError(case.proof.code, str(case.proof), hint=case.proof.hint)
     if not case.trust.logs:
-        raise UnavailableError("passport.unavailable", "a proof was given, and the policy trusts no log")
+        raise UnavailableError(
+            "passport.unavailable", "a proof was given, and you trust no log", hint=add_log(case.trust)
+        )
     from certkit.tlog import checkpoint, note, tree  # noqa: PLC0415 - many come without a proof
 
     logs = [note.VerifierKey.parse(key) for key in case.trust.logs]
@@ -106,7 +115,8 @@ def status(case: Case) -> str:
     """
     source = case.status or case.beside
     if source is None:
-        raise UnavailableError(NOT_ASKED, "no registry was asked whether it was revoked or superseded")
+        message = "no registry was asked whether it was revoked or superseded"
+        raise UnavailableError(NOT_ASKED, message, hint="--registry DIR")
     if case.beside is not None:
         with suppress(UnavailableError):
             _told(case.beside, case)

@@ -30,7 +30,8 @@ from certkit.bundle.facts import Facts, Relation
 from certkit.bundle.identity import MAX_BUNDLES, accumulation_digest
 from certkit.ground import canonical, files
 from certkit.ground.canonical import Digest
-from certkit.ground.document import Part, Time, to_builtins
+from certkit.ground.document import Digest as DigestText
+from certkit.ground.document import Hash, Part, Time, to_builtins
 from certkit.ground.errors import CertkitError, InputError, NegativeError, UnavailableError
 from certkit.ground.text import letters, span
 from certkit.ground.wording import many
@@ -53,12 +54,9 @@ _YEARS: Final = range(2, 9998)
 """Years in which a time has a day before and after it, whatever its offset."""
 _IN_OPERATION: Final = ("r_op", "frr")
 """Metrics that are observed in operation."""
-_END: Final = r"$(?!\n)"  # in Python a bare $ also matches before a final newline
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 Text = Annotated[str, Meta(min_length=1, max_length=512)]
-DigestText = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}" + _END)]
-Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + _END)]
 
 
 class StatementPart(Part, frozen=True, kw_only=True, omit_defaults=True):
@@ -68,7 +66,7 @@ class StatementPart(Part, frozen=True, kw_only=True, omit_defaults=True):
 class Sha256(StatementPart, frozen=True, kw_only=True):
     """A digest as in-toto writes it."""
 
-    sha256: Hex
+    sha256: Hash
 
 
 class Subject(StatementPart, frozen=True, kw_only=True):

@@ -2,8 +2,8 @@
 
 Every stream that inflates to JSON with a Sigstore bundle's media type is a passport, and one that is the
 text of a log proof its proof; a single passport must be there. So no PDF parser is needed, and nothing in
-the file is repaired. What stands in a PDF in another compression than Flate, or encrypted, is not found. The
-pages are a drawing that anybody can make: only the passport is signed.
+the file is repaired. A stream that is encrypted, or compressed otherwise than by Flate, is not found. Anybody
+can draw the pages: only the passport is signed.
 """
 
 from __future__ import annotations
@@ -13,45 +13,37 @@ import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from certkit.ground import canonical
 from certkit.ground.errors import CertkitError, InputError
 from certkit.ground.wording import many
+from certkit.passport.envelope import MEDIA_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.passport.verify import Verification
-
 MAX_PDF: Final = 64 << 20
-PAGES: Final = "the pages of the PDF: they are a drawing, and only the passport attached to them is signed"
 
 _MAGIC: Final = b"%PDF-"
 _MAX_STREAMS: Final = 4_000
 _PIECE: Final = 1 << 12
-_MEDIA_TYPE: Final = b"application/vnd.dev.sigstore.bundle.v0.3+json"
 _PROOF: Final = b"c2sp.org/tlog-proof@v1\n"
 _HINT: Final = "'certkit report' and 'certkit issue' attach it; or name the file passport.json itself"
 
 
 class Taken(Struct, frozen=True, kw_only=True):
-    """A passport's bytes, the text of its proof of registration where that came along, and out of what.
+    """A passport that was taken from a file.
 
-    A proof that could not be read is the error that says why.
+    Attributes:
+        passport: its bytes.
+        proof: text of its proof of registration, or why it could not be read; None where none came along.
+        in_pdf: whether the file is a PDF.
     """
 
     passport: bytes
     proof: bytes | CertkitError | None = None
     in_pdf: bool = False
-
-    def told(self, verification: Verification) -> Verification:
-        """Return a verification of this passport that says what of the file it does not speak of."""
-        if not self.in_pdf:
-            return verification
-        passport_id = verification.passport_id
-        compare = f"; compare the id that they print: {passport_id}" if passport_id else ""
-        return structs.replace(verification, not_checked=(PAGES + compare, *verification.not_checked))
 
 
 def take(data: bytes, *, where: str | None = None) -> Taken:
@@ -67,7 +59,7 @@ def take(data: bytes, *, where: str | None = None) -> Taken:
     for content in _contents(data, where):
         if content.startswith(_PROOF):
             proofs.add(content)
-        elif content.lstrip().startswith(b"{") and _MEDIA_TYPE in content:
+        elif content.lstrip().startswith(b"{") and MEDIA_TYPE.encode() in content:
             passports.add(content)
     if not passports:
         raise InputError("pdf.no-passport", "no passport is attached", where=where, hint=_HINT)

@@ -80,6 +80,7 @@ class Step(Struct, frozen=True, kw_only=True):
         status: what came of it; a step that was not taken is never passed.
         code: of the error, null where it passed.
         detail: the result in words, or why it was not taken.
+        hint: what to do where it did not pass, null where nothing helps.
     """
 
     number: int
@@ -87,6 +88,7 @@ class Step(Struct, frozen=True, kw_only=True):
     status: Literal["passed", "failed", "skipped"]
     code: str | None
     detail: str
+    hint: str | None = None
 
     @property
     def exit_code(self) -> Exit:
@@ -101,12 +103,12 @@ def passed(name: StepId, detail: str) -> Step:
 
 def failed(name: StepId, error: CertkitError) -> Step:
     """Return a step that failed."""
-    return structs.replace(passed(name, str(error)), status="failed", code=error.code)
+    return structs.replace(passed(name, str(error)), status="failed", code=error.code, hint=error.hint)
 
 
-def skipped(name: StepId, code: str, detail: str) -> Step:
-    """Return a step that was not taken."""
-    return structs.replace(passed(name, detail), status="skipped", code=code)
+def skipped(name: StepId, error: CertkitError) -> Step:
+    """Return a step that could not be taken."""
+    return structs.replace(failed(name, error), status="skipped")
 
 
 class SignedPassport(Struct, frozen=True, kw_only=True, eq=False):
@@ -155,7 +157,7 @@ class RefusedPassportError(CertkitError):
     ) -> None:
         super().__init__(cause.code, f"{step}: {cause.message}", where=cause.where, hint=cause.hint)
         other_rules = isinstance(cause, OtherRulesError)
-        last = skipped(step, cause.code, str(cause)) if other_rules else failed(step, cause)
+        last = skipped(step, cause) if other_rules else failed(step, cause)
         self.steps = (*before, last)
         self.exit_code = Exit.INSUFFICIENT if other_rules else last.exit_code
         self.passport_id = passport_id
@@ -240,7 +242,7 @@ def _signature(file: PassportFile, envelope: Envelope, trust: Trust) -> Candidat
     if hint is not None:
         candidates = tuple(item for item in candidates if item.hint == hint)
     if not candidates:
-        raise NegativeError(UNTRUSTED, "the passport is signed by a key that your policy does not list")
+        raise NegativeError(UNTRUSTED, "the passport is signed by a key that you do not trust")
     message = sealed.pae(envelope.payload_type, envelope.payload)
     for item in candidates:
         if sealed.is_signature(envelope.signature, message, item.key):
@@ -249,14 +251,14 @@ def _signature(file: PassportFile, envelope: Envelope, trust: Trust) -> Candidat
         raise NegativeError(
             "dsse.signature", "The signature does not match: the file was changed, or another key signed it"
         )
-    raise NegativeError(UNTRUSTED, "no key that your policy trusts made the signature")
+    raise NegativeError(UNTRUSTED, "no key that you trust made the signature")
 
 
 def _by_certificate(file: PassportFile, envelope: Envelope, trust: Trust) -> Candidate:
     """Return the key of a certificate that names a trusted identity, once it is verified."""
     trusted = [(issuer.name, identity) for issuer in trust.issuers for identity in issuer.identities]
     if not trusted:
-        raise NegativeError(UNTRUSTED, "signed with a certificate, and your policy trusts keys only")
+        raise NegativeError(UNTRUSTED, "signed with a certificate, and you trust keys only")
     certificate = file.verification_material.certificate
     if trust.trusted_root is None or not certificate:
         lacking = (

@@ -18,7 +18,8 @@ from msgspec import Meta, Struct, structs
 
 from certkit.ground import canonical, files
 from certkit.ground.canonical import Digest
-from certkit.ground.document import Part, Time
+from certkit.ground.document import END, Part, Time
+from certkit.ground.document import Digest as DigestText
 from certkit.ground.errors import CertkitError, InputError, UntrustedError
 from certkit.passport import keys, trusted_root
 from certkit.passport.keys import PublicKey
@@ -31,10 +32,8 @@ STATUS_AGE: Final = timedelta(days=7)
 Requirement = Literal["registry", "status", "timestamp", "evidence", "replay"]
 
 _LONGEST_VALIDITY: Final = timedelta(days=366)
-_END: Final = r"$(?!\n)"  # in Python a bare $ also matches before a final newline
-_Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}" + _END)]
 _Text = Annotated[str, Meta(min_length=1, max_length=512)]
-_VKEY: Final = r"^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+={0,2}" + _END
+_VKEY: Final = r"^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+={0,2}" + END
 _IS_VKEY: Final = "a verifier key (vkey), as 'certkit registry init' prints that of a log"
 _Vkey = Annotated[str, Meta(pattern=_VKEY, max_length=1024, description="C2SP signed-note verifier key")]
 
@@ -110,7 +109,7 @@ class Trust(Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     logs: tuple[_Vkey, ...] = ()
     witnesses: Witnesses = Witnesses()
     require: Annotated[tuple[Requirement, ...], Meta(description="steps that must not be skipped")] = ()
-    profiles: tuple[_Digest, ...] = ()
+    profiles: tuple[DigestText, ...] = ()
     min_tier: Annotated[int, Meta(ge=0, le=9)] | None = None
     reading: Literal["table", "bounded"] | None = None
     domains: tuple[_Text, ...] = ()

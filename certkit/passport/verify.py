@@ -56,14 +56,14 @@ if TYPE_CHECKING:
     from certkit.bundle.facts import Facts
     from certkit.passport.trust import Trust
 
-RESTS: Final = "passport.rests-on-failed"
-_OPTIONS: Final[dict[StepId, tuple[str, str]]] = {
-    "evidence": ("evidence", "--bundle DIR"),
-    "replay": ("replay", "--bundle DIR --replay"),
-    "registry": ("registry proof", "a file PASSPORT.tlog-proof"),
-    "status": ("revocation", "--registry DIR"),
+_LEFT_OPEN: Final[dict[StepId, str]] = {
+    "evidence": "evidence",
+    "replay": "replay",
+    "registry": "registry proof",
+    "status": "revocation",
+    "subject": "subject",
 }
-"""What a skipped step leaves unchecked, in order of weight, and the option or file that checks it."""
+"""What a skipped step leaves unchecked, in order of weight."""
 
 
 class Unchecked(Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class Unchecked(Struct, frozen=True, kw_only=True):
     Attributes:
         what: in a word or two.
         why: why not, or what it leaves open.
-        option: what checks it; None where no option does.
+        option: what checks it, or is in the way; None where no option does.
     """
 
     what: str
@@ -295,9 +295,8 @@ def verify(
         passport = open_signed(data, trust)
     except RefusedPassportError as refused:
         passport_id = refused.passport_id
-        resting = STEPS[len(refused.steps) :]
-        reason = f"rests on step {refused.steps[-1].number}"
-        steps = refused.steps + tuple(skipped(name, RESTS, reason) for name in resting)
+        reason = UnavailableError(checks.RESTS, f"rests on step {refused.steps[-1].number}")
+        steps = refused.steps + tuple(skipped(name, reason) for name in STEPS[len(refused.steps) :])
     else:
         passport_id = passport.passport_id
         facts = None if evidence is None else _facts(evidence, passport)
@@ -384,7 +383,7 @@ def _step(name: StepId, check: Callable[[Case], str], case: Case) -> Step:
     try:
         return passed(name, check(case))
     except UnavailableError as error:
-        return skipped(name, error.code, str(error))
+        return skipped(name, error)
     except CertkitError as error:
         return failed(name, error)
 
@@ -392,19 +391,15 @@ def _step(name: StepId, check: Callable[[Case], str], case: Case) -> Step:
 def _unchecked(steps: tuple[Step, ...], case: Case | None) -> Iterator[Unchecked]:
     """Yield what nobody verified, the weightiest first."""
     by_id = {step.id: step for step in steps}
-    if resting := [step for step in steps if step.code == RESTS]:
-        open_step = steps[resting[0].number - 2]  # the one before the first of them
-        what = f"every step that rests on step {open_step.number} ({open_step.id})"
-        yield Unchecked(what=what, why=", ".join(step.id for step in resting))
-    for name, (what, option) in _OPTIONS.items():
-        step = by_id[name]
-        if step.status == "skipped" and step.code != RESTS:
-            yield Unchecked(what=what, why=step.detail, option=option)
     if case is None:
+        resting = [step for step in steps if step.code == checks.RESTS]
+        last = steps[-len(resting) - 1]
+        what = f"every step that rests on step {last.number} ({last.id})"
+        yield Unchecked(what=what, why=", ".join(step.id for step in resting))
         return
-    if case.agent is None and case.facts is None:
-        why = "whether the agent in use is this one"
-        yield Unchecked(what="subject", why=why, option="--agent DIGEST or --bundle DIR")
+    for name, what in _LEFT_OPEN.items():
+        if (step := by_id[name]).status == "skipped":
+            yield Unchecked(what=what, why=step.detail, option=step.hint)
     if case.signing.time is None and case.signing.fault is None:
         yield Unchecked(what="signing time", why=f"it is the issuer's word, {case.signing.reason}")
     answers = case.predicate.question.answers

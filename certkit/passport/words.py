@@ -8,12 +8,13 @@ not_checked_text(verification)
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.answer import left_out_text, provisional_text
 from certkit.ground.text import quoted, visible
 from certkit.ground.wording import tier_name
+from certkit.passport.trusted_root import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +37,8 @@ IS_NOT: Final = (
 )
 _BY: Final = {"table": "by averages", "bounded": "with confidence limits"}
 _LONGEST: Final = 120
+POLICY_LABEL: Final = 9
+"""Columns of the labels of `policy_rows`: beside them a digest ends in column 80."""
 
 
 def headline(verification: Verification, *, dated: bool = False) -> str:
@@ -58,14 +61,14 @@ def headline(verification: Verification, *, dated: bool = False) -> str:
         return f"VERIFIED{time}{by}"
     profile = f"{quoted(claim.profile.id)} ({short(claim.profile.digest)})"
     return (
-        f"VERIFIED{time}{by}, judged by profile {profile}, which certkit did not publish and your policy does"
-        " not list"
+        f"VERIFIED{time}{by}, judged by profile {profile}, which certkit did not publish and no policy of"
+        " yours lists"
     )
 
 
 def _undecided(code: str, detail: str) -> str:
     if code == "passport.contested":
-        return f"{detail}; your policy does not accept that"
+        return f"{detail}; only a policy that says so accepts that"
     if code == "passport.other-rules":
         return detail
     return f"something that is required could not be checked: {detail}"
@@ -105,23 +108,50 @@ def not_checked_text(verification: Verification) -> str:
     return f"Not checked: {', '.join(items)}"
 
 
-def policy_lines(trust: Trust) -> Iterator[str]:
-    """Yield what a trust policy asks for."""
-    yield f"issuers: {', '.join(quoted(item.name) for item in trust.issuers) or 'none'}"
-    yield f"required: {', '.join(trust.require) or 'nothing beyond signature, judgement and validity'}"
-    yield f"profiles: {', '.join(trust.profiles) or 'any'}"
-    by = f" {_BY[trust.reading]}" if trust.reading else ""
-    yield f"lowest tier: {trust.min_tier or 'none'}{by}"
-    yield f"domains: {', '.join(map(quoted, trust.domains)) or 'any'}"
+def policy_rows(trust: Trust) -> Iterator[tuple[str, str]]:
+    """Yield whom a trust policy trusts and what it asks for, each with its label; an empty label goes on."""
+    yield from _issuers(trust)
+    for log in trust.logs:
+        yield "log", log
+    quorum = trust.witnesses
+    yield "witness", f"{quorum.k} of {len(quorum.keys)} must have cosigned" if quorum.keys else "none"
+    yield from (("", key) for key in quorum.keys)
+    days = trust.max_status_age / timedelta(days=1)
+    yield "requires", ", ".join(trust.require) or "nothing beyond signature, judgement and validity"
+    yield "status", f"no older than {days:g} {'day' if days == 1 else 'days'}, where asked for"
+    yield "profile", "one of these" if trust.profiles else "any"
+    yield from (("", digest) for digest in trust.profiles)
+    yield "tier", f"{trust.min_tier} and above" if trust.min_tier else "any, none included"
+    yield "reading", _BY[trust.reading] if trust.reading else "the one that the profile decides by"
+    yield "rows", f"provisional ones {'count' if trust.count_provisional else 'do not count'}"
+    yield "domains", ", ".join(map(quoted, trust.domains)) or "any"
     accepted = {
         "specimens": trust.accept_specimens,
         "contested tiers": trust.accept_contested,
         "answered findings": trust.accept_answered,
     }
-    yield f"accepted: {', '.join(name for name, yes in accepted.items() if yes) or 'no exception'}"
-    yield f"provisional rows: {'counted' if trust.count_provisional else 'not counted'}"
-    days = trust.max_status_age.total_seconds() / 86_400
-    yield f"oldest status: {days:g} {'day' if days == 1 else 'days'}"
+    yield "accepts", ", ".join(name for name, yes in accepted.items() if yes) or "no exception"
+
+
+def _issuers(trust: Trust) -> Iterator[tuple[str, str]]:
+    for item in trust.candidates():
+        yield "issuer", item.issuer
+        yield "", item.id
+        if item.not_before or item.not_after:
+            start, end = (day(time) if time else "…" for time in (item.not_before, item.not_after))
+            yield "", f"from {start} to {end}"
+    identities = [(issuer.name, identity) for issuer in trust.issuers for identity in issuer.identities]
+    for name, identity in identities:
+        yield "issuer", name
+        yield "", f"signed in as {identity.identity}"
+        yield "", f"at {identity.issuer}"
+    if not trust.candidates() and not identities:
+        yield "issuer", "none: every passport will be refused"
+    if (root := trust.trusted_root) is not None:
+        members = ", ".join(f"{name} ({len(root.get(kind, []))})" for kind, name in KINDS.items())
+        yield "root", f"Sigstore: {members}"
+    elif identities:
+        yield "root", "none: no identity counts without --trusted-root"
 
 
 def commitments_text(integrity: IntegrityFacts) -> str:

@@ -350,10 +350,10 @@ class _Work:
             return tree.root(size, tiles.node_reader(read))
 
         for earlier in dict.fromkeys(remembered):
-            many = f"{earlier.size:,} {'entry' if earlier.size == 1 else 'entries'}"
             try:
                 refuse_fork(earlier, head, root_at)
-                self._notes.append(f"it continues a checkpoint over {many} that was remembered")
+                size = many(earlier.size, "entry")
+                self._notes.append(f"it continues a checkpoint over {size} that was remembered")
             except MismatchError as error:
                 self.note("registry.rollback", "checkpoint", error.message)
 

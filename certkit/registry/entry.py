@@ -26,9 +26,11 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from certkit.ground import canonical
-from certkit.ground.document import Part, Share, Tier, fill
+from certkit.ground.document import END, Digest, Part, Share, Tier, fill
+from certkit.ground.document import Hash as Hex
 from certkit.ground.errors import CertkitError, InputError, UsageError
 from certkit.passport import envelope as dsse
+from certkit.passport.logs import ENTRY_TYPE
 from certkit.passport.passport import EPOCH, last_run, read_passport
 from certkit.tlog.tree import Hash
 
@@ -41,17 +43,14 @@ if TYPE_CHECKING:
     from certkit.passport.keys import PrivateKey, PublicKey
     from certkit.passport.passport import Statement
 
-PAYLOAD_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
+PAYLOAD_TYPE: Final = ENTRY_TYPE
 LIMIT: Final = 4096
 """The most bytes of an entry that is written."""
 HARD_LIMIT: Final = 65_535
 """The most bytes of an entry that is read: an entry bundle of C2SP tlog-tiles holds no longer one."""
 
-_END: Final = r"$(?!\n)"  # in Python a bare $ also matches before a final newline
-_Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}" + _END)]
-_Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + _END)]
 _Count = Annotated[int, Meta(ge=0, le=canonical.MAX_INTEGER)]
-_Time = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z" + _END)]
+_Time = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z" + END)]
 _Name = Annotated[str, Meta(min_length=1, max_length=1025)]  # a provider and a name of 512 each
 _Text = Annotated[str, Meta(min_length=1, max_length=2048)]
 _Vkey = Annotated[str, Meta(min_length=1, max_length=1024)]
@@ -82,11 +81,7 @@ def graver(reason: Reason, than: Reason) -> bool:
     return _GRAVITY[reason] > _GRAVITY[than]
 
 
-class _EntryPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of an entry."""
-
-
-class _Passport(_EntryPart, frozen=True, kw_only=True):
+class _Passport(Part, frozen=True, kw_only=True):
     """The members that a passport and its entry both state; times are UTC in the form of RFC 3339.
 
     Attributes:
@@ -100,14 +95,14 @@ class _Passport(_EntryPart, frozen=True, kw_only=True):
         supersedes: Id of the passport that this one replaces.
     """
 
-    passport_id: _Digest
-    agent: _Digest
-    evidence: _Digest
+    passport_id: Digest
+    agent: Digest
+    evidence: Digest
     tier: Tier
-    profile: _Digest
+    profile: Digest
     not_before: _Time
     not_after: _Time
-    supersedes: _Digest | None
+    supersedes: Digest | None
 
 
 class Limit(Part, frozen=True, kw_only=True):
@@ -142,9 +137,9 @@ class PassportFacts(_Passport, frozen=True, kw_only=True):
 
     lineage: _Name
     attempt: _Count | None = None
-    supersedes: _Digest | None = None
+    supersedes: Digest | None = None
     issuer: _Name | None = None
-    bundles: tuple[_Digest, ...] = ()
+    bundles: tuple[Digest, ...] = ()
     profile_id: str | None = None
     reading: str | None = None
     status: str | None = None
@@ -173,7 +168,7 @@ class Claims(_Passport, frozen=True, kw_only=True):
         return fill(cls, facts, attempt=attempt)
 
 
-class Supersession(_EntryPart, frozen=True, kw_only=True):
+class Supersession(Part, frozen=True, kw_only=True):
     """The claims of a ``supersede`` entry.
 
     Attributes:
@@ -181,11 +176,11 @@ class Supersession(_EntryPart, frozen=True, kw_only=True):
         by: The passport that replaces it.
     """
 
-    passport_id: _Digest
-    by: _Digest
+    passport_id: Digest
+    by: Digest
 
 
-class Revocation(_EntryPart, frozen=True, kw_only=True):
+class Revocation(Part, frozen=True, kw_only=True):
     """The claims of a ``revoke`` entry.
 
     Attributes:
@@ -194,12 +189,12 @@ class Revocation(_EntryPart, frozen=True, kw_only=True):
         detail: Why, in words.
     """
 
-    passport_id: _Digest
+    passport_id: Digest
     reason: Reason
     detail: _Text | None = None
 
 
-class KeyChange(_EntryPart, frozen=True, kw_only=True):
+class KeyChange(Part, frozen=True, kw_only=True):
     """The claims of a ``key`` entry, which the old key signs; its subject is the log's origin.
 
     Attributes:
@@ -211,7 +206,7 @@ class KeyChange(_EntryPart, frozen=True, kw_only=True):
     new: _Vkey
 
 
-class PlanNotice(_EntryPart, frozen=True, kw_only=True):
+class PlanNotice(Part, frozen=True, kw_only=True):
     """The claims of a ``plan`` entry: a trial that was announced before its first run.
 
     Attributes:
@@ -219,7 +214,7 @@ class PlanNotice(_EntryPart, frozen=True, kw_only=True):
         lineage: The agent that the trial will run; it is the entry's subject too.
     """
 
-    plan: _Digest
+    plan: Digest
     lineage: _Name
 
 
@@ -234,21 +229,21 @@ CLAIMS: Final[dict[Type, type[AnyClaims]]] = {
 """What an entry of each type claims."""
 
 
-class Stored(_EntryPart, frozen=True, kw_only=True):
+class Stored(Part, frozen=True, kw_only=True):
     """The bytes of a passport file, by their SHA-256 and size in bytes."""
 
-    sha256: _Hex
+    sha256: Hex
     size: _Count
 
 
-class Previous(_EntryPart, frozen=True, kw_only=True):
+class Previous(Part, frozen=True, kw_only=True):
     """An earlier entry, by its index and leaf hash."""
 
     index: _Count
-    leaf: _Hex
+    leaf: Hex
 
 
-class Entry(_EntryPart, frozen=True, kw_only=True):
+class Entry(Part, frozen=True, kw_only=True):
     """The payload of an entry (``application/vnd.certkit.registry-entry.v1+json``).
 
     Attributes:
@@ -270,7 +265,7 @@ class Entry(_EntryPart, frozen=True, kw_only=True):
     claims: dict[str, Any]
     prev: Previous | None
     issued_at: _Time
-    submitter: _Digest
+    submitter: Digest
     log: _Name
 
 
@@ -304,11 +299,11 @@ class Logged(Struct, frozen=True):
     entry: UnverifiedEntry
 
 
-class _Signature(_EntryPart, frozen=True):
+class _Signature(Part, frozen=True):
     sig: bytes
 
 
-class _Envelope(_EntryPart, frozen=True):
+class _Envelope(Part, frozen=True):
     """An entry as its bytes have it (DSSE)."""
 
     payload: bytes

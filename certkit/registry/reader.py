@@ -33,6 +33,7 @@ from certkit.ground.errors import (
     UsageError,
 )
 from certkit.ground.progress import SILENT, Progress, shown
+from certkit.passport.logs import add_log
 from certkit.passport.passport import CLOCK_SKEW
 from certkit.registry import log as store
 from certkit.registry.entry import (
@@ -288,7 +289,7 @@ def log_key(note: bytes, trust: Trust, refusal: type[CertkitError] = Unavailable
         if keys
         else (
             "no trusted verifier key signed the checkpoint of",
-            "certkit trust add --log VKEY, with the key that 'certkit registry init' printed",
+            add_log(trust),
         )
     )
     raise refusal("registry.untrusted-log", f"{why} {origin}", hint=hint)
@@ -309,7 +310,7 @@ def log_of(source: Source, trust: Trust, folder: Path) -> VerifierKey:
         "registry.untrusted-log",
         f"no trusted verifier key for {origin}",
         where=str(folder),
-        hint="certkit trust add --log VKEY, with the key that 'certkit registry init' printed",
+        hint=add_log(trust),
     )
 
 

@@ -78,7 +78,7 @@ def test_a_changed_file_is_named_with_both_digests(bundle: Path) -> None:
         stream.write(bundles.line(run(9)))
     done = certkit("assess", bundle, "-o", bundle.parent / "never.json")
     assert (done.code, done.out) == (3, "")
-    assert done.err.startswith("error: records/a.jsonl: expected sha256 ")
+    assert done.err.startswith("error: records/a.jsonl: changed after sealing; expected sha256 ")
     assert len(set(re.findall(r"\b[0-9a-f]{64}\b", done.err))) == 2
     assert not (bundle.parent / "never.json").exists()
 

@@ -34,9 +34,10 @@ def test_the_answer_is_the_verdict_the_claim_the_open_questions_and_what_was_not
     assert answer == (
         '✓ VERIFIED as of 2026-03-02T12:00:00Z, signed by "Example Lab" "simulated-agent 1.0.0": Tier 1 of'
         " hb-eval-2026 by averages; no tier with confidence limits (specimen, simulated evidence) Open"
-        " questions: warning: components-not-listed, evaluator-not-independent, judge-uncalibrated Not"
-        " checked: evidence (--bundle DIR), replay (--bundle DIR --replay), registry proof (a file"
-        " PASSPORT.tlog-proof), revocation (--registry DIR), subject (--agent DIGEST or --bundle DIR),"
+        " questions: warning: components-not-listed, evaluator-not-independent, judge-uncalibrated"
+        " ('certkit explain CODE' says what a code means) Not checked: evidence (--bundle DIR),"
+        " replay (--bundle DIR --replay), registry proof (a file PASSPORT.tlog-proof),"
+        " revocation (--registry DIR), subject (--agent DIGEST or --bundle DIR),"
         " signing time, who evaluated, runs left out, whether the records are true"
     )
     assert "Policy:" not in found.out
@@ -47,8 +48,13 @@ def test_a_lone_key_refuses_a_specimen_and_v_prints_its_policy_before_the_steps(
     found = certkit("verify", "passport.json", "-k", "public.pem", "--issuer", "Example Lab", "-v", *AT)
     assert found.code == 8
     assert found.out.startswith("✗ REJECTED as of 2026-03-02T12:00:00Z at step 12 (policy): it is a specimen")
+    assert "your policy" not in found.out
+    assert 'hint: "accept_specimens": true in the policy' in found.err
     policy, steps = found.out.index("Policy:"), found.out.index(" 1 parse")
     assert policy < steps
+    shown = certkit("trust", "show", "-t", "trust.json").out
+    [requires] = [line for line in shown.splitlines() if line.startswith("requires")]
+    assert requires in found.out[policy:steps]
     assert "– 11 replay" in found.out
 
 

@@ -77,7 +77,8 @@ def test_a_policy_is_added_to_by_commands_changed_by_an_editor_and_shown(folder:
     for text in (
         *("issuer Lab", "a@lab.example", f"log {LOG.vkey}", f"witness 2 of 2 must have cosigned {ONE} {TWO}"),
         *("requires registry, status", "status no older than 0.5 days", f"profile one of these {PROFILE}"),
-        "tier 2 and above reading bounded domains banking, travel accepts specimens, contested, answered",
+        "tier 2 and above reading with confidence limits rows provisional ones count domains",
+        '"banking", "travel" accepts specimens, contested tiers, answered findings',
     ):
         assert text in shown
 

@@ -40,6 +40,14 @@ def test_what_no_option_checks_is_said_without_v_too(place: Path) -> None:
     )
 
 
+def test_a_registry_of_which_no_key_is_trusted_says_nothing_and_why(place: Path) -> None:
+    policy = ("trust", "add", "-t", "unlogged.json", "--issuer", "Lab", "--key", place / "public.pem", "-q")
+    assert certkit(*policy).code == 0
+    said = certkit("verify", "second.json", "-t", "unlogged.json", "--at", DAY, "--registry", "registry").out
+    assert "revocation (you trust no log: certkit trust add --log VKEY)" in " ".join(said.split())
+    assert "\n–  9 status     no trusted verifier key signed the checkpoint of" in said
+
+
 def test_a_bundle_that_is_not_there_is_refused_before_anything_is_verified(place: Path) -> None:
     (place / "bundle-of-may").mkdir()
     (place / "bundle-of-may" / "bundle.json").write_text("{}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from tests.support import keyless, passports
 from tests.support import passport_parts as maker
-from tests.support import passports
 from tests.support.keyless import AT, SIGNER
 from tests.support.virtual_sigstore import compact
 
@@ -40,9 +39,7 @@ GOOD = signed()
 
 
 def edited(change: Callable[[Json], object], base: Json = GOOD) -> Json:
-    document = copy.deepcopy(base)
-    change(document)
-    return document
+    return keyless.edited(change, base)
 
 
 def material(**changes: Any) -> Json:

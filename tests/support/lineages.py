@@ -41,6 +41,7 @@ __all__ = [
     "log",
     "new",
     "policy",
+    "uneven",
 ]
 
 
@@ -65,25 +66,30 @@ def policy(vkey: VerifierKey | None = None, **more: Any) -> Trust:
 
 
 @cache
-def clustered(successes: int) -> Summary:
-    """The summary of 1,000 fault runs in 100 tasks, `successes` of them good, spread evenly."""
-    good = [(number + 1) * successes // 100 - number * successes // 100 for number in range(100)]
+def uneven(*tasks: tuple[int, int], nominal: int = 10, failed: int = 0) -> Summary:
+    """The summary of fault runs in tasks of (runs, successes), with nominal runs of which some failed."""
     records = [
-        bundles.run(f"n{number}", task_id=f"n/{number}", outcome="success" if number < 95 else "failure")
-        for number in range(100)
+        bundles.run(f"n{number}", task_id=f"n/{number}", outcome="failure" if number < failed else "success")
+        for number in range(nominal)
     ]
     records += [
         bundles.run(
             f"f{number}-{run}",
             task_id=f"f/{number}",
             condition="tool_failure",
-            outcome="success" if run < y else "failure",
+            outcome="success" if run < good else "failure",
         )
-        for number, y in enumerate(good)
-        for run in range(10)
+        for number, (runs, good) in enumerate(tasks)
+        for run in range(runs)
     ]
     with tempfile.TemporaryDirectory() as folder:
         return summarise(open_bundle(bundles.of(Path(folder) / "b", records)))
+
+
+def clustered(successes: int) -> Summary:
+    """The summary of 1,000 fault runs in 100 tasks, `successes` of them good, spread evenly."""
+    good = [(number + 1) * successes // 100 - number * successes // 100 for number in range(100)]
+    return uneven(*((10, count) for count in good), nominal=100, failed=5)
 
 
 def begun(summary: Summary, days: int) -> Summary:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-import tempfile
 from contextlib import closing
 from datetime import timedelta
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import structs
 
-from certkit.bundle.folder import open_bundle
 from certkit.passport import keys
 from certkit.passport.verify import verify
 from certkit.registry.audit import inspect
@@ -23,12 +19,12 @@ from certkit.registry.fold import Passports
 from certkit.registry.reader import reading
 from certkit.registry.status import FileStatus, FolderStatus, write
 from certkit.registry.writer import Registry, checker, revoke
-from certkit.summary.summarise import summarise
-from tests.support import bundles
-from tests.support.lineages import KEY, NOW, ORIGIN, hand, heads, policy
+from tests.support.lineages import KEY, NOW, ORIGIN, hand, heads, policy, uneven
 from tests.support.registries import LOG_KEY, log_entry, notice
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.passport.keys import PrivateKey
@@ -39,7 +35,6 @@ if TYPE_CHECKING:
     from certkit.registry.entry import AnyClaims
     from certkit.registry.fold import LoggedPassport
     from certkit.registry.writer import Appended, Hand
-    from certkit.summary.summary import Summary
     from certkit.tlog.checkpoint import Checkpoint
 
 
@@ -163,24 +158,6 @@ def silently(folder: Path, one: Passport, *more: AnyClaims) -> None:
 def found(folder: Path, trust: object) -> list[tuple[str, str]]:
     report: RegistryAudit = inspect(folder, trust=trust)  # type: ignore[arg-type]
     return [(one.where, one.code) for one in report.findings]
-
-
-@cache
-def uneven(*tasks: tuple[int, int]) -> Summary:
-    """The summary of fault runs in tasks of (runs, successes), with ten good nominal runs."""
-    records = [bundles.run(f"n{number}", task_id=f"n/{number}") for number in range(10)]
-    records += [
-        bundles.run(
-            f"f{number}-{run}",
-            task_id=f"f/{number}",
-            condition="tool_failure",
-            outcome="success" if run < good else "failure",
-        )
-        for number, (runs, good) in enumerate(tasks)
-        for run in range(runs)
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        return summarise(open_bundle(bundles.of(Path(folder) / "b", records)))
 
 
 TINY = uneven(*[(1, 1)] * 3, (1, 0))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from msgspec import structs
@@ -18,11 +18,7 @@ from certkit.ground.errors import UsageError
 from certkit.ground.wording import many
 from certkit.passport import keyless, keys, trusted_root
 from certkit.passport.trust import MAX_POLICY, Identity, Trust, TrustedKey, cautions, parse
-from certkit.passport.trusted_root import KINDS
-from certkit.passport.words import day
-
-_LABEL: Final = 9  # beside it a digest ends in column 80
-_ACCEPTED: Final = ("specimens", "contested", "answered")
+from certkit.passport.words import POLICY_LABEL, policy_rows
 
 
 def add(
@@ -92,8 +88,8 @@ def show(trust: opt.TrustFile = None) -> None:
     """
     policy, path = context.load_policy(trust), context.policy_path(trust)
     warned = tuple(cautions(policy))
-    shown = [*_issuers(policy), *_demands(policy), *(("caution", text) for text in warned)]
-    lines = [line for label, text in shown for line in entry(label, text, _LABEL)]
+    shown = [*policy_rows(policy), *(("caution", text) for text in warned)]
+    lines = [line for label, text in shown for line in entry(label, text, POLICY_LABEL)]
     document = answer("trust-show", path=path, policy=policy.to_dict(), cautions=warned)
     emit(document, [str(path), *lines])
 
@@ -121,41 +117,3 @@ def _root(name: str) -> dict[str, Any]:
     document: Any = canonical.loads(files.read(Path(name), limit=MAX_POLICY), where=name)
     trusted_root.check(document, name)
     return dict(document)
-
-
-def _demands(policy: Trust) -> Iterator[tuple[str, str]]:
-    for log in policy.logs:
-        yield "log", log
-    quorum = policy.witnesses
-    yield "witness", f"{quorum.k} of {len(quorum.keys)} must have cosigned" if quorum.keys else "none"
-    yield from (("", key) for key in quorum.keys)
-    yield "requires", ", ".join(policy.require) or "signature and validity only"
-    yield "status", f"no older than {policy.max_status_age / timedelta(days=1):g} days, where asked for"
-    yield "profile", "one of these" if policy.profiles else "any"
-    yield from (("", digest) for digest in policy.profiles)
-    yield "tier", f"{policy.min_tier} and above" if policy.min_tier else "any, none included"
-    yield "reading", policy.reading or "the one that the profile decides by"
-    yield "domains", ", ".join(policy.domains) or "any"
-    accepted = [name for name in _ACCEPTED if getattr(policy, f"accept_{name}")]
-    yield "accepts", ", ".join(accepted) or "neither specimens nor contested tiers"
-
-
-def _issuers(policy: Trust) -> Iterator[tuple[str, str]]:
-    for item in policy.candidates():
-        yield "issuer", item.issuer
-        yield "", item.id
-        if item.not_before or item.not_after:
-            start, end = (day(time) if time else "…" for time in (item.not_before, item.not_after))
-            yield "", f"from {start} to {end}"
-    identities = [(issuer.name, identity) for issuer in policy.issuers for identity in issuer.identities]
-    for name, identity in identities:
-        yield "issuer", name
-        yield "", f"signed in as {identity.identity}"
-        yield "", f"at {identity.issuer}"
-    if not policy.candidates() and not identities:
-        yield "issuer", "none: every passport will be refused"
-    if (root := policy.trusted_root) is not None:
-        members = ", ".join(f"{name} ({len(root.get(kind, []))})" for kind, name in KINDS.items())
-        yield "root", f"Sigstore: {members}"
-    elif identities:
-        yield "root", "none: no identity counts without --trusted-root"

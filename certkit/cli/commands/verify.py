@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from certkit.api.passport_files import evidence_of, remembered, taken, trust_key, verify_taken
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import coloured, emit, fold, progress, warn
+from certkit.cli.emit import coloured, emit, entry, fold, progress, warn
 from certkit.ground import canonical
 from certkit.ground.errors import UsageError
 from certkit.ground.text import quoted
 from certkit.passport import words
+from certkit.passport.checks import NOT_ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +80,9 @@ def verify(
     if registry is not None and remember:
         for problem in remembered(registry, result, policy, context.heads_path()):
             warn(problem)
-    emit(result, show_verification(result, policy, verbose=verbose, dated=at is not None))
+    step = result.deciding or result.undecided
+    hints = [step.hint] if step and step.hint else []
+    emit(result, show_verification(result, policy, verbose=verbose, dated=at is not None), hints=hints)
 
 
 def checked(
@@ -104,11 +107,12 @@ def show_verification(result: Verification, policy: Trust, *, verbose: bool, dat
     yield from show_verdict(result, dated=dated)
     if verbose:
         yield from ("", "Policy:")
-        for line in words.policy_lines(policy):
-            yield from fold(line, first="  ", rest="    ")
+        for label, text in words.policy_rows(policy):
+            yield from entry(label, text, words.POLICY_LABEL)
     yield ""
     for step in result.steps:
-        if verbose or step.status != "skipped":
+        asked = step.code != NOT_ASKED and result.statement is not None
+        if verbose or step.status != "skipped" or asked:
             yield from _step(step)
     yield ""
     yield from _details(result)
@@ -125,7 +129,8 @@ def show_verdict(result: Verification, *, dated: bool) -> Iterator[Line]:
     if result.claim is not None and result.statement is not None:
         agent, evaluation = result.claim.agent, result.statement.predicate.evaluation
         yield from fold(f"{quoted(f'{agent.name} {agent.version}')}: {words.tiers_text(evaluation)}")
-        yield from fold(words.questions_text(result.claim.challenges))
+        explained = " ('certkit explain CODE' says what a code means)" if result.claim.challenges else ""
+        yield from fold(f"{words.questions_text(result.claim.challenges)}{explained}")
     yield from fold(words.not_checked_text(result))
 
 

@@ -52,7 +52,8 @@ def test_records_that_are_swapped_after_opening_are_refused(
     (root / RECORDS).write_bytes(OTHER)
     message = refused(lambda: read(opened))
     assert RECORDS in message
-    assert f"expected sha256 {opened.by_path[RECORDS]['sha256']}" in message
+    since = "sealing" if sealed else "opening"
+    assert f"changed after {since}; expected sha256 {opened.by_path[RECORDS]['sha256']}" in message
 
 
 def test_records_that_are_swapped_between_two_readings_are_refused(tmp_path: Path) -> None:

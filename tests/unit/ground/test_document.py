@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import jsonschema
+import msgspec
 import pytest
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -20,6 +21,14 @@ from certkit.ground.base import Authored
 from tests.support import schemas
 
 SHA = "sha256:" + 64 * "a"
+
+
+@pytest.mark.parametrize(("kind", "text"), [(document.Digest, SHA), (document.Hash, SHA[7:])])
+def test_a_digest_ends_with_its_last_digit(kind: Any, text: str) -> None:
+    assert msgspec.convert(text, kind) == text
+    for more in ("\n", "0", " "):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(text + more, kind)
 
 
 class Colour(StrEnum):

@@ -25,7 +25,7 @@ from certkit.passport.checks import AnswersGiven, LoggedStatus
 from certkit.passport.evidence import BundleEvidence
 from certkit.passport.issue import VALIDITY
 from certkit.passport.trust import Trust, Witnesses
-from certkit.passport.words import headline, tiers_text
+from certkit.passport.words import headline, not_checked_text, tiers_text
 from certkit.simulation.simulate import simulate
 from certkit.tlog import checkpoint, note, tree
 from tests.support import build, passports, signers
@@ -96,8 +96,12 @@ def test_a_changed_file_is_named_at_the_evidence_step(root: Path) -> None:
     found = with_bundle(specimen_passport().to_json(), root)
     assert (found.verdict, found.exit_code) == ("rejected", 7)
     assert step(found, "evidence").code == "bundle.file-changed"
-    assert "records/runs.jsonl" in step(found, "evidence").detail
-    assert step(found, "replay").status == "skipped"
+    assert step(found, "evidence").detail.startswith("records/runs.jsonl: changed after sealing; expected")
+    assert {item.id for item in found.steps if item.code == "passport.rests-on-failed"} == {
+        "subject",
+        "replay",
+    }
+    assert {"subject", "replay"} <= {item.what for item in found.unchecked}
 
 
 def test_a_replay_names_the_first_figure_that_the_records_do_not_give(root: Path) -> None:
@@ -734,7 +738,7 @@ def test_a_tier_of_a_profile_that_nobody_knows_is_unverifiable() -> None:
     data = specimen_passport(passports.specimen(strict())).to_json()
     found = verified(data)
     assert (found.verdict, found.claim and found.claim.profile.known) == ("verified", None)
-    assert "which certkit did not publish and your policy does not list" in headline(found)
+    assert "which certkit did not publish and no policy of yours lists" in headline(found)
     assert verified(data, require_tier=1).verdict == "unverifiable"
 
 
@@ -775,6 +779,12 @@ def test_what_was_not_checked_is_said_in_order_of_weight_with_the_option_that_ch
     assert {"evidence", "replay", "subject"}.isdisjoint(item.what for item in opened.unchecked)
 
 
+def test_what_is_in_the_way_of_a_log_that_was_given_is_said_in_place_of_the_option() -> None:
+    found = verified(proof=b"anything")
+    assert "registry proof (you trust no log: certkit trust add --log VKEY)" in not_checked_text(found)
+    assert "PASSPORT.tlog-proof" not in not_checked_text(found)
+
+
 def test_answers_are_the_issuers_word_unless_the_context_is_given() -> None:
     context = "sha256:" + "0" * 64
     data = specimen_passport(answered(), context=context).to_json()
@@ -798,8 +808,8 @@ def test_the_reason_comes_first_in_a_refused_passport() -> None:
     assert headline(verified(canonical.line(data))).startswith(told)
     assert headline(verified()) == 'VERIFIED, signed by "Example Lab"'
     assert headline(verified(specimen_passport(contested()).to_json())) == (
-        'UNVERIFIABLE, signed by "Example Lab": the tier is contested by outcome-inverted; your policy does'
-        " not accept that"
+        'UNVERIFIABLE, signed by "Example Lab": the tier is contested by outcome-inverted; only a policy'
+        " that says so accepts that"
     )
 
 
