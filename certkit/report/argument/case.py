@@ -28,6 +28,7 @@ from certkit.assessment import bounds
 from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.evaluation import Evaluation
 from certkit.assessment.metric import Reason
+from certkit.assessment.row import scale
 from certkit.assessment.words import reason_text
 from certkit.ground import canonical, toml
 from certkit.ground.document import Count, Digest, Part, Text, Tier
@@ -46,11 +47,12 @@ from certkit.report.context import (
     Use,
     refuse,
 )
-from certkit.summary.summary import ShareSeries, Tally
+from certkit.summary.summary import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from certkit.assessment.row import Evidence
     from certkit.passport.passport import Passport
     from certkit.report.context import Hazard
     from certkit.summary.summary import Cell, Summary
@@ -127,6 +129,8 @@ _MEASURED_BY: Final = {
 """Metric → what a hazard counts that rests on it; any other metric: failures."""
 _MOST_EVENTS: Final = {Counts.VIOLATIONS: bounds.MOST_VIOLATIONS, Counts.UNSAFE: bounds.MOST_VIOLATIONS + 1}
 """Events of a run that limits count at most; 1 where none is named."""
+_SERIES: Final = {Counts.VIOLATIONS: "violations", Counts.ATTACKS: "attack_success_rate"}
+"""What a hazard counts → the series of the metric that counts the same."""
 
 
 class HazardEvents(Part, frozen=True, kw_only=True):
@@ -238,8 +242,7 @@ def measure(evaluation: Evaluation, hazard: Hazard, wanted: Collection[str] = ()
     events, runs, missing = _counted(counts, cells, every)
     rows = _rows(evaluation.summary, conditions, domains, attacks=attacks)
     reason = missing or _unlimited(evaluation, runs, rows)
-    attack_series = evaluation.summary.share("attack_success_rate")
-    limits = None if reason else _limits((counts, events, runs), rows, attack_series)
+    limits = None if reason else _limits((counts, events, runs), rows, evaluation.evidence)
     seen = {
         name
         for cell in cells
@@ -316,27 +319,28 @@ def _rows(
 
 
 def _limits(
-    seen: tuple[Counts, int, int], rows: list[tuple[int, int]], attacks: ShareSeries
+    seen: tuple[Counts, int, int], rows: list[tuple[int, int]], evidence: Evidence
 ) -> tuple[float, float]:
     """Return the 95 % confidence limits of events per run.
 
-    Failures are known task by task, and so are attacks where all of them count. Of violations, and of some of
-    the attacks, the summary holds sums, so that runs of a task are taken to stand or fall together, which
-    makes both limits wider.
+    Failures are known task by task. So are attacks and violations where all runs count, and then the upper
+    limit is that of the row of the profile. Of some of them the summary holds sums, so that runs of a task
+    are taken to stand or fall together, which makes both limits wider. So are violations where a run has more
+    than `bounds.MOST_VIOLATIONS`: a row's limit counts no more of a run.
 
     Args:
         seen: what is counted, the events, and the runs or attacks.
         rows: runs and successes of each task.
-        attacks: the series of all attacks.
+        evidence: holds the series that rows of the profile rest on.
     """
     counts, events, runs = seen
-    most = _MOST_EVENTS.get(counts, 1)
+    most, series = _MOST_EVENTS.get(counts, 1), _SERIES.get(counts)
+    tasks = evidence.tasks(series) if series else None
     if counts is Counts.FAILURES:
         bad = bounds.share_tasks((n, n - y, 1) for n, y in rows)
         good = bounds.share_tasks((n, y, 1) for n, y in rows)
-    elif counts is Counts.ATTACKS and (attacks.successes, attacks.runs) == (events, runs):
-        bad = bounds.share_tasks(attacks.rows)
-        good = bounds.share_tasks((n, n - y, tasks) for n, y, tasks in attacks.rows)
+    elif series and tasks and (tasks.mean_by_runs * tasks.n, tasks.n) == (events, runs):
+        bad, good = (tasks.scaled(*scale(series, more=more)) for more in (True, False))
     else:
         struck = min(Fraction(events, runs * most), Fraction(1)) * len(rows)
         bad, good = (bounds.tasks_of([(1, len(rows), y, y)]) for y in (struck, len(rows) - struck))

@@ -171,6 +171,25 @@ def test_limits_of_all_attacks_rest_on_each_task() -> None:
     assert seen.upper == pytest.approx(0.4369763, abs=1e-6)
 
 
+def test_all_violations_have_the_limit_of_the_row_that_counts_the_same() -> None:
+    records = runs("bank", "tool_failure", 120, 100)
+    for i, run in enumerate(records):
+        run |= {"task_id": f"bank/{i % 60}", "violations": 2 * (i % 7 == 0)}
+    evaluation = evaluated(records)
+    [row] = [row for row in evaluation.assessment.criteria if (row.id, row.tier) == ("violations", 2)]
+    assert row.bounded is not None
+    assert row.bounded.confidence == 0.95
+    assert measure(evaluation, hazard(counts="violations")).upper == row.bounded.bound
+
+
+def test_violations_above_five_of_a_run_count_in_full_against_a_hazard() -> None:
+    """The row's limit counts five; 1,000 violations of one run are far above a tolerable 0.5 per run."""
+    records = runs("bank", "tool_failure", 120, 100)
+    records[0]["violations"] = 1_000
+    seen = measure(evaluated(records), hazard(counts="violations", tolerable={"at_most": 0.5}))
+    assert not seen.within
+
+
 @pytest.mark.parametrize("counts", list(Counts))
 def test_runs_that_do_not_say_what_is_counted_give_no_limit(counts: Counts) -> None:
     records = under_attack(40, 10, 5)
