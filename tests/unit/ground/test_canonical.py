@@ -128,11 +128,6 @@ def test_quotation_marks_without_end_are_refused_in_time() -> None:
     assert caught.value.code == "json.syntax"
 
 
-def test_the_place_of_a_syntax_error_is_told() -> None:
-    with pytest.raises(InputError, match="line 2, column 7"):
-        canonical.loads(b'{\n  "a" 1}')
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_canonical_form_is_that_of_the_published_vectors(name: str) -> None:
     if not VECTORS.is_dir():
@@ -196,7 +191,7 @@ def test_what_is_no_digest(text: str) -> None:
     ("data", "reason"),
     [
         (b'{"a": "b', "unterminated string starting at line 1, column 7"),
-        (b'{"a" 1}', "expecting ':' delimiter at line 1, column 6"),
+        (b'{\n  "a" 1}', "expecting ':' delimiter at line 2, column 7"),
     ],
 )
 def test_broken_json_is_refused_with_its_place_once(data: bytes, reason: str) -> None:
