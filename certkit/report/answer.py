@@ -216,7 +216,8 @@ def _first_reason(case: UseCase, argument: Argument) -> str:
     if argument.claim.supported:
         return "every goal has evidence or an owner's word"
     if case.specimen or case.stale:
-        return argument.claim.because[0]
+        first, *others = argument.claim.because
+        return f"{first} {many(len(others), 'more reason')}: section 8." if others else first
     for state in (NodeState.REFUTED, NodeState.UNDEVELOPED):
         if points := argument.graph.lowest(state):
             first = shorten(words.plain(argument.graph.by_id[points[0]].text), 80, placeholder=" …")
@@ -367,7 +368,13 @@ def _orders(case: UseCase, argument: Argument) -> Iterator[str]:
 def _deadline(case: UseCase) -> str:
     """Return the day by which to decide, and why then."""
     if case.overdue:
-        return f"now: a new test was due on {case.due}"
+        decision = case.context.decision
+        own = (
+            f"; {decision.until}, the decision's own day, comes too late"
+            if decision and decision.until
+            else ""
+        )
+        return f"now: a new test was due on {case.due}{own}"
     ends: list[tuple[date, str]] = []
     if case.due:
         ends.append((case.due, f"the evidence is {MOST_DAYS} days old then"))

@@ -41,7 +41,8 @@ def test_an_earlier_context_keeps_its_words_and_loses_its_answers(
     bundle: Path, context: Path, tmp_path: Path
 ) -> None:
     said = canonical.loads(context.read_bytes())
-    said |= {"owner": "o-1", "people": [{"id": "o-1"}], "decision": {"outcome": "approved", "by": "o-1"}}
+    said |= {"use": said["use"] | {"purpose": "refunds"}, "owner": "o-1", "people": [{"id": "o-1"}]}
+    said |= {"decision": {"outcome": "approved", "by": "o-1"}}
     comment = {"node": "G5", "resolved": True}
     said["reviewers"] = [{"person": "o-1", "date": "2026-02-01", "comments": [comment]}]
     context.write_bytes(canonical.line(said))
@@ -52,7 +53,11 @@ def test_an_earlier_context_keeps_its_words_and_loses_its_answers(
     assert (carried["owner"], carried["about"]["tier"]) == ("o-1", 1)
     assert carried["previous_decision"]["outcome"] == "approved"
     assert carried["previous_answers"]
-    assert "left out, as said of other evidence: reviewers, their comments" in " ".join(done.out.split())
+    screen = " ".join(done.out.split())
+    assert "answers (previous_answers), decision (previous_decision); left out: reviewers" in screen
+    # What the earlier context states is not open.
+    assert "Nobody stated what the agent is to be used for" not in screen
+    assert "[no-hazards" in screen
     assert (carried["decision"], carried["reviewers"]) == (None, [])
     assert {item["state"] for item in carried["answers"]} == {None}
 

@@ -27,6 +27,7 @@ from certkit.report import IssuedPassport
 from certkit.report.argument import skeleton
 from certkit.report.argument.case import use_case
 from certkit.report.argument.challenges import CLOSED_BY, challenges, load_context
+from certkit.report.context import read_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -164,7 +165,11 @@ def init(
     evaluation = assess_bundles(bundles, table, question=question, progress=progress())
     case = use_case(evaluation, today=context.today())
     old = None if earlier is None else load_context(earlier).context
-    files.write(out, canonical.pretty(skeleton.skeleton(case, earlier=old)).encode(), overwrite=force)
+    written = canonical.pretty(skeleton.skeleton(case, earlier=old)).encode()
+    if old is not None:  # what it states is not open
+        given = read_context(written, where=str(earlier), folder=out.parent)
+        case = use_case(evaluation, context=given, today=context.today())
+    files.write(out, written, overwrite=force)
     tested = tuple(sorted(case.tested))
     raised = challenges(case)
     document = answer("context-init", context=out, tested=tested, challenges=raised)
@@ -176,7 +181,11 @@ def _opened(
 ) -> Iterator[str]:
     yield f"written: {out}"
     if carried:
-        yield from fold("left out, as said of other evidence: reviewers, their comments, answers, decision")
+        yield from fold("carried over: owner, people, use, domains, risk, hazards, assumptions, monitoring")
+        yield from fold(
+            "put aside, since a person has to say them of this evidence: answers (previous_answers), decision"
+            " (previous_decision); left out: reviewers and their comments"
+        )
     domains = listed(tested) if tested else "none"
     yield from fold(f"domains with runs under faults: {domains}; name yours in operating_domain.domains")
     yield f"{many(len(raised), 'question')} {'is' if len(raised) == 1 else 'are'} open:"

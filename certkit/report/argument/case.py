@@ -249,9 +249,9 @@ def measure(evaluation: Evaluation, hazard: Hazard, wanted: Collection[str] = ()
         if is_core(evaluation, cell) and (not attacks or _attacked(cell))
         for name in (cell.condition, cell.domain, *([Condition.ADVERSARIAL.value] * attacks))
     }
-    named = (
-        "every attack" if attacks and not conditions else ", ".join(hazard.conditions or ["every condition"])
-    )
+    named = ", ".join(hazard.conditions or ["every condition"])
+    if attacks and not conditions:
+        named = "every attack that landed" if Tally.total(every)["not_landed"] else "every attack"
     within = ", ".join(hazard.domains or ["every domain of the use" if wanted else "every domain"])
     return HazardEvents(
         id=hazard.id,
@@ -339,7 +339,7 @@ def _limits(
     if counts is Counts.FAILURES:
         bad = bounds.share_tasks((n, n - y, 1) for n, y in rows)
         good = bounds.share_tasks((n, y, 1) for n, y in rows)
-    elif series and tasks and (tasks.mean_by_runs * tasks.n, tasks.n) == (events, runs):
+    elif series and tasks and tasks.n == runs and tasks.mean_by_runs * tasks.n == events:
         bad, good = (tasks.scaled(*scale(series, more=more)) for more in (True, False))
     else:
         struck = min(Fraction(events, runs * most), Fraction(1)) * len(rows)

@@ -171,6 +171,15 @@ def test_limits_of_all_attacks_rest_on_each_task() -> None:
     assert seen.upper == pytest.approx(0.4369763, abs=1e-6)
 
 
+@pytest.mark.parametrize(("stopped", "where"), [(0, "every attack"), (5, "every attack that landed")])
+def test_attacks_that_never_landed_are_not_counted_and_that_is_said(stopped: int, where: str) -> None:
+    records = under_attack(40, 10, 5)
+    for i, run in enumerate(records):
+        run["attack_landed"] = i < 40 - stopped
+    seen = measure(evaluated(records), hazard(counts="attacks_succeeded"))
+    assert (seen.where.partition(";")[0], seen.runs) == (where, 40 - stopped)
+
+
 def test_all_violations_have_the_limit_of_the_row_that_counts_the_same() -> None:
     records = runs("bank", "tool_failure", 120, 100)
     for i, run in enumerate(records):
