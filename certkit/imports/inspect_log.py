@@ -20,7 +20,8 @@ have different scorers.
 A log replaces the samples, by id and epoch, of earlier logs of its `eval.task_id` (`inspect eval-retry`).
 Copies of a log count once; copies whose scores differ are refused.
 
-The format does not say which runs were under a fault: `--condition`, or `[when.condition]` in a mapping. The
+A sample of a task of `certkit.trial.inspect` is a run of its plan: `certkit.imports.inspect_trial`. Of others
+the format does not say which runs were under a fault: `--condition`, or `[when.condition]` in a mapping. The
 rows of a mapping are samples without messages, events and attachments, with `eval` of the log's header.
 """
 
@@ -41,6 +42,15 @@ from certkit.ground.progress import SILENT
 from certkit.ground.text import moment, visible
 from certkit.imports.archive import ANEW, Archive
 from certkit.imports.drafts import Place
+from certkit.imports.inspect_trial import (
+    NAME,
+    AnnouncedTask,
+    InspectTrial,
+    PlannedSample,
+    PlannedTranscript,
+    ScoredRun,
+    trial_of,
+)
 from certkit.imports.job import Importer, Run, Short
 from certkit.imports.names import MAX_NAME, paths
 from certkit.imports.source import MAX_LOG_ROW, opening
@@ -244,14 +254,69 @@ class InspectLog(Importer):
         again = bool(eval_.task_id) and self._met_before(sample, values, eval_, draft, place)
         self._judged |= again or bool(values) or sample.error is not None
         if not again:
+            planned = (sample.metadata or {}).get(NAME) is not None
+            counts = "in a trial they are failures" if planned else "their scores count"
             changed = any(score.get("history") for score in scores.values())
             draft.notes.add_those(
-                (sample.limit is not None, "odd", "samples that hit a limit", "their scores count"),
+                (sample.limit is not None, "odd", "samples that hit a limit", counts),
                 (sample.error_retries, "odd", "samples that were run again after an error", None),
                 (changed, "odd", "samples whose score a person changed", "the changed score counts"),
             )
             fields = self._fields(sample, values, eval_, draft)
-            yield Run(eval_.model, place, row, fields, traces.shown(sample), data)
+            shown: traces.Shown | InspectTrial | None = traces.shown(sample)
+            if planned:
+                shown = self._trial(sample, data, fields, draft, place)
+            if shown is not None:
+                yield Run(eval_.model, place, row, fields, shown, data)
+
+    def _trial(
+        self, sample: InspectSample, data: bytes, fields: dict[str, Any], draft: Draft, place: Place
+    ) -> InspectTrial | None:
+        """Return a run of a trial, and fill the fields that its plan says; None where it is refused."""
+        expected = "a sample as certkit.trial.inspect plans it"
+        planned = self.job.typed((sample.metadata or {})[NAME], PlannedSample, place, expected)
+        transcript = self.job.typed(data, PlannedTranscript, place, expected)
+        about = [(score.get("metadata") or {}).get(NAME, {}) for score in (sample.scores or {}).values()]
+        scores = [self.job.typed(it, ScoredRun, place, "a score of a run of a trial") for it in about]
+        if planned is None or transcript is None or self._announced(draft, planned, place) is None:
+            return None
+        if draft.repeat(f"run {planned.run}"):
+            hint = "give one log of the plan; inspect eval-retry and eval_set go on with one"
+            self.job.refuse(place.fault("each run of the plan once", planned.run, hint=hint))
+            return None
+        fields |= {
+            "run_id": planned.run,
+            "domain": planned.domain,
+            "task_id": planned.task,
+            "trial": planned.trial,
+            "sequence": planned.sequence,
+            "condition": planned.condition,
+        }
+        try:
+            answer = traces.shown(sample).answer
+            trial = trial_of(transcript, planned, [it for it in scores if it is not None], answer)
+        except (ValueError, RecursionError) as error:
+            self.job.refuse(place.fault("events as certkit.trial.inspect writes them", str(error)))
+            return None
+        by = "approval of the solver or of eval took the place of the task's; their faults did not come"
+        draft.notes.add_those(
+            (trial.bypassed, "odd", "runs with tool calls that the plan's approver was not asked for", by),
+            (trial.missed, "odd", "runs whose planned fault hit no call", "they count as runs without it"),
+        )
+        return trial
+
+    def _announced(self, draft: Draft, planned: PlannedSample, place: Place) -> AnnouncedTask | None:
+        """Fill the protocol of a bundle with what an evaluation says of its plan; refuse a second plan."""
+        metadata = (self._eval.get("metadata") or {}).get(NAME, {})
+        announced = self.job.typed(metadata, AnnouncedTask, place, "a task of certkit.trial.inspect")
+        if announced is not None:
+            before = draft.protocol.get("plan", announced.plan)
+            if not before == announced.plan == planned.plan:
+                hint = "import the logs of each plan apart"
+                self.job.refuse(place.fault(f"a run of the plan {before}", planned.plan, hint=hint))
+                return None
+            draft.protocol |= to_builtins(announced)
+        return announced
 
     def _met_before(
         self, sample: InspectSample, values: dict[str, Any], eval_: Eval, draft: Draft, place: Place

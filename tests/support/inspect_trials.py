@@ -1,0 +1,242 @@
+"""Makes Inspect AI run trials, for the tests of its adapter; run as a program, in a process of its own.
+
+    python tests/support/inspect_trials.py FOLDER
+
+writes a plan, ``plan.json``, and a folder of logs for each way in which a solver may call tools:
+
+- ``react``: `react(tools=…)`, several samples at once; ``again``: the same with JSON logs;
+- ``generate``: `use_tools` and `generate`, with calls that the model makes two at a time;
+- ``bridge``: an agent that runs its own tools behind `agent_bridge`, with the filter;
+- ``bypassed``: `react` with approval of its own;
+- ``memory``: an agent that searches its memory, and hands over to people in some runs;
+- ``limits``: an agent that never ends; ``plain``: the task without faults;
+- ``killed``: `eval_set` in a process that is killed, and then again.
+
+No model is called: the answers are a script over the messages.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import inspect_ai
+from inspect_ai.agent import Agent, AgentState, agent, agent_bridge, react
+from inspect_ai.approval import ApprovalPolicy, auto_approver
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import Score, Target, accuracy, scorer
+from inspect_ai.solver import TaskState, generate, solver, use_tools
+from inspect_ai.tool import Tool, ToolCall, ToolError, tool
+from openai import AsyncOpenAI
+
+from certkit.trial.inspect import fault_filter, hand_over, search, under_faults
+from tests.support.trials import own_plan
+
+ANSWER = "42"
+ALL = (
+    *("tool_failure", "context_corruption", "stochastic", "combined", "adversarial", "cascade"),
+    "x_lost_response",
+)
+
+
+@tool(parallel=True)
+def lookup() -> Tool:
+    """Give a record of a key."""
+
+    async def execute(key: str) -> str:
+        """Look a record up.
+
+        Args:
+            key: of the record
+        """
+        if key == "none":
+            raise ToolError("no such key")
+        return json.dumps({"key": key, "total": 41, "note": "as of today"})
+
+    return execute
+
+
+@tool
+def count() -> Tool:
+    """Give a number."""
+
+    async def execute(key: str) -> int:
+        """Count the records of a key.
+
+        Args:
+            key: of the records
+        """
+        return len(key)
+
+    return execute
+
+
+@tool
+def recall() -> Tool:
+    """Search the agent's memory."""
+
+    async def execute(question: str) -> str:
+        """Ask your notes.
+
+        Args:
+            question: what you want to know
+        """
+        search(similarity=0.91, item={"key": "k9"})
+        return f"{question}: use k9"
+
+    return execute
+
+
+def said(messages: list[ChatMessage]) -> str:
+    return "".join(message.text for message in messages if message.role == "tool")
+
+
+def calls(*named: tuple[str, dict[str, Any]], number: int) -> ModelOutput:
+    """Return an output that calls tools, with ids that are the same in every run."""
+    output = ModelOutput.from_content("mockllm/model", "")
+    output.choices[0].stop_reason = "tool_calls"
+    output.choices[0].message.tool_calls = [
+        ToolCall(id=f"call-{number + place}", function=name, arguments=arguments)
+        for place, (name, arguments) in enumerate(named)
+    ]
+    return output
+
+
+def answering(messages: list[ChatMessage], tools: list[Any], *_: Any) -> ModelOutput:
+    """Answer as a model that makes four calls, repeats one that failed, and then answers."""
+    done = [message for message in messages if message.role == "tool"]
+    failed = done[-1] if done and (done[-1].error or "timed out" in done[-1].text) else None
+    names = {item.name for item in tools}
+    two = "two at a time" in messages[-len(done) - 1 :][0].text or any(
+        "two at a time" in message.text for message in messages if message.role == "user"
+    )
+    good = sum(not (it.error or "timed out" in it.text) for it in done)
+    number = len(done)
+    if "recall" in names and failed and not any(it.function == "recall" for it in done):
+        output = calls(("recall", {"question": "what now"}), number=number)
+    elif "hand_over" in names and failed and any(it.function == "recall" for it in done):
+        output = calls(("hand_over", {"reason": "it fails"}), number=number)
+    elif good < 4 or "endless" in str(messages[0].content):
+        named = ("lookup", {"key": f"k{good}"}), ("count", {"key": f"k{good}"})
+        output = calls(*named, number=number) if two else calls(named[0], number=number)
+    elif "submit" in names:
+        output = calls(("submit", {"answer": ANSWER}), number=number)
+    else:
+        output = ModelOutput.from_content("mockllm/model", ANSWER)
+    output.usage = ModelUsage(input_tokens=1)  # counting them would fetch a table
+    return output
+
+
+@scorer(metrics=[accuracy()])
+def answered() -> Any:
+    """Score the answer, and say what the end state says."""
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - Inspect's signature
+        metadata = {"certkit": {"violations": 0, "attack_succeeded": False}}
+        return Score(value="C" if ANSWER in state.output.completion else "I", metadata=metadata)
+
+    return score
+
+
+@agent
+def bridged(plan: str) -> Agent:
+    """Run the tools in the agent's own loop: Inspect sees the model's calls alone."""
+
+    async def execute(state: AgentState) -> AgentState:
+        async with agent_bridge(state, filter=fault_filter(plan)) as bridge:
+            client = AsyncOpenAI(base_url="http://localhost", api_key="none")
+            messages: list[Any] = [{"role": "user", "content": state.messages[-1].text}]
+            described = {"name": "lookup", "description": "Look a record up.", "parameters": {}}
+            described["parameters"] = {"type": "object", "properties": {"key": {"type": "string"}}}
+            while True:
+                answer = await client.chat.completions.create(
+                    model="inspect", messages=messages, tools=[{"type": "function", "function": described}]
+                )
+                message = answer.choices[0].message
+                messages.append(message.model_dump(exclude_none=True))
+                if not message.tool_calls:
+                    return bridge.state
+                for call in message.tool_calls:
+                    record = {"key": json.loads(call.function.arguments)["key"], "total": 41}
+                    content = json.dumps(record)
+                    messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
+
+    return execute
+
+
+@solver
+def dying(at: str) -> Any:
+    """Kill the process in one of the runs."""
+
+    async def solve(state: TaskState, generate: Any) -> TaskState:  # noqa: ARG001 - Inspect's signature
+        if state.sample_id == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return state
+
+    return solve
+
+
+def task(name: str, solvers: Any, prompt: str = "Find it.", **more: Any) -> inspect_ai.Task:
+    """Return the task of the tests."""
+    data = [Sample(id=f"t{number}", input=prompt, target=ANSWER) for number in range(2)]
+    return inspect_ai.Task(name=name, dataset=data, solver=solvers, scorer=answered(), **more)
+
+
+def model() -> Any:
+    return get_model("mockllm/model", custom_outputs=answering)
+
+
+def main(folder: str) -> None:
+    """Write the logs."""
+    path = f"{folder}/plan.json"
+    plan = own_plan(conditions=list(ALL), max_calls=12)
+    Path(path).write_bytes(plan.to_json())
+    tools = [lookup(), count()]
+    made = {
+        "react": task("react", react(tools=tools)),
+        "again": task("react", react(tools=tools)),
+        "generate": task("generate", [use_tools(tools), generate()], "Find it, two at a time."),
+        "bridge": task("bridge", bridged(path)),
+        "bypassed": task("bypassed", react(tools=tools, approval=[ApprovalPolicy(auto_approver(), "*")])),
+        "memory": task("memory", react(tools=[*tools, recall(), hand_over()])),
+        "limits": task("limits", react(tools=tools), "endless", message_limit=40),
+    }
+    tasks = [under_faults(item, path, protocol={"memory_observable": name == "memory"}) for name, item in made.items()]
+    for (name, _), item in zip(made.items(), tasks, strict=True):
+        inspect_ai.eval(
+            item,
+            model=model(),
+            log_dir=f"{folder}/{name}",
+            log_format="json" if name == "again" else "eval",
+            max_samples=4,
+            display="none",
+        )
+    inspect_ai.eval(task("plain", react(tools=tools)), model=model(), log_dir=f"{folder}/plain", display="none")
+    if child := os.fork():
+        os.waitpid(child, 0)
+    else:
+        killed(folder, path, plan.runs[5].id)
+    killed(folder, path, None)
+
+
+def killed(folder: str, path: str, at: str | None) -> None:
+    """Run the trial as a set; the process is killed in the run `at`."""
+    item = under_faults(task("killed", [dying(at or ""), react(tools=[lookup()])]), path)
+    inspect_ai.eval_set(
+        [item],
+        model=model(),
+        log_dir=f"{folder}/killed",
+        max_samples=1,
+        log_buffer=1,
+        display="none",
+        retry_attempts=0,
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
