@@ -107,6 +107,12 @@ class InspectSample(Struct, frozen=True, kw_only=True):
     messages: list[traces.Message] | None = None
 
 
+class _Interrupted(Struct, frozen=True):
+    """Whether a sample ended in an error."""
+
+    error: Any = None
+
+
 class Eval(Struct, frozen=True, kw_only=True):
     """What the header says of the evaluation."""
 
@@ -192,6 +198,15 @@ class InspectLog(Importer):
             if header is None:
                 return
             self._begin(header)
+            for (
+                item,
+                data,
+            ) in archive.earlier():  # of a sample that went down with its process, and was run again
+                ended = _SAMPLE.match(item) and self.job.typed(
+                    data, _Interrupted, place, "a sample as Inspect writes it"
+                )
+                if not ended or ended.error is None:
+                    raise InputError("import.source", "holds two members of one name", where=name, hint=ANEW)
             # Samples are written in the order in which they end; their names give an order that is the log's.
             for item in sorted(archive.names):
                 if _SAMPLE.match(item):
@@ -255,7 +270,7 @@ class InspectLog(Importer):
         self._judged |= again or bool(values) or sample.error is not None
         if not again:
             planned = (sample.metadata or {}).get(NAME) is not None
-            counts = "in a trial they are failures" if planned else "their scores count"
+            counts = "failures, unless the agent handed over" if planned else "their scores count"
             changed = any(score.get("history") for score in scores.values())
             draft.notes.add_those(
                 (sample.limit is not None, "odd", "samples that hit a limit", counts),

@@ -162,6 +162,7 @@ class _Event(Struct, frozen=True):
     input_refs: list[tuple[int, int]] | None = None
     output: _Output | None = None
     approver: str | None = None
+    decision: str | None = None
     call: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -202,7 +203,9 @@ class _Ended(Struct, frozen=True):
     ended: Ending
 
 
-class _Named(Struct, frozen=True):
+class _Asked(Struct, frozen=True):
+    """The call that an approver was asked for."""
+
     id: str | None = None
 
 
@@ -284,7 +287,7 @@ class _Reader:
         )  # tool events by the ids of their calls
         self._injected: dict[str, _Injected] = {}
         self._answers: dict[str, _Said] = {}  # what a model was given first for a call
-        asked = set[str | None]()
+        asked, over = set[str | None](), set[str | None]()
         for event in self._events:
             if event.event == "tool":
                 self._made[str(event.id)].append(event)
@@ -292,7 +295,10 @@ class _Reader:
                 injected = msgspec.convert(self._whole(event.data), _Injected)
                 self._injected.setdefault(injected.call, injected)
             elif event.event == "approval" and str(event.approver).rpartition("/")[2] == APPROVER:
-                asked.add(msgspec.json.decode(event.call, type=_Named).id)
+                call_id = msgspec.json.decode(event.call, type=_Asked).id
+                asked.add(call_id)
+                over |= {call_id} if event.decision == "terminate" else set()
+        self._over = over  # calls that were not made, since the run was over
         self._look_at_inputs()
         rejected = ("parsing", "cancelled")
         self.bypassed = sum(
@@ -360,7 +366,7 @@ class _Reader:
         self, call_id: str, name: str, arguments: Any, again: _Event | None = None
     ) -> Iterator[RunEvent]:
         """Yield a call with what its tool returned, what was done to it, and what the agent was given."""
-        if name in self._ends:
+        if name in self._ends or call_id in self._over:
             return
         made = again or next(iter(self._made.get(call_id, ())), None)
         injected = None if again else self._injected.get(call_id)

@@ -8,8 +8,9 @@ writes a plan, ``plan.json``, and a folder of logs for each way in which a solve
 - ``generate``: `use_tools` and `generate`, with calls that the model makes two at a time;
 - ``bridge``: an agent that runs its own tools behind `agent_bridge`, with the filter;
 - ``bypassed``: `react` with approval of its own;
-- ``memory``: an agent that searches its memory, and hands over to people in some runs;
-- ``limits``: an agent that never ends; ``plain``: the task without faults;
+- ``memory``, ``halts``: an agent that searches its memory, or hands over to people, after a failure;
+- ``calls``, ``limit``: an agent that never ends, and is stopped by the plan or by Inspect;
+- ``plain``: the task without faults;
 - ``killed``: `eval_set` in a process that is killed, and then again.
 
 No model is called: the answers are a script over the messages.
@@ -17,7 +18,6 @@ No model is called: the answers are a script over the messages.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import inspect_ai
+import msgspec
 from inspect_ai.agent import Agent, AgentState, agent, agent_bridge, react
 from inspect_ai.approval import ApprovalPolicy, auto_approver
 from inspect_ai.dataset import Sample
@@ -44,6 +45,10 @@ ALL = (
 )
 
 
+def spelled(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
 @tool(parallel=True)
 def lookup() -> Tool:
     """Give a record of a key."""
@@ -56,7 +61,7 @@ def lookup() -> Tool:
         """
         if key == "none":
             raise ToolError("no such key")
-        return json.dumps({"key": key, "total": 41, "note": "as of today"})
+        return spelled({"key": key, "total": 41, "note": "as of today"})
 
     return execute
 
@@ -109,21 +114,20 @@ def calls(*named: tuple[str, dict[str, Any]], number: int) -> ModelOutput:
 
 def answering(messages: list[ChatMessage], tools: list[Any], *_: Any) -> ModelOutput:
     """Answer as a model that makes four calls, repeats one that failed, and then answers."""
+    asked = "".join(message.text for message in messages if message.role == "user")
     done = [message for message in messages if message.role == "tool"]
-    failed = done[-1] if done and (done[-1].error or "timed out" in done[-1].text) else None
-    names = {item.name for item in tools}
-    two = "two at a time" in messages[-len(done) - 1 :][0].text or any(
-        "two at a time" in message.text for message in messages if message.role == "user"
-    )
+    failed = bool(done) and (done[-1].error is not None or "timed out" in done[-1].text)
+    names, number = {item.name for item in tools}, len(done)
     good = sum(not (it.error or "timed out" in it.text) for it in done)
-    number = len(done)
-    if "recall" in names and failed and not any(it.function == "recall" for it in done):
-        output = calls(("recall", {"question": "what now"}), number=number)
-    elif "hand_over" in names and failed and any(it.function == "recall" for it in done):
+    if "hand_over" in names and failed and "give up" in asked:
         output = calls(("hand_over", {"reason": "it fails"}), number=number)
-    elif good < 4 or "endless" in str(messages[0].content):
+    elif "recall" in names and failed and not any(it.function == "recall" for it in done):
+        output = calls(("recall", {"question": "what now"}), number=number)
+    elif "recall" in names and any(it.function == "recall" for it in done[-1:]):
+        output = calls(("lookup", {"key": "k9"}), number=number)
+    elif good < 4 or "for ever" in asked:
         named = ("lookup", {"key": f"k{good}"}), ("count", {"key": f"k{good}"})
-        output = calls(*named, number=number) if two else calls(named[0], number=number)
+        output = calls(*named, number=number) if "two at a time" in asked else calls(named[0], number=number)
     elif "submit" in names:
         output = calls(("submit", {"answer": ANSWER}), number=number)
     else:
@@ -162,19 +166,19 @@ def bridged(plan: str) -> Agent:
                 if not message.tool_calls:
                     return bridge.state
                 for call in message.tool_calls:
-                    record = {"key": json.loads(call.function.arguments)["key"], "total": 41}
-                    content = json.dumps(record)
+                    record = {"key": msgspec.json.decode(call.function.arguments)["key"], "total": 41}
+                    content = spelled(record)
                     messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
 
     return execute
 
 
 @solver
-def dying(at: str) -> Any:
-    """Kill the process in one of the runs."""
+def dying() -> Any:
+    """Kill the process in the run that the environment names."""
 
     async def solve(state: TaskState, generate: Any) -> TaskState:  # noqa: ARG001 - Inspect's signature
-        if state.sample_id == at:
+        if state.sample_id == os.environ.get("DIES_IN"):
             os.kill(os.getpid(), signal.SIGKILL)
         return state
 
@@ -203,10 +207,15 @@ def main(folder: str) -> None:
         "generate": task("generate", [use_tools(tools), generate()], "Find it, two at a time."),
         "bridge": task("bridge", bridged(path)),
         "bypassed": task("bypassed", react(tools=tools, approval=[ApprovalPolicy(auto_approver(), "*")])),
-        "memory": task("memory", react(tools=[*tools, recall(), hand_over()])),
-        "limits": task("limits", react(tools=tools), "endless", message_limit=40),
+        "memory": task("memory", react(tools=[*tools, recall()])),
+        "halts": task("halts", react(tools=[*tools, hand_over()]), "Find it, or give up."),
+        "calls": task("calls", react(tools=tools), "Search for ever."),
+        "limit": task("limit", react(tools=tools), "Search for ever.", message_limit=16),
     }
-    tasks = [under_faults(item, path, protocol={"memory_observable": name == "memory"}) for name, item in made.items()]
+    tasks = [
+        under_faults(item, path, protocol={"memory_observable": name == "memory"})
+        for name, item in made.items()
+    ]
     for (name, _), item in zip(made.items(), tasks, strict=True):
         inspect_ai.eval(
             item,
@@ -216,17 +225,20 @@ def main(folder: str) -> None:
             max_samples=4,
             display="none",
         )
-    inspect_ai.eval(task("plain", react(tools=tools)), model=model(), log_dir=f"{folder}/plain", display="none")
+    inspect_ai.eval(
+        task("plain", react(tools=tools)), model=model(), log_dir=f"{folder}/plain", display="none"
+    )
     if child := os.fork():
         os.waitpid(child, 0)
     else:
-        killed(folder, path, plan.runs[5].id)
-    killed(folder, path, None)
+        os.environ["DIES_IN"] = plan.runs[5].id
+        killed(folder, path)
+    killed(folder, path)
 
 
-def killed(folder: str, path: str, at: str | None) -> None:
-    """Run the trial as a set; the process is killed in the run `at`."""
-    item = under_faults(task("killed", [dying(at or ""), react(tools=[lookup()])]), path)
+def killed(folder: str, path: str) -> None:
+    """Run the trial as a set of evaluations, which goes on where it was killed."""
+    item = under_faults(task("killed", [dying(), react(tools=[lookup()])]), path)
     inspect_ai.eval_set(
         [item],
         model=model(),
@@ -234,7 +246,8 @@ def killed(folder: str, path: str, at: str | None) -> None:
         max_samples=1,
         log_buffer=1,
         display="none",
-        retry_attempts=0,
+        retry_attempts=1,
+        retry_wait=0.1,
     )
 
 
