@@ -146,7 +146,7 @@ class _Pool(Struct, frozen=True):
     messages: list[_Said] = []
 
 
-class _Event(Struct, frozen=True):
+class _InspectEvent(Struct, frozen=True):
     """An event of the transcript; `call` is that of an approval, and something else of a model's."""
 
     event: str | None = None
@@ -173,7 +173,7 @@ class _Limit(Struct, frozen=True):
 class PlannedTranscript(Struct, frozen=True):
     """The parts of a sample that hold what happened in its run."""
 
-    events: list[_Event] = []
+    events: list[_InspectEvent] = []
     attachments: dict[str, str] = {}
     events_data: _Pool | None = None
     limit: _Limit | None = None
@@ -250,7 +250,7 @@ def trial_of(
         ValueError: where an event of certkit's has another form, or the log is too long; also
             `msgspec.ValidationError`, which is one.
     """
-    reader = _Reader(sample, planned)
+    reader = _TranscriptReader(sample, planned)
     events = [*reader.events()]
     events.append(
         RunEvent(
@@ -274,7 +274,7 @@ def trial_of(
     return InspectTrial(log, bypassed=reader.bypassed)
 
 
-class _Reader:
+class _TranscriptReader:
     """Reads the events of one sample."""
 
     def __init__(self, sample: PlannedTranscript, planned: PlannedSample) -> None:
@@ -282,7 +282,7 @@ class _Reader:
         self._length = 0  # of the attachments that were put in their places
         self._events = [*_before_scoring(sample.events)]
         self._pool = sample.events_data.messages if sample.events_data else []
-        self._made: defaultdict[str, list[_Event]] = defaultdict(
+        self._made: defaultdict[str, list[_InspectEvent]] = defaultdict(
             list
         )  # tool events by the ids of their calls
         self._injected: dict[str, _Injected] = {}
@@ -348,7 +348,7 @@ class _Reader:
             elif event.event == "info":
                 yield from self._noted(event)
 
-    def _noted(self, event: _Event) -> Iterator[RunEvent]:
+    def _noted(self, event: _InspectEvent) -> Iterator[RunEvent]:
         """Yield the search or the halt that an info event tells of; take up how the run ended."""
         if event.source == MEMORY_SOURCE:
             found = msgspec.convert(self._whole(event.data), _Searched)
@@ -363,7 +363,7 @@ class _Reader:
             self.ended = msgspec.convert(event.data, _Ended).ended
 
     def _call(
-        self, call_id: str, name: str, arguments: Any, again: _Event | None = None
+        self, call_id: str, name: str, arguments: Any, again: _InspectEvent | None = None
     ) -> Iterator[RunEvent]:
         """Yield a call with what its tool returned, what was done to it, and what the agent was given."""
         if name in self._ends or call_id in self._over:
@@ -417,7 +417,7 @@ class _Reader:
         return value
 
 
-def _before_scoring(events: Sequence[_Event]) -> Iterator[_Event]:
+def _before_scoring(events: Sequence[_InspectEvent]) -> Iterator[_InspectEvent]:
     for event in events:
         if event.event in {"step", "span_begin"} and event.type in {"scorer", "scorers"}:
             return

@@ -8,10 +8,15 @@
 
 Inspect asks the approver of a task before it runs a tool, and the reviewer when it has run it, whatever
 solver or agent makes the call, with tools of its own or of the sample. The approver of `under_faults` counts
-the calls in the order in which the model's messages list them, and turns away those that the plan blocks; the
-reviewer alters the message that the agent gets. The log keeps the tool's true result in its event, and what
-the agent got in the input of the model's next call. Approval that is given to `eval`, to an agent or to
-`execute_tools` takes the place of the task's: the import counts runs with calls that went by.
+the calls in the order in which the model's messages list them, and turns away those that the plan blocks: the
+agent gets the planned error, as that of an `inspect_ai.tool.ToolError`. The reviewer alters the message that
+the agent gets. The log keeps the tool's true result in its event, and what the agent got in the input of the
+model's next call.
+
+Inspect does not promise that a reviewer may alter a message, although every name that is used here is public:
+the extra says which versions this was tried with, and the import counts a fault only where the log shows that
+the model got it. Approval that is given to `eval`, to an agent or to `execute_tools` takes the place of the
+task's: the import counts runs with calls that went by.
 
 An agent that runs its own tools behind `agent_bridge` or `sandbox_agent_bridge` is beyond the reach of both:
 give the bridge ``filter=fault_filter("plan.json")``. There the tool has run; its answer is altered or lost.
@@ -155,7 +160,7 @@ def _samples(dataset: Dataset, plan: TrialPlan, ends: tuple[str, ...]) -> list[S
     return samples
 
 
-@solver
+@solver  # type: ignore[untyped-decorator]  # Inspect is untyped for the type checker
 def planned_run(digest: str) -> Solver:
     """Begin a run: note in the sample's store which it is.
 
@@ -195,7 +200,7 @@ class _Now(NamedTuple):
         ends: list[str] = self.notes["ends"]
         return ends
 
-    def count(self, messages: Sequence[ChatMessage]) -> None:
+    def note_calls(self, messages: Sequence[ChatMessage]) -> None:
         """Count the calls of the model's messages that were not counted yet, in their order."""
         numbers, onset = self.notes["numbers"], self.run.fault.onset if self.run.fault else 0
         for call in _calls(messages):
@@ -274,7 +279,7 @@ def _calls(messages: Sequence[ChatMessage]) -> list[Any]:
     return [call for message in assistants for call in message.tool_calls or ()]
 
 
-@approver
+@approver  # type: ignore[untyped-decorator]
 def planned_calls(otherwise: str = "approve") -> Approver:
     """Return what turns away the calls that the plan blocks, and ends a run that is over.
 
@@ -288,7 +293,7 @@ def planned_calls(otherwise: str = "approve") -> Approver:
         if now is None or call.function in now.ends or current_agent_bridge_context() is not None:
             return Approval(decision=otherwise)
         if call.id not in now.notes["numbers"]:
-            now.count(history)
+            now.note_calls(history)
         if now.is_over(call.id):
             return Approval(decision="terminate")
         fault = now.fault(call.id, call.function)
@@ -300,7 +305,7 @@ def planned_calls(otherwise: str = "approve") -> Approver:
     return approve
 
 
-@reviewer
+@reviewer  # type: ignore[untyped-decorator]
 def planned_results(otherwise: str = "continue") -> Reviewer:
     """Return what alters the results that the plan alters, in the message that the agent gets.
 
@@ -343,11 +348,11 @@ def fault_filter(plan: TrialPlan | Path | str) -> Callable[..., Awaitable[Genera
         now = _now()
         if now is None or now.plan.digest != digest:
             raise RuntimeError("certkit: fault_filter needs a task of under_faults, with the same plan")
-        now.count(messages)
+        now.note_calls(messages)
         names = {call.id: str(call.function) for call in _calls(messages)}
         altered = list(messages)
         for place, message in enumerate(messages):
-            call_id = message.tool_call_id if isinstance(message, ChatMessageTool) else None
+            call_id = str(message.tool_call_id) if isinstance(message, ChatMessageTool) else ""
             if call_id not in names or now.notes["done"].get(call_id) == "tool":
                 continue
             if (fault := now.fault(call_id, names[call_id])) is not None:
@@ -414,7 +419,7 @@ def halt(reason: str = "") -> None:
         notes["over"] = notes["over"] or "halted"
 
 
-@tool(name=HAND_OVER)
+@tool(name=HAND_OVER)  # type: ignore[untyped-decorator]
 def hand_over() -> Tool:
     """Return a tool by which an agent hands over to people."""
 
