@@ -313,10 +313,16 @@ class InspectLog(Importer):
         except (ValueError, RecursionError) as error:
             self.job.refuse(place.fault("events as certkit.trial.inspect writes them", str(error)))
             return None
+        answered = fields.get("outcome") != Outcome.HARNESS_ERROR
         by = "approval of the solver or of eval took the place of the task's; their faults did not come"
         draft.notes.add_those(
             (trial.bypassed, "odd", "runs with tool calls that the plan's approver was not asked for", by),
-            (trial.missed, "odd", "runs whose planned fault hit no call", "they count as runs without it"),
+            (
+                trial.missed and answered,
+                "odd",
+                "runs whose planned fault hit no call",
+                "they count without it",
+            ),
         )
         return trial
 
@@ -405,6 +411,8 @@ class InspectLog(Importer):
         draft.components(model=draft.agent, scaffold=eval_.solver if isinstance(eval_.solver, str) else None)
         draft.temperature(eval_.model_generate_config.get("temperature"))
         told = {"domain": "the name of the task", "trial": "the epoch, from 0"}
+        if "plan" in draft.protocol:
+            told = dict.fromkeys(("domain", "trial", "sequence"), "as planned")
         scorers = ", ".join(self._scorers.get(draft, {}))
         scored = f"by the score of {scorers} (C, true, yes, 1: success)"
         return told | ({"outcome": scored} if scorers else {})

@@ -4,13 +4,14 @@
 
 writes a plan, ``plan.json``, and a folder of logs for each way in which a solver may call tools:
 
-- ``react``: `react(tools=…)`, several samples at once; ``again``: the same with JSON logs;
+- ``react``: `react(tools=…)`, several samples at once;
 - ``generate``: `use_tools` and `generate`, with calls that the model makes two at a time;
 - ``bridge``: an agent that runs its own tools behind `agent_bridge`, with the filter;
 - ``bypassed``: `react` with approval of its own;
 - ``memory``, ``halts``: an agent that searches its memory, or hands over to people, after a failure;
 - ``calls``, ``limit``: an agent that never ends, and is stopped by the plan or by Inspect;
 - ``plain``: the task without faults;
+- ``refused.json``: what is said of tasks that do not fit the plan;
 - ``killed``: `eval_set` in a process that is killed, and then again.
 
 No model is called: the answers are a script over the messages.
@@ -18,11 +19,13 @@ No model is called: the answers are a script over the messages.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
+from logging.handlers import BufferingHandler
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import inspect_ai
 import msgspec
@@ -35,8 +38,12 @@ from inspect_ai.solver import TaskState, generate, solver, use_tools
 from inspect_ai.tool import Tool, ToolCall, ToolError, tool
 from openai import AsyncOpenAI
 
+from certkit.ground.errors import CertkitError
 from certkit.trial.inspect import fault_filter, hand_over, search, under_faults
 from tests.support.trials import own_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ANSWER = "42"
 ALL = (
@@ -198,19 +205,18 @@ def model() -> Any:
 def main(folder: str) -> None:
     """Write the logs."""
     path = f"{folder}/plan.json"
-    plan = own_plan(conditions=list(ALL), max_calls=12)
+    plan = own_plan(conditions=list(ALL), max_calls=8)
     Path(path).write_bytes(plan.to_json())
     tools = [lookup(), count()]
     made = {
         "react": task("react", react(tools=tools)),
-        "again": task("react", react(tools=tools)),
         "generate": task("generate", [use_tools(tools), generate()], "Find it, two at a time."),
         "bridge": task("bridge", bridged(path)),
         "bypassed": task("bypassed", react(tools=tools, approval=[ApprovalPolicy(auto_approver(), "*")])),
         "memory": task("memory", react(tools=[*tools, recall()])),
         "halts": task("halts", react(tools=[*tools, hand_over()]), "Find it, or give up."),
         "calls": task("calls", react(tools=tools), "Search for ever."),
-        "limit": task("limit", react(tools=tools), "Search for ever.", message_limit=16),
+        "limit": task("limit", react(tools=tools), "Search for ever.", message_limit=12),
     }
     tasks = [
         under_faults(item, path, protocol={"memory_observable": name == "memory"})
@@ -221,19 +227,38 @@ def main(folder: str) -> None:
             item,
             model=model(),
             log_dir=f"{folder}/{name}",
-            log_format="json" if name == "again" else "eval",
+            log_format="json" if name == "halts" else "eval",
             max_samples=4,
             display="none",
         )
     inspect_ai.eval(
         task("plain", react(tools=tools)), model=model(), log_dir=f"{folder}/plain", display="none"
     )
+    Path(f"{folder}/refused.json").write_bytes(msgspec.json.encode([*refused(path)]))
     if child := os.fork():
         os.waitpid(child, 0)
     else:
         os.environ["DIES_IN"] = plan.runs[5].id
         killed(folder, path)
     killed(folder, path)
+
+
+def refused(path: str) -> Iterator[str]:
+    """Yield what is said of tasks that do not fit the plan, and of samples that are left over."""
+    solvers = react(tools=[lookup()])
+    for item in (
+        inspect_ai.Task(dataset=[Sample(id="t0", input="Find it.")], solver=solvers),
+        task("epochs", solvers, epochs=3),
+    ):
+        try:
+            under_faults(item, path)
+        except CertkitError as error:
+            yield f"{error.code}: {error.message}"
+    samples = [Sample(id=f"t{number}", input="Find it.") for number in range(3)]
+    said = logging.getLogger("certkit.trial.inspect")
+    said.addHandler(handler := BufferingHandler(10))
+    under_faults(inspect_ai.Task(dataset=samples, solver=solvers), path)
+    yield from (record.getMessage() for record in handler.buffer)
 
 
 def killed(folder: str, path: str) -> None:
