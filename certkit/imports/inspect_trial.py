@@ -230,6 +230,8 @@ class InspectTrial:
 
     def fields(self, _rules: object, _condition: str | None, outcome: str | None) -> dict[str, Any]:
         """Return the record fields of a run whose scores, or the user's rule, say this outcome."""
+        if outcome is None:
+            return {}
         end = self._log.events[-1]
         end.success = outcome == Outcome.SUCCESS
         if outcome == Outcome.HARNESS_ERROR:

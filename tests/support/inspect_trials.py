@@ -6,11 +6,12 @@ writes a plan, ``plan.json``, and a folder of logs for each way in which a solve
 
 - ``react``: `react(tools=…)`, several samples at once;
 - ``generate``: `use_tools` and `generate`, with calls that the model makes two at a time;
-- ``bridge``: an agent that runs its own tools behind `agent_bridge`, with the filter;
+- ``bridge``: an agent that runs its own tools behind `agent_bridge` (if openai is installed);
 - ``bypassed``: `react` with approval of its own;
 - ``memory``, ``halts``: an agent that searches its memory, or hands over to people, after a failure;
 - ``calls``, ``limit``: an agent that never ends, and is stopped by the plan or by Inspect;
 - ``plain``: the task without faults;
+- ``page``: what ``docs/how-to/trial.md`` shows;
 - ``refused.json``: what is said of tasks that do not fit the plan;
 - ``killed``: `eval_set` in a process that is killed, and then again.
 
@@ -23,6 +24,7 @@ import logging
 import os
 import signal
 import sys
+from importlib.util import find_spec
 from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,10 +38,11 @@ from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import Score, Target, accuracy, scorer
 from inspect_ai.solver import TaskState, generate, solver, use_tools
 from inspect_ai.tool import Tool, ToolCall, ToolError, tool
-from openai import AsyncOpenAI
 
 from certkit.ground.errors import CertkitError
+from certkit.trial import make_plan, read_trial
 from certkit.trial.inspect import fault_filter, hand_over, search, under_faults
+from tests import console
 from tests.support.trials import own_plan
 
 if TYPE_CHECKING:
@@ -132,6 +135,8 @@ def answering(messages: list[ChatMessage], tools: list[Any], *_: Any) -> ModelOu
         output = calls(("recall", {"question": "what now"}), number=number)
     elif "recall" in names and any(it.function == "recall" for it in done[-1:]):
         output = calls(("lookup", {"key": "k9"}), number=number)
+    elif good < 4 and "order 17" in asked:
+        output = calls(("lookup", {"order": 17}), number=number)
     elif good < 4 or "for ever" in asked:
         named = ("lookup", {"key": f"k{good}"}), ("count", {"key": f"k{good}"})
         output = calls(*named, number=number) if "two at a time" in asked else calls(named[0], number=number)
@@ -157,6 +162,8 @@ def answered() -> Any:
 @agent
 def bridged(plan: str) -> Agent:
     """Run the tools in the agent's own loop: Inspect sees the model's calls alone."""
+
+    from openai import AsyncOpenAI  # noqa: PLC0415 - may be absent
 
     async def execute(state: AgentState) -> AgentState:
         async with agent_bridge(state, filter=fault_filter(plan)) as bridge:
@@ -211,7 +218,7 @@ def main(folder: str) -> None:
     made = {
         "react": task("react", react(tools=tools)),
         "generate": task("generate", [use_tools(tools), generate()], "Find it, two at a time."),
-        "bridge": task("bridge", bridged(path)),
+        **({"bridge": task("bridge", bridged(path))} if find_spec("openai") else {}),
         "bypassed": task("bypassed", react(tools=tools, approval=[ApprovalPolicy(auto_approver(), "*")])),
         "memory": task("memory", react(tools=[*tools, recall()])),
         "halts": task("halts", react(tools=[*tools, hand_over()]), "Find it, or give up."),
@@ -234,6 +241,7 @@ def main(folder: str) -> None:
     inspect_ai.eval(
         task("plain", react(tools=tools)), model=model(), log_dir=f"{folder}/plain", display="none"
     )
+    inspect_ai.eval(shown(folder), model=model(), log_dir=f"{folder}/page", display="none")
     Path(f"{folder}/refused.json").write_bytes(msgspec.json.encode([*refused(path)]))
     if child := os.fork():
         os.waitpid(child, 0)
@@ -241,6 +249,19 @@ def main(folder: str) -> None:
         os.environ["DIES_IN"] = plan.runs[5].id
         killed(folder, path)
     killed(folder, path)
+
+
+def shown(folder: str) -> inspect_ai.Task:
+    """Return the task that the page shows, with the plan of the page's own trial."""
+    page = (console.ROOT / "docs" / "how-to" / "trial.md").read_text(encoding="utf-8")
+    block = {block.info.split()[0]: block.text for block in console.blocks(page) if block.info}
+    trial = read_trial(block["file=own_trial.toml"].encode(), where="own_trial.toml")
+    path = Path(f"{folder}/page.json")
+    path.write_bytes(make_plan(trial).to_json())
+    names: dict[str, Any] = {"__name__": "support"}
+    exec(compile(block["file=support.py"], "support.py", "exec"), names)  # noqa: S102 - our page
+    task: inspect_ai.Task = names["support"](plan=str(path))
+    return task
 
 
 def refused(path: str) -> Iterator[str]:

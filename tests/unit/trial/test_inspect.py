@@ -1,4 +1,4 @@
-"""Inspect AI: a task runs a plan, and the import of its log is what the tool boundary makes of the same runs."""
+"""Inspect AI: a task runs a plan, and its log is what the tool boundary makes of the same runs."""
 
 from __future__ import annotations
 
@@ -67,6 +67,8 @@ def bundle(written: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
     out = tmp_path_factory.mktemp("bundles")
 
     def make(name: str) -> Path:
+        if not (written / name).exists():
+            pytest.skip("openai is not installed")
         if not (out / name).exists():
             run(written / name, out / name, ImportOptions(), SILENT)
         return out / name
@@ -93,11 +95,15 @@ def calls(log: RunLog) -> list[Any]:
     return [event for event in log.events if event.event == "call"]
 
 
+def sized(key: str) -> int:
+    return len(key)
+
+
 def by_boundary(plan: TrialPlan, planned: PlannedRun, *, two: bool) -> RunLog:
     """Return the log of the run of an agent that does the same in a loop of Python."""
     task = plan.tasks_by_id()[planned.task]
     boundary = Boundary(plan, planned, task, OwnRules(task.attack))
-    tools = boundary.wrap({"lookup": lambda key: {"key": key, "total": 41}, "count": lambda key: len(key)})
+    tools = boundary.wrap({"lookup": lambda key: {"key": key, "total": 41}, "count": sized})
     good = 0
     while good < 4:
         key = f"k{good}"
@@ -191,7 +197,7 @@ def test_approval_that_takes_the_place_of_the_plans_is_counted(bundle: Callable[
 def test_the_bundle_names_the_plan_and_is_recomputed(plan: TrialPlan, bundle: Callable[[str], Path]) -> None:
     protocol = open_bundle(bundle("react")).manifest.protocol
     assert (protocol.plan, protocol.declared_runs) == (plan.digest, 10)
-    codes = {finding.code for finding in assess(bundle("react")).findings}
+    codes = {finding.code for finding in assess(bundle("react")).assessment.findings}
     assert not codes & {"trace-differs", "runs-missing"}
 
 
@@ -199,7 +205,7 @@ def test_runs_that_were_not_made_are_missed(written: Path, tmp_path: Path) -> No
     first = min((written / "killed").glob("*.eval"))
     run(first, tmp_path / "out", ImportOptions(), SILENT)
     assert len(records(tmp_path / "out")) == 5
-    assert "runs-missing" in {finding.code for finding in assess(tmp_path / "out").findings}
+    assert "runs-missing" in {finding.code for finding in assess(tmp_path / "out").assessment.findings}
 
 
 def test_a_task_without_a_plan_is_imported_as_before(written: Path, tmp_path: Path) -> None:
@@ -207,6 +213,14 @@ def test_a_task_without_a_plan_is_imported_as_before(written: Path, tmp_path: Pa
         run(written / "plain", tmp_path / "no", ImportOptions(), SILENT)
     run(written / "plain", tmp_path / "out", ImportOptions(condition="nominal"), SILENT)
     assert {record["task_id"] for record in records(tmp_path / "out")} == {"plain/t0", "plain/t1"}
+
+
+def test_what_the_page_shows_makes_evidence(bundle: Callable[[str], Path]) -> None:
+    made = records(bundle("page"))
+    assert {record["task_id"] for record in made} == {"refund", "address"}
+    hit = [record for record in made if record["condition"] != "nominal"]
+    assert len(hit) == 8
+    assert all(record["fault_took_hold"] and record["measured"] == "derived" for record in hit)
 
 
 def test_tasks_that_do_not_fit_the_plan_are_told(written: Path) -> None:
@@ -310,7 +324,9 @@ def imported(path: Path, *samples: dict[str, Any], **header: Any) -> Path:
     [(given("2"), True), (given([{"type": "text", "text": "2"}]), True), (given("1"), False), ({}, False)],
 )
 def test_a_fault_took_hold_where_the_model_got_what_was_injected(
-    seen: dict[str, Any], hold: bool, tmp_path: Path
+    seen: dict[str, Any],
+    hold: bool,  # noqa: FBT001 - a parameter of the test
+    tmp_path: Path,
 ) -> None:
     [record] = records(imported(tmp_path, sample([call(), hit({"result": "2"}), seen])))
     assert record["fault_took_hold"] is hold
