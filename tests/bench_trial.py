@@ -67,8 +67,8 @@ def main() -> int:
             )
     if find_spec("inspect_ai") is not None:
         program = [sys.executable, "-W", "ignore", "-m", "tests.support.inspect_bench"]
-        told = subprocess.run(program, capture_output=True, check=True, text=True).stdout.split()
-        plain, plain_cpu, wall, cpu = map(float, told[-4:])
+        printed = subprocess.run(program, capture_output=True, check=True, text=True).stdout.split()
+        plain, plain_cpu, wall, cpu = map(float, printed[-4:])
         share = (wall / plain - 1) * 100
         broken |= share > INSPECT
         print(

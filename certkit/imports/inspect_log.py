@@ -278,11 +278,11 @@ class InspectLog(Importer):
                 (changed, "odd", "samples whose score a person changed", "the changed score counts"),
             )
             fields = self._fields(sample, values, eval_, draft)
-            shown: traces.Shown | InspectTrial | None = traces.shown(sample)
+            transcript: traces.Shown | InspectTrial | None = traces.shown(sample)
             if planned:
-                shown = self._trial(sample, data, fields, draft, place)
-            if shown is not None:
-                yield Run(eval_.model, place, row, fields, shown, data)
+                transcript = self._trial(sample, data, fields, draft, place)
+            if transcript is not None:
+                yield Run(eval_.model, place, row, fields, transcript, data)
 
     def _trial(
         self, sample: InspectSample, data: bytes, fields: dict[str, Any], draft: Draft, place: Place

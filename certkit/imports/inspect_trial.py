@@ -353,10 +353,10 @@ class _TranscriptReader:
     def _noted(self, event: _InspectEvent) -> Iterator[RunEvent]:
         """Yield the search or the halt that an info event tells of; take up how the run ended."""
         if event.source == MEMORY_SOURCE:
-            found = msgspec.convert(self._whole(event.data), _Searched)
-            number = found.similarity
+            searched = msgspec.convert(self._whole(event.data), _Searched)
+            number = searched.similarity
             number = None if number is None else max(-1.0, min(1.0, round(number, 6)))
-            yield RunEvent(event="memory", similarity=number, item=found.item)
+            yield RunEvent(event="memory", similarity=number, item=searched.item)
         elif event.source == HALT_SOURCE:
             halted = msgspec.convert(self._whole(event.data), _Halted)
             self.ended = "halted"
@@ -411,11 +411,11 @@ class _TranscriptReader:
         if isinstance(value, list):
             return [self._whole(item) for item in value]
         if isinstance(value, str) and value.startswith(_ATTACHMENT):
-            whole = self._attachments.get(value.removeprefix(_ATTACHMENT), value)
-            self._length += len(whole)
+            text = self._attachments.get(value.removeprefix(_ATTACHMENT), value)
+            self._length += len(text)
             if self._length > MAX_TRACE:
                 raise ValueError(f"attachments of more than {MAX_TRACE:,} characters")
-            return whole
+            return text
         return value
 
 

@@ -142,7 +142,7 @@ def _samples(dataset: Dataset, plan: TrialPlan, ends: tuple[str, ...]) -> list[S
     samples = []
     for place, run in enumerate(plan.runs):
         planned = tasks[run.task]
-        told = {
+        about = {
             "plan": plan.digest,
             "run": run.id,
             "task": run.task,
@@ -155,7 +155,7 @@ def _samples(dataset: Dataset, plan: TrialPlan, ends: tuple[str, ...]) -> list[S
             "answer_tools": list(ends),
         }
         sample = by_id[run.task]
-        update = {"id": run.id, "metadata": (sample.metadata or {}) | {NAME: told}}
+        update = {"id": run.id, "metadata": (sample.metadata or {}) | {NAME: about}}
         samples.append(sample.model_copy(update=update))
     return samples
 
@@ -169,11 +169,11 @@ def planned_run(digest: str) -> Solver:
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001 - Inspect's signature
-        told = (state.metadata or {}).get(NAME) or {}
-        if state.epoch != 1 or told.get("plan") != digest:
+        about = (state.metadata or {}).get(NAME) or {}
+        if state.epoch != 1 or about.get("plan") != digest:
             raise RuntimeError("certkit: a run is made once, in epoch 1 of a sample of its plan")
-        notes = {name: told[name] for name in ("plan", "run")} | {
-            "ends": told["answer_tools"],
+        notes = {name: about[name] for name in ("plan", "run")} | {
+            "ends": about["answer_tools"],
             "numbers": {call.id: 0 for call in _calls(state.messages)},  # of calls by their ids
             "next": 1,  # the next call's number
             "source": None,  # the tool of the onset's call

@@ -538,8 +538,8 @@ def test_an_archive_that_holds_a_name_twice_is_refused(tmp_path: Path) -> None:
 def test_a_sample_that_was_made_again_after_a_crash_counts_once(tmp_path: Path) -> None:
     path = zipped(tmp_path / "a.eval", {"header.json": HEADER})
     with zipfile.ZipFile(path, "a") as file:
-        for more in ({"error": {"message": "the process ended"}, "scores": None}, {}):
-            file.writestr("samples/1_epoch_1.json", canonical.line(sample(**more)))
+        for made in (sample(error={"message": "the process ended"}, scores=None), sample()):
+            file.writestr("samples/1_epoch_1.json", canonical.line(made))
     account, summary = imported(None, path, tmp_path / "out", condition="nominal")
     assert account.imported.records == 1
     assert counts(account, "odd") == {}

@@ -78,11 +78,11 @@ def bundle(written: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 def runs(folder: Path) -> dict[str, RunLog]:
     """Return the logs of runs that a bundle encloses."""
-    found = {}
+    made: dict[str, RunLog] = {}
     for path in sorted((folder / "traces").glob("*.zst")):
         with path.open("rb") as file:
-            found |= {run_id: decode_log(log) for run_id, form, log in traces_of(file, "") if form == "trial"}
-    return found
+            made |= {run_id: decode_log(log) for run_id, form, log in traces_of(file, "") if form == "trial"}
+    return made
 
 
 def notes(folder: Path, kind: str) -> dict[str, int]:
@@ -121,13 +121,13 @@ def by_boundary(plan: TrialPlan, planned: PlannedRun, *, two: bool) -> RunLog:
 def test_a_run_is_what_the_boundary_makes_of_it(
     name: str, plan: TrialPlan, bundle: Callable[[str], Path]
 ) -> None:
-    made, found = runs(bundle(name)), {record["run_id"]: record for record in records(bundle(name))}
+    made, rows = runs(bundle(name)), {record["run_id"]: record for record in records(bundle(name))}
     assert [*made] == [planned.id for planned in plan.runs]
     for planned in plan.runs:
         expected = by_boundary(plan, planned, two=name == "generate")
-        fields = {key: value for key, value in found[planned.id].items() if key in FIELDS}
+        fields = {key: value for key, value in rows[planned.id].items() if key in FIELDS}
         assert fields == derive(expected)
-        assert found[planned.id]["measured"] == "derived"
+        assert rows[planned.id]["measured"] == "derived"
         assert [call.tool for call in calls(made[planned.id])] == [call.tool for call in calls(expected)]
         hit = [(call.fault.intended, call.fault.attack) if call.fault else None for call in calls(expected)]
         assert hit == [
