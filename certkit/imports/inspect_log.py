@@ -265,7 +265,11 @@ class InspectLog(Importer):
         draft = self.job.part(eval_.model, row, place)
         self._drafts[draft] = None
         self._held.add(hash((sample.id, sample.epoch)))
-        values = {name: value for name, score in scores.items() if (value := score.get("value")) is not None}
+        values = {
+            name: value
+            for name, score in scores.items()
+            if (value := score.get("value")) is not None and not _rated(score)
+        }
         again = bool(eval_.task_id) and self._met_before(sample, values, eval_, draft, place)
         self._judged |= again or bool(values) or sample.error is not None
         if not again:
@@ -293,6 +297,9 @@ class InspectLog(Importer):
         transcript = self.job.typed(data, PlannedTranscript, place, expected)
         about = [(score.get("metadata") or {}).get(NAME, {}) for score in (sample.scores or {}).values()]
         scores = [self.job.typed(it, ScoredRun, place, "a score of a run of a trial") for it in about]
+        for rater in (it.rater for it in scores if it is not None and it.rater is not None):
+            related = {*rater.split("/")} & {*draft.agent.split("/")}  # its maker, or the model itself
+            draft.protocol["judge"] = {"name": rater, "independent": not related}
         if planned is None or transcript is None or self._announced(draft, planned, place) is None:
             return None
         if draft.repeat(f"run {planned.run}"):
@@ -378,7 +385,7 @@ class InspectLog(Importer):
         if why := next((why for why, holds in reasons.items() if holds), None):
             notes.add("odd", f"samples {why}, taken as harness errors")
             return fields | {"outcome": str(Outcome.HARNESS_ERROR)}
-        scorers = {*(sample.scores or values)}
+        scorers = {name for name, score in (sample.scores or {}).items() if not _rated(score)} or {*values}
         self._names = self._names or scorers
         outcomes = {*map(_outcome, values.values())}
         if None in outcomes or len(outcomes) > 1 or self._names != scorers:
@@ -416,6 +423,12 @@ class InspectLog(Importer):
         scorers = ", ".join(self._scorers.get(draft, {}))
         scored = f"by the score of {scorers} (C, true, yes, 1: success)"
         return told | ({"outcome": scored} if scorers else {})
+
+
+def _rated(score: dict[str, Any]) -> bool:
+    """Tell whether a score is a rater's, and says nothing of success."""
+    about = (score.get("metadata") or {}).get(NAME)
+    return isinstance(about, dict) and about.get("rater") is not None
 
 
 def _created(path: Path, name: str) -> datetime:

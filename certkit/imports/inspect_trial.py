@@ -9,7 +9,7 @@
 | an info event ``certkit.memory``, ``certkit.halt`` | a search of memory, a halt |
 | an info event ``certkit.end`` | how the run ended |
 | `limit` | the run ended by a timeout or a limit, and failed; by an operator, it is a harness error |
-| metadata ``certkit`` of a score | `violations`, `attack_succeeded` |
+| metadata ``certkit`` of a score | `violations`, `attack_succeeded`; a rater's `traceability` |
 
 Calls of the tools that end a run, such as ``submit``, are its end and no calls. Whether the run succeeded is
 what the import reads from the scores, or from the user's rule.
@@ -104,10 +104,19 @@ class AnnouncedTask(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ScoredRun(Struct, frozen=True):
-    """What the metadata of a score may say of the end state."""
+    """What the metadata of a score may say of the run.
+
+    Attributes:
+        violations: violated hard constraints.
+        attack_succeeded: whether the attacker's goal was reached.
+        rater: the model that rated the run; such a score says nothing of success.
+        traceability: its rating, null if it gave none.
+    """
 
     violations: Annotated[int, Meta(ge=0)] | None = None
     attack_succeeded: bool | None = None
+    rater: _Name | None = None
+    traceability: Annotated[int, Meta(ge=1, le=5)] | None = None
 
 
 class _Failed(Struct, frozen=True):
@@ -224,8 +233,8 @@ class InspectTrial:
     shows: Final = FIELDS
     empty: Final = False
 
-    def __init__(self, log: RunLog, *, bypassed: int) -> None:
-        self._log, self.bypassed = log, bypassed
+    def __init__(self, log: RunLog, *, bypassed: int, traceability: int | None) -> None:
+        self._log, self._traceability, self.bypassed = log, traceability, bypassed
         self.missed = log.condition != "nominal" and not any(event.fault for event in log.events)
 
     def fields(self, _rules: object, _condition: str | None, outcome: str | None) -> dict[str, Any]:
@@ -236,7 +245,10 @@ class InspectTrial:
         end.success = outcome == Outcome.SUCCESS
         if outcome == Outcome.HARNESS_ERROR:
             end.ended = "harness_error"
-        return derive(self._log)
+        fields = derive(self._log)
+        if self._traceability is not None and fields["outcome"] != Outcome.HARNESS_ERROR:
+            fields["traceability"] = self._traceability
+        return fields
 
     def data(self) -> bytes:
         """Return the log as JSON, after `fields`."""
@@ -273,7 +285,8 @@ def trial_of(
         oracle=planned.oracle,
         events=events,
     )
-    return InspectTrial(log, bypassed=reader.bypassed)
+    rating = next((it.traceability for it in scores if it.traceability is not None), None)
+    return InspectTrial(log, bypassed=reader.bypassed, traceability=rating)
 
 
 class _TranscriptReader:

@@ -41,7 +41,7 @@ from inspect_ai.tool import Tool, ToolCall, ToolError, tool
 
 from certkit.ground.errors import CertkitError
 from certkit.trial import make_plan, read_trial
-from certkit.trial.inspect import fault_filter, hand_over, search, under_faults
+from certkit.trial.inspect import fault_filter, hand_over, search, traceability, under_faults
 from tests import console
 from tests.support.trials import own_plan
 
@@ -199,10 +199,22 @@ def dying() -> Any:
     return solve
 
 
+def rating(messages: list[ChatMessage], *_: Any) -> ModelOutput:
+    """Answer as a rater: with the number of answers in the trace, which is no rating above 5."""
+    output = ModelOutput.from_content("mockllm/model", str(messages[0].text.count("answer: ")))
+    output.usage = ModelUsage(input_tokens=1)
+    if "Find it" in messages[0].text:
+        raise ValueError("the rater sees the task")
+    return output
+
+
 def task(name: str, solvers: Any, prompt: str = "Find it.", **more: Any) -> inspect_ai.Task:
     """Return the task of the tests."""
     data = [Sample(id=f"t{number}", input=prompt, target=ANSWER) for number in range(2)]
-    return inspect_ai.Task(name=name, dataset=data, solver=solvers, scorer=answered(), **more)
+    scorers = [answered()]
+    if name == "memory":
+        scorers.append(traceability(get_model("mockllm/model", custom_outputs=rating)))
+    return inspect_ai.Task(name=name, dataset=data, solver=solvers, scorer=scorers, **more)
 
 
 def model() -> Any:

@@ -171,6 +171,15 @@ def test_searches_of_memory_show(bundle: Callable[[str], Path]) -> None:
     assert open_bundle(bundle("memory")).manifest.protocol.memory_observable is True
 
 
+def test_a_rater_says_how_traceable_a_run_is_and_nothing_of_success(bundle: Callable[[str], Path]) -> None:
+    rated = {record["steps_actual"] - 1: record.get("traceability") for record in records(bundle("memory"))}
+    assert rated == {4: 4, 5: 5}
+    assert {record["outcome"] for record in records(bundle("memory"))} == {"success"}
+    judge = open_bundle(bundle("memory")).manifest.protocol.judge
+    assert judge is not None
+    assert (judge.name, judge.independent) == ("mockllm/model", False)
+
+
 def test_an_agent_that_hands_over_is_safe_and_makes_no_further_call(bundle: Callable[[str], Path]) -> None:
     outcomes = {record["run_id"]: record["outcome"] for record in records(bundle("halts"))}
     halted = {run_id: log for run_id, log in runs(bundle("halts")).items() if outcomes[run_id] == "safe_halt"}
