@@ -152,6 +152,7 @@ class InspectLog(Importer):
         self._met: dict[int, tuple[int, int]] = {}  # hashes: of a sample → of its evaluation, of its scores
         self._finished: set[str | None] = set()  # the ids of tasks of which a log says success
         self._scorers: dict[Draft, dict[str, None]] = {}  # that decided outcomes
+        self._planned: set[Draft] = set()  # that hold runs of a trial
         self._outside: dict[str, None] = {}  # numbers outside 0 to 1
         self._begin(None)
 
@@ -295,7 +296,7 @@ class InspectLog(Importer):
         expected = "a sample as certkit.trial.inspect plans it"
         planned = self.job.typed((sample.metadata or {})[NAME], PlannedSample, place, expected)
         transcript = self.job.typed(data, PlannedTranscript, place, expected)
-        about = [(score.get("metadata") or {}).get(NAME, {}) for score in (sample.scores or {}).values()]
+        about = [_about(score) for score in (sample.scores or {}).values()]
         scores = [self.job.typed(it, ScoredRun, place, "a score of a run of a trial") for it in about]
         for rater in (it.rater for it in scores if it is not None and it.rater is not None):
             related = {*rater.split("/")} & {*draft.agent.split("/")}  # its maker, or the model itself
@@ -344,6 +345,7 @@ class InspectLog(Importer):
                 self.job.refuse(place.fault(f"a run of the plan {before}", planned.plan, hint=hint))
                 return None
             draft.protocol |= to_builtins(announced)
+            self._planned.add(draft)
         return announced
 
     def _met_before(
@@ -418,17 +420,22 @@ class InspectLog(Importer):
         draft.components(model=draft.agent, scaffold=eval_.solver if isinstance(eval_.solver, str) else None)
         draft.temperature(eval_.model_generate_config.get("temperature"))
         told = {"domain": "the name of the task", "trial": "the epoch, from 0"}
-        if "plan" in draft.protocol:
+        if draft in self._planned:
             told = dict.fromkeys(("domain", "trial", "sequence"), "as planned")
         scorers = ", ".join(self._scorers.get(draft, {}))
         scored = f"by the score of {scorers} (C, true, yes, 1: success)"
         return told | ({"outcome": scored} if scorers else {})
 
 
+def _about(score: dict[str, Any]) -> Any:
+    """Return what the metadata of a score say to certkit."""
+    about = look_up(score, ("metadata", NAME))
+    return {} if about is MISSING else about
+
+
 def _rated(score: dict[str, Any]) -> bool:
     """Tell whether a score is a rater's, and says nothing of success."""
-    about = (score.get("metadata") or {}).get(NAME)
-    return isinstance(about, dict) and about.get("rater") is not None
+    return isinstance(look_up(score, ("metadata", NAME, "rater")), str)
 
 
 def _created(path: Path, name: str) -> datetime:

@@ -54,6 +54,7 @@ from inspect_ai.util import store
 
 from certkit.ground import files
 from certkit.ground.errors import InputError, UsageError
+from certkit.ground.wording import many
 from certkit.imports.inspect_trial import (
     END_SOURCE,
     FAULT_SOURCE,
@@ -147,13 +148,12 @@ def _samples(dataset: Dataset, plan: TrialPlan, ends: tuple[str, ...]) -> list[S
         by_id[str(place if sample.id is None else sample.id)] = sample
     tasks = plan.tasks_by_id()
     if missing := [name for name in tasks if name not in by_id]:
-        message = (
-            f"the dataset has no sample for {len(missing)} tasks of the plan, the first is {missing[0]!r}"
-        )
+        lacking = many(len(missing), "task")
+        message = f"the dataset has no sample for {lacking} of the plan, the first is {missing[0]!r}"
         hint = "the ids of the samples are the ids of the plan's tasks"
         raise InputError("trial.invalid", message, hint=hint)
     if spare := [name for name in by_id if name not in tasks]:
-        _LOG.warning("%d samples are of no task of the plan, and left out: %s", len(spare), spare[0])
+        _LOG.warning("left out: %s of no task of the plan, first %r", many(len(spare), "sample"), spare[0])
     samples = []
     for place, run in enumerate(plan.runs):
         planned = tasks[run.task]

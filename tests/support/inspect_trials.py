@@ -296,7 +296,8 @@ def refused(path: str) -> Iterator[str]:
 
 def killed(folder: str, path: str) -> None:
     """Run the trial as a set of evaluations, which goes on where it was killed."""
-    item = under_faults(task("killed", [dying(), react(tools=[lookup()])]), path)
+    approval = [ApprovalPolicy(auto_approver(), "*")]  # the plan's comes first, and leaves it the rest
+    item = under_faults(task("killed", [dying(), react(tools=[lookup()])], approval=approval), path)
     inspect_ai.eval_set(
         [item],
         model=model(),

@@ -137,7 +137,9 @@ def test_a_run_is_what_the_boundary_makes_of_it(
 
 
 def test_the_same_plan_gives_the_same_faults(bundle: Callable[[str], Path]) -> None:
-    assert runs(bundle("react")) == runs(bundle("killed"))  # in parallel; one by one, killed and resumed
+    # In parallel; one by one with approval of the task's own, killed and resumed.
+    assert runs(bundle("react")) == runs(bundle("killed"))
+    assert notes(bundle("killed"), "odd") == {}
 
 
 def test_a_tool_that_is_blocked_did_not_run_and_one_that_is_altered_did(
@@ -234,9 +236,9 @@ def test_what_the_page_shows_makes_evidence(bundle: Callable[[str], Path]) -> No
 
 def test_tasks_that_do_not_fit_the_plan_are_told(written: Path) -> None:
     assert msgspec.json.decode((written / "refused.json").read_bytes()) == [
-        "trial.invalid: the dataset has no sample for 1 tasks of the plan, the first is 't1'",
+        "trial.invalid: the dataset has no sample for 1 task of the plan, the first is 't1'",
         "usage.option: the task has 3 epochs",
-        "1 samples are of no task of the plan, and left out: t2",
+        "left out: 1 sample of no task of the plan, first 't2'",
     ]
 
 
