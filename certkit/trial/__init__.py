@@ -17,7 +17,7 @@ An agent runs in this process: it can do whatever Python can, and nothing here g
 from __future__ import annotations
 
 from certkit.record.outcome import RunVerdict
-from certkit.trial.boundary import Halt
+from certkit.trial.boundary import Halt, RunOver
 from certkit.trial.episode import RigError
 from certkit.trial.plan import make_plan, read_plan, read_trial
 from certkit.trial.recorder import Recorder
@@ -27,6 +27,7 @@ __all__ = [
     "Halt",
     "Recorder",
     "RigError",
+    "RunOver",
     "RunVerdict",
     "make_plan",
     "read_plan",
