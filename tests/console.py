@@ -264,7 +264,11 @@ def _run_console(block: Block, folder: Path) -> list[Ran]:
 def _run_python(block: Block, shown: str, folder: Path) -> Ran:
     step = Step(block.text, tuple(line.rstrip() for line in shown.splitlines()))
     program = compile(block.text, "<page>", "exec")
-    code, printed = run_here(lambda: exec(program, {"__name__": "__main__"}), folder)  # noqa: S102 - our page
+    with mock.patch.object(sys, "path", [str(folder), *sys.path]):  # files of the page are modules
+        code, printed = run_here(lambda: exec(program, {"__name__": "__main__"}), folder)  # noqa: S102 - our page
+    for name, module in list(sys.modules.items()):
+        if Path(getattr(module, "__file__", None) or "/").parent == folder:
+            del sys.modules[name]
     complaint = f"left with {code}" if code else difference(step.shown, printed)
     return Ran(step, printed, complaint)
 

@@ -57,9 +57,9 @@ class PlannedFaults(AgentMiddleware):  # type: ignore[misc]  # LangChain is not 
 
     Args:
         run: the run; each run has its own middleware.
-        on_failure: what becomes of a planned error, as in LangChain's `ToolRetryMiddleware`. ``continue``: the
-            model gets a tool message with ``status="error"``. ``error``: it is raised as an exception, for
-            other middleware to retry or to handle; LangChain ends the agent where none does.
+        on_failure: what becomes of a planned error, as in LangChain's `ToolRetryMiddleware`. With
+            ``continue`` the model gets a tool message with ``status="error"``. With ``error`` it is raised
+            as an exception, for other middleware to retry or handle; LangChain ends the agent if none does.
     """
 
     tools = ()
@@ -95,7 +95,7 @@ class PlannedFaults(AgentMiddleware):  # type: ignore[misc]  # LangChain is not 
         return self._returned(request, begun, answer)
 
     def _begin(self, request: ToolCallRequest) -> _Begun:
-        """Count a call, with those that its message lists before and after it; a retry is a call of its own."""
+        """Count a call, and with it all calls of its message; count a retry as a call of its own."""
         call = request.tool_call
         with self._lock:
             message_id, waiting = _waiting(request)

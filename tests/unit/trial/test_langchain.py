@@ -200,7 +200,7 @@ def test_an_exception_of_a_tool_passes_and_is_written_down(
     answers: Callable[..., Any], tmp_path: Path
 ) -> None:
     case = Case(tmp_path, "nominal", None)
-    with pytest.raises(ValueError, match="^k"):
+    with pytest.raises(ValueError, match=r"^k"):
         answers(case.agent([("broken", {"key": "k"})]))
     assert case.events()[0]["error"] == "ValueError: k"
 
@@ -241,7 +241,7 @@ def test_a_lost_answer_that_is_raised_is_handled_by_other_middleware(
 @both
 def test_an_error_that_nothing_handles_ends_the_agent(answers: Callable[..., Any], tmp_path: Path) -> None:
     case = Case(tmp_path, "tool_failure", PlannedFault(onset=1))
-    with pytest.raises(Exception, match="^HTTP 500"):
+    with pytest.raises(Exception, match=r"^HTTP 500"):
         answers(case.agent([LOOK], on_failure="error"))
 
 
