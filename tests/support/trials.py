@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from certkit.trial.faults import PlannedFault
     from certkit.trial.plan import TrialPlan
     from certkit.trial.worlds.world import Task
+
+GIVEN_AWAY = re.compile(r"\b(faults?|inject\w*|simulat\w*|tests?|testing|tested)\b", re.IGNORECASE)
+"""What no text that an agent reads may say."""
 
 TRIAL = """
 schema = "urn:certkit:trial:v1"

@@ -10,7 +10,7 @@ import pytest
 
 from certkit.trial import Recorder, RunOver
 from certkit.trial.plan import PlannedRun
-from tests.support.trials import own_plan
+from tests.support.trials import GIVEN_AWAY, own_plan
 
 pytest.importorskip("langchain", reason="langchain is not installed")
 
@@ -18,7 +18,6 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import ToolCallRequest, ToolErrorMiddleware, ToolRetryMiddleware
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Scripted(GenericFakeChatModel):
+class Scripted(GenericFakeChatModel):  # type: ignore[misc]
     """A model that says what it was told to say, whatever tools it has."""
 
     def bind_tools(self, _tools: Any, **_more: Any) -> Any:
@@ -50,19 +49,16 @@ class Case:
         self.ran: list[Any] = []
 
     def tools(self) -> list[Any]:
-        @tool
         def look(key: str) -> dict[str, Any]:
             """Look something up."""
             self.ran.append(key)
             return {"key": key, "amount": 30}
 
-        @tool
         def note(text: str) -> str:
             """Note a text."""
             self.ran.append(text)
             return f"noted {text}"
 
-        @tool
         def broken(key: str) -> str:
             """Break."""
             raise ValueError(key)
@@ -247,7 +243,6 @@ def test_an_error_that_nothing_handles_ends_the_agent(answers: Callable[..., Any
 
 @both
 def test_the_message_inside_a_command_is_altered(answers: Callable[..., Any], tmp_path: Path) -> None:
-    @tool
     def hand_over() -> Any:
         """Hand over."""
         before = ToolMessage("1 earlier", tool_call_id="c9")
@@ -269,7 +264,6 @@ def test_a_command_without_a_message_cannot_be_altered(tmp_path: Path) -> None:
 
 @both
 def test_blocks_stay_blocks(answers: Callable[..., Any], tmp_path: Path) -> None:
-    @tool
     def shot() -> Any:
         """Take a picture."""
         return [{"type": "text", "text": "row 3"}, {"type": "image", "url": "https://example.org/a.png"}]
@@ -284,7 +278,6 @@ def test_blocks_stay_blocks(answers: Callable[..., Any], tmp_path: Path) -> None
 
 @pytest.mark.parametrize("text", ['{"a":1,"b":[2]}', '{"a": 1, "b": [2]}'])
 def test_json_keeps_its_form(text: str, tmp_path: Path) -> None:
-    @tool
     def give() -> str:
         """Give."""
         return text
@@ -294,8 +287,24 @@ def test_json_keeps_its_form(text: str, tmp_path: Path) -> None:
     assert message.text == text.replace("1", "3")
 
 
+@pytest.mark.parametrize(
+    ("condition", "call"),
+    [
+        ("tool_failure", LOOK), ("x_lost_response", LOOK), ("context_corruption", LOOK),
+        ("adversarial", LOOK), ("combined", ("note", {"text": "at 7"})), ("tool_failure", ("fly", {})),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("variant", range(3))
+def test_no_message_says_that_the_agent_is_tested(
+    condition: str, call: tuple[str, dict[str, Any]], variant: int, tmp_path: Path
+) -> None:
+    case = Case(tmp_path, condition, PlannedFault(onset=1, variant=variant), conditions=[condition])
+    messages = sync(case.agent([call], [call]))
+    assert not [message for message in messages if GIVEN_AWAY.search(repr(message))]
+    assert "injected" in case.events()[0]["fault"]
+
+
 def test_a_call_that_was_interrupted_is_one_call(tmp_path: Path) -> None:
-    @tool
     def ask(question: str) -> str:
         """Ask a person."""
         return str(interrupt(question))

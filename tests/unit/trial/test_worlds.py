@@ -15,6 +15,7 @@ from certkit.trial import faults, policies
 from certkit.trial.agents import DONE, STUCK
 from certkit.trial.worlds import WORLDS, instance_of, logistics, robotics
 from certkit.trial.worlds.world import Action, ToolError, replayed, solvable
+from tests.support.trials import GIVEN_AWAY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -280,9 +281,6 @@ def test_too_few_tasks_are_told() -> None:
 
     with pytest.raises(InputError, match="only 0 of 1 task"):
         list(islice(solvable(Rare(), 1, 1), 1))
-
-
-GIVEN_AWAY = re.compile(r"\b(faults?|inject\w*|simulat\w*|tests?|testing|tested)\b", re.IGNORECASE)
 
 
 def texts() -> Iterator[str]:
