@@ -42,17 +42,19 @@ if TYPE_CHECKING:
     from certkit.trial.recorder import RecordedRun
 
 OnFailure = Literal["continue", "error"]
+_Key = tuple[str | None, str | None]
+"""The id of a message of the model, and of a call in it."""
 
 
 class _Begun(NamedTuple):
-    """A call that was counted, its event and what is done to it; `key` names it in its message."""
+    """A call that was counted and is not made yet, its event, and what is done to it."""
 
-    key: tuple[str | None, str | None]
+    key: _Key
     event: RunEvent
     fault: ToolFault | None
 
 
-class PlannedFaults(AgentMiddleware):  # type: ignore[misc]  # LangChain is not installed for the type checker
+class PlannedFaults(AgentMiddleware):  # type: ignore[misc]  # LangChain is untyped for the type checker
     """Does to the tool calls of one run what the plan says, and records them.
 
     Args:
@@ -68,7 +70,8 @@ class PlannedFaults(AgentMiddleware):  # type: ignore[misc]  # LangChain is not 
         super().__init__()
         self._boundary, self._on_failure = run.boundary, on_failure
         self._lock = Lock()
-        self._counted: dict[tuple[str | None, str | None], _Begun | RunOver | None] = {}
+        self._seen = set[_Key]()
+        self._begun: dict[_Key, _Begun | RunOver] = {}
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         """Let a tool call pass the boundary of the run."""
@@ -100,22 +103,22 @@ class PlannedFaults(AgentMiddleware):  # type: ignore[misc]  # LangChain is not 
         with self._lock:
             message_id, waiting = _waiting(request)
             key = message_id, call["id"]
-            if key not in self._counted:
+            if key not in self._seen:
                 for listed in waiting:
                     self._count((message_id, listed["id"]), listed)
-            if self._counted.get(key) is None:
+            if key not in self._begun:
                 self._count(key, call)
-            begun, self._counted[key] = self._counted[key], None
+            begun = self._begun.pop(key)
         if isinstance(begun, RunOver):
             raise begun
-        assert begun is not None  # noqa: S101 - counted above
         return begun
 
-    def _count(self, key: tuple[str | None, str | None], call: Any) -> None:
+    def _count(self, key: _Key, call: Any) -> None:
+        self._seen.add(key)
         try:
-            self._counted[key] = _Begun(key, *self._boundary.begin(call["name"], (), (), call["args"]))
+            self._begun[key] = _Begun(key, *self._boundary.begin(call["name"], (), (), call["args"]))
         except RunOver as over:
-            self._counted[key] = over  # raised when that very call is made
+            self._begun[key] = over  # raised when that very call is made
 
     def _blocked(self, request: ToolCallRequest, event: RunEvent, fault: ToolFault) -> Any:
         try:
@@ -125,7 +128,7 @@ class PlannedFaults(AgentMiddleware):  # type: ignore[misc]  # LangChain is not 
 
     def _raised(self, request: ToolCallRequest, begun: _Begun, error: Exception) -> Any:
         if isinstance(error, GraphBubbleUp):  # LangGraph interrupts the tool, and makes the same call later
-            self._counted[begun.key] = begun
+            self._begun[begun.key] = begun
             raise error
         try:
             self._boundary.failed(begun.event, begun.fault, error)

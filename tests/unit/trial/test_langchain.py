@@ -241,6 +241,21 @@ def test_an_error_that_nothing_handles_ends_the_agent(answers: Callable[..., Any
         answers(case.agent([LOOK], on_failure="error"))
 
 
+def test_a_tool_that_halts_ends_the_run(tmp_path: Path) -> None:
+    case = Case(tmp_path, "nominal", None)
+
+    def hand_over(reason: str) -> str:
+        """Hand over to people."""
+        case.run.halt(reason)
+        return "They take over."
+
+    calls = [("hand_over", {"reason": "unsure"})]
+    assert [message.text for message in sync(case.agent(calls, tools=[hand_over]))] == ["They take over."]
+    with pytest.raises(RunOver):
+        sync(case.agent(calls, tools=[hand_over]))
+    assert [event["event"] for event in case.events()] == ["call", "halt"]
+
+
 @both
 def test_the_message_inside_a_command_is_altered(answers: Callable[..., Any], tmp_path: Path) -> None:
     def hand_over() -> Any:

@@ -6,6 +6,7 @@ import asyncio
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
 from certkit.trial import RunOver
@@ -24,16 +25,19 @@ FAILED = PlannedFault(onset=1)
 each = pytest.mark.parametrize("name", FUNCTIONS)
 
 
-def outputs(tool: Any, *said: tuple[str, str] | str, **more: Any) -> list[Any]:
+def outputs(tools: list[Any], *said: list[tuple[str, str]] | str, **more: Any) -> list[Any]:
     """Run an agent, and return what its model got of its tools."""
     got: list[Any] = []
 
     def model(messages: Any, _info: Any) -> Any:
         got[:] = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
-        step = said[len(got)]
-        return ModelResponse(parts=[TextPart(step) if isinstance(step, str) else ToolCallPart(*step)])
+        step = said[sum(isinstance(message, ModelResponse) for message in messages)]
+        said_now = [TextPart(step)] if isinstance(step, str) else [ToolCallPart(*call) for call in step]
+        return ModelResponse(parts=said_now)
 
-    asyncio.run(Agent(FunctionModel(model), tools=[tool], **more).run("Do it."))
+    agent = Agent(FunctionModel(model), tools=tools, **more)
+    with agent.parallel_tool_call_execution_mode("sequential"):
+        asyncio.run(agent.run("Do it."))
     return [part.content for part in got]
 
 
@@ -48,7 +52,7 @@ def test_a_wrapped_function_has_the_schema_of_the_function(name: str) -> None:
 def test_an_exception_ends_the_agent(name: str) -> None:
     tools = own_boundary("tool_failure", FAILED).wrap(FUNCTIONS)
     with pytest.raises(Exception, match=re.escape(ERRORS[0])):
-        outputs(tools[name], CALLS[name], "done")
+        outputs([tools[name]], [CALLS[name]], "done")
 
 
 @each
@@ -58,12 +62,20 @@ def test_with_a_hook_that_translates_it_the_model_gets_the_error(name: str) -> N
 
     tools = own_boundary("tool_failure", FAILED).wrap(FUNCTIONS)
     hooks = [Hooks(tool_execute_error=to_the_model)]
-    assert outputs(tools[name], CALLS[name], "done", capabilities=hooks) == [ERRORS[0]]
+    assert outputs([tools[name]], [CALLS[name]], "done", capabilities=hooks) == [ERRORS[0]]
 
 
 @each
 def test_the_call_limit_ends_the_agent(name: str) -> None:
     boundary = own_boundary(max_calls=1)
     with pytest.raises(RunOver):
-        outputs(boundary.wrap(FUNCTIONS)[name], CALLS[name], CALLS[name], "done")
+        outputs([boundary.wrap(FUNCTIONS)[name]], [CALLS[name]], [CALLS[name]], "done")
     assert boundary.over == "call_limit"
+
+
+def test_calls_of_one_message_are_counted_in_its_order() -> None:
+    boundary = own_boundary()
+    names = ["wait", "look", "look", "wait", "look"]
+    outputs([*boundary.wrap(FUNCTIONS).values()], [CALLS[name] for name in names], "done")
+    log = msgspec.json.decode(boundary.finish(success=True))
+    assert [event["tool"] for event in log["events"] if event["event"] == "call"] == names
