@@ -6,7 +6,7 @@ What a fenced block is, is told by its first word:
   below them; a line ``…`` alone stands for any lines. A command that leaves with another code than 0 is
   followed by ``$ echo $?`` and the code. ``make`` is not run; its target must be in the Makefile.
 - ``python``: a program; a ``text output`` block after it is what it prints.
-- any block with ``file=NAME`` is written to that file first;
+- any block with ``file=NAME`` is written to that file first; later Python blocks of the page can import it;
 - a block with ``needs=NAME`` is run where that program is, of the version that the page is about; or
   where that library of Python is.
 
