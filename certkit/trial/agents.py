@@ -27,7 +27,7 @@ from certkit.trial.episode import Agent, execute
 from certkit.trial.plan import TrialFile, make_plan
 from certkit.trial.policies import Belief, belief_of
 from certkit.trial.worlds import instance_of
-from certkit.trial.worlds.world import Action, Task, ToolError
+from certkit.trial.worlds.world import DONE, Action, Task, ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,7 +49,6 @@ ADMITTED: Final = 0.8
 
 PRACTICE_SEED: Final = 2**53 - 26
 PRACTICE_TASKS: Final = 30
-DONE: Final = "It is done."
 STUCK: Final = "It could not be done."
 _WEAKER: Final = 0.9
 """Factor of the confidence for each trouble that a run had before."""
@@ -80,11 +79,12 @@ def _repeated(tools: Mapping[str, Any], action: Action) -> dict[str, Any] | None
 
 
 def gold(task: Task, tools: Mapping[str, Any], halt: Callable[[str], Halt]) -> str:  # noqa: ARG001
-    """Replay a shortest plan."""
-    for action in instance_of(task.id).gold:
+    """Replay the oracle's plan."""
+    instance = instance_of(task.id)
+    for action in instance.gold:
         if _repeated(tools, action) is None:
             return STUCK
-    return DONE
+    return instance.answer
 
 
 def idle(task: Task, tools: Mapping[str, Any], halt: Callable[[str], Halt]) -> str:  # noqa: ARG001
