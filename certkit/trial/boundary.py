@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from functools import wraps
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -229,6 +230,8 @@ class Boundary:
                 self._source = name
             fault = self._plan.decide(self._run, CallPlace(number, name, self._source))
         if fault is None or fault.effect != "not_run":
+            if any(isinstance(value, list | dict) for value in arguments.values()):
+                arguments = deepcopy(arguments)  # the agent may go on with its own
             self.performed.append(Action(name, arguments))
         return event, fault
 

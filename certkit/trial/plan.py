@@ -147,7 +147,7 @@ class TrialFile(Authored):
         default=MAX_CALLS, description="tool calls after which a run is stopped as a failure"
     )
     tasks_independent: bool | None = Field(
-        default=None, description="of your own tasks: no two come from one family"
+        default=None, description="of public tasks and your own: no two come from one family"
     )
     worlds: tuple[TrialWorld, ...] = ()
     domains: tuple[OwnDomain, ...] = ()
@@ -327,6 +327,7 @@ def make_plan(trial: TrialFile) -> TrialPlan:
         tasks += made
     if len(runs) > MAX_RUNS:
         raise InputError("trial.invalid", f"{many(len(runs))}, more than {MAX_RUNS:,}")
+    drawn = not trial.domains and not any(WORLDS[world.name].public for world in trial.worlds)
     order = _shuffled(runs, SeededDraw(str(trial.seed), "order"))
     width = len(str(len(order) - 1))
     named = tuple(
@@ -339,7 +340,7 @@ def make_plan(trial: TrialFile) -> TrialPlan:
         seed=trial.seed,
         cascade_definition=trial.cascade_definition,
         max_calls=trial.max_calls,
-        tasks_independent=True if not trial.domains else trial.tasks_independent,
+        tasks_independent=True if drawn else trial.tasks_independent,
         mix=dict(trial.mix),
         worlds=tuple(
             PlannedWorld(name=name, version=WORLDS[name].version, oracle=WORLDS[name].oracle)

@@ -188,9 +188,9 @@ class BfclTask:
         end, turns = self._end
         return all(turn <= state.results for turn in turns) and state.public() == end
 
-    def violations(self, state: BfclState) -> None:  # noqa: ARG002 - the protocol's
-        """Return None: the tasks have no hard constraints."""
-        return
+    def violations(self, state: BfclState) -> int:  # noqa: ARG002 - the protocol's
+        """Return 0: the tasks have no hard constraints, so that none is violated."""
+        return 0
 
     def contradict(self, result: Any, variant: int) -> Any:
         """Return the result with another number, else another truth value, else another text."""

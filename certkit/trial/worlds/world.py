@@ -94,7 +94,7 @@ class WorldTask(Protocol[State]):
         """Tell whether the goal is reached and nothing violated."""
 
     def violations(self, state: State) -> int | None:
-        """Count violated hard constraints, None where the task has none."""
+        """Count violated hard constraints, None where nobody counts them."""
 
     def contradict(self, result: Any, variant: int) -> Any:
         """Return the result so that it contradicts itself or earlier ones, None where it cannot."""
