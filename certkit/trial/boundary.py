@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from functools import wraps
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -106,7 +105,9 @@ class OwnRules(NamedTuple):
         if self.instruction is None:
             return None
         instruction = self.instruction
-        changed = changed_leaf(result, lambda item: f"{item}\n{instruction}" if isinstance(item, str) else None)
+        changed = changed_leaf(
+            result, lambda item: f"{item}\n{instruction}" if isinstance(item, str) else None
+        )
         if changed is None and isinstance(result, dict):
             return result | {"note": instruction}
         return changed
@@ -230,9 +231,12 @@ class Boundary:
                 self._source = name
             fault = self._plan.decide(self._run, CallPlace(number, name, self._source))
         if fault is None or fault.effect != "not_run":
-            if any(isinstance(value, list | dict) for value in arguments.values()):
-                arguments = deepcopy(arguments)  # the agent may go on with its own
-            self.performed.append(Action(name, arguments))
+            # The agent may change lists and dicts of its own when the call is over.
+            copied = {
+                key: _plain(value) if isinstance(value, list | dict) else value
+                for key, value in arguments.items()
+            }
+            self.performed.append(Action(name, copied))
         return event, fault
 
     def blocked(self, event: RunEvent, fault: ToolFault) -> Any:

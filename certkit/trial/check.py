@@ -166,9 +166,7 @@ def _world(plan: TrialPlan, name: str, oracle: Oracle, complaints: list[str]) ->
         fields = derive(decode_log(execute(plan, normal, task, idle)))
         nothing += fields["outcome"] == Outcome.SUCCESS
         instance = instance_of(task.id)
-        cuts = [
-            (*instance.gold[:place], *instance.gold[place + 1 :]) for place in range(len(instance.gold))
-        ]
+        cuts = [(*instance.gold[:place], *instance.gold[place + 1 :]) for place in range(len(instance.gold))]
         needed = sum(not instance.success(replayed(instance, cut), instance.answer) for cut in cuts)
         deletions, fail = deletions + len(cuts), fail + needed
         minimal += needed == len(cuts)

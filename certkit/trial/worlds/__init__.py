@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from certkit.ground.errors import InputError
+from certkit.trial.worlds.agentdojo import AgentDojo
 from certkit.trial.worlds.bfcl import Bfcl
 from certkit.trial.worlds.logistics import Logistics
 from certkit.trial.worlds.robotics import Robotics
-from certkit.trial.worlds.world import World, WorldTask
 
-WORLDS: Final[dict[str, World]] = {"robotics": Robotics(), "logistics": Logistics(), "bfcl": Bfcl()}
+if TYPE_CHECKING:
+    from certkit.trial.worlds.world import World, WorldTask
+
+WORLDS: Final[dict[str, World]] = {
+    world.name: world for world in (Robotics(), Logistics(), Bfcl(), AgentDojo())
+}
 """By their names, which are their domains."""
 
 

@@ -165,7 +165,7 @@ class BfclTask:
         for name, cls in self._classes.items():
             instances[name] = instance = cls()
             if hasattr(instance, "_load_scenario"):
-                instance._load_scenario(deepcopy(self._entry["initial_config"].get(name, {})))  # noqa: SLF001
+                instance._load_scenario(deepcopy(self._entry["initial_config"].get(name, {})))
         state = BfclState(instances)
         return state, {
             name: _recorded(state, name, getattr(instances[kind], name)) for name, kind in self._tools.items()

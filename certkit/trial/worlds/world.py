@@ -34,7 +34,6 @@ DONE: Final = "It is done."
 """What an agent without a language model answers when its plan is through."""
 
 
-
 class ToolError(Exception):
     """A tool could not do what it was asked; its text is for the agent."""
 
@@ -338,9 +337,7 @@ def shortest(world: DrawnWorld[Setup, State], setup: Setup) -> tuple[Action, ...
     raise InputError("trial.world", f"no plan reaches the goal of a task of {world.name}")
 
 
-def solvable(
-    world: DrawnWorld[Setup, State], seed: int, count: int
-) -> Iterator[Instance[Setup, State]]:
+def solvable(world: DrawnWorld[Setup, State], seed: int, count: int) -> Iterator[Instance[Setup, State]]:
     """Yield the first tasks of a seed that a plan of at least `world.least` calls solves.
 
     Raises:
