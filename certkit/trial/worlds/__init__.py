@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.ground.errors import InputError
-from certkit.trial.worlds.agentdojo import AgentDojo
+from certkit.trial.worlds.agentdojo import Dojo
 from certkit.trial.worlds.bfcl import Bfcl
 from certkit.trial.worlds.logistics import Logistics
 from certkit.trial.worlds.robotics import Robotics
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from certkit.trial.worlds.world import World, WorldTask
 
 WORLDS: Final[dict[str, World]] = {
-    world.name: world for world in (Robotics(), Logistics(), Bfcl(), AgentDojo())
+    world.name: world for world in (Robotics(), Logistics(), Bfcl(), Dojo())
 }
 """By their names, which are their domains."""
 

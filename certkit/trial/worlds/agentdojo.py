@@ -184,7 +184,7 @@ def _described(tool: Any) -> str:
     return f"{tool.name}({call}): {tool.description}{about}"
 
 
-class AgentDojo(PublicWorld):
+class Dojo(PublicWorld):
     """The world; see `certkit.trial.worlds.world.World`."""
 
     name = "agentdojo"

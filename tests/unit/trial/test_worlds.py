@@ -12,9 +12,9 @@ import pytest
 
 from certkit.ground.errors import CertkitError, InputError
 from certkit.trial import faults, policies
-from certkit.trial.agents import DONE, STUCK
+from certkit.trial.agents import STUCK
 from certkit.trial.worlds import WORLDS, agentdojo, bfcl, instance_of, logistics, public, robotics
-from certkit.trial.worlds.world import Action, ToolError, replayed, solvable
+from certkit.trial.worlds.world import DONE, Action, ToolError, replayed, solvable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
