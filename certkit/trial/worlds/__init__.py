@@ -14,9 +14,7 @@ from certkit.trial.worlds.robotics import Robotics
 if TYPE_CHECKING:
     from certkit.trial.worlds.world import World, WorldTask
 
-WORLDS: Final[dict[str, World]] = {
-    world.name: world for world in (Robotics(), Logistics(), Bfcl(), Dojo())
-}
+WORLDS: Final[dict[str, World]] = {world.name: world for world in (Robotics(), Logistics(), Bfcl(), Dojo())}
 """By their names, which are their domains."""
 
 

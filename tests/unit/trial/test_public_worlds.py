@@ -21,7 +21,6 @@ from certkit.trial.worlds import WORLDS, bfcl, instance_of, public
 from certkit.trial.worlds.world import Action, ToolError, replayed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from certkit.trial.plan import TrialPlan
@@ -41,7 +40,7 @@ def leaderboard() -> Any:
 
 
 @pytest.fixture
-def dojo() -> Iterator[Any]:
+def dojo() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the package and what it brings
         pytest.importorskip("agentdojo.task_suite.load_suites", reason="agentdojo is not installed")
