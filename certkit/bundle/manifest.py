@@ -174,6 +174,12 @@ class Protocol(Authored):
         description="true: no two tasks come from one family (a template, a site, a document), so that"
         " results are independent between tasks; where some do, give every record a cluster_id instead",
     )
+    public_tasks: tuple[Text, ...] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="published collections that tasks come from, which may be in a model's training data",
+    )
     declared_runs: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = None
     declared_mix: dict[Text, Annotated[float, Field(ge=0, le=1)]] | None = Field(
         default=None, description="planned share of each condition among all runs"

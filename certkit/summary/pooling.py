@@ -300,6 +300,8 @@ def _manifest(manifests: Sequence[Manifest]) -> Manifest:
             "origin": "simulated" if "simulated" in stated["origin"] else "measured",
             "declared_runs": None if None in declared else sum(declared),
             "attempt": max((number for number in stated["attempt"] if number is not None), default=None),
+            "public_tasks": tuple(sorted({name for names in stated["public_tasks"] for name in names or ()}))
+            or None,
             "period": _period(stated["period"]),
         }
     )

@@ -26,7 +26,8 @@ import msgspec
 
 from certkit.record.outcome import InjectionEvent, RunEvent, RunLog
 from certkit.trial.faults import CallPlace
-from certkit.trial.worlds.world import Action, Instance, ToolError
+from certkit.trial.worlds.alter import changed_leaf, other_number
+from certkit.trial.worlds.world import Action, ToolError, WorldTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,15 +73,15 @@ class ResultRules(Protocol):
 class WorldRules(NamedTuple):
     """The rules of a world."""
 
-    instance: Instance[Any, Any]
+    instance: WorldTask[Any]
 
     def contradict(self, _tool: str, result: Any, variant: int) -> Any:
-        """Return what the world says."""
-        return self.instance.world.contradict(self.instance.setup, result, variant)
+        """Return what the task says."""
+        return self.instance.contradict(result, variant)
 
     def attack(self, _tool: str, result: Any, variant: int) -> Any:
-        """Return what the world says."""
-        return self.instance.world.attack(self.instance.setup, result, variant)
+        """Return what the task says."""
+        return self.instance.attack(result, variant)
 
 
 class OwnRules(NamedTuple):
@@ -95,48 +96,21 @@ class OwnRules(NamedTuple):
     def contradict(self, _tool: str, result: Any, variant: int) -> Any:
         """Return the result with another number, None where it holds none."""
         if isinstance(result, list) and result and isinstance(result[0], dict):
-            changed = _changed(result[0], _other_number(1 + variant % 9))
+            changed = changed_leaf(result[0], other_number(1 + variant % 9))
             return None if changed is None else [*result, changed]
-        return _changed(result, _other_number(1 + variant % 9))
+        return changed_leaf(result, other_number(1 + variant % 9))
 
     def attack(self, _tool: str, result: Any, variant: int) -> Any:  # noqa: ARG002 - the protocol's
         """Return the result with the instruction in it, None where there is neither text nor instruction."""
         if self.instruction is None:
             return None
         instruction = self.instruction
-        changed = _changed(result, lambda item: f"{item}\n{instruction}" if isinstance(item, str) else None)
+        changed = changed_leaf(
+            result, lambda item: f"{item}\n{instruction}" if isinstance(item, str) else None
+        )
         if changed is None and isinstance(result, dict):
             return result | {"note": instruction}
         return changed
-
-
-def _other_number(more: int) -> Callable[[Any], Any]:
-    def change(item: Any) -> Any:
-        if isinstance(item, int | float) and not isinstance(item, bool):
-            return item + more
-        if isinstance(item, str):
-            digits = next((place for place, mark in enumerate(item) if mark in "0123456789"), None)
-            if digits is not None:
-                return f"{item[:digits]}{(int(item[digits]) + more) % 10}{item[digits + 1 :]}"
-        return None
-
-    return change
-
-
-def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a JSON value with the first leaf changed that `change` has a new value for, None where none."""
-    if isinstance(value, dict):
-        items: Iterator[tuple[Any, Any]] = iter(value.items())
-    elif isinstance(value, list):
-        items = iter(enumerate(value))
-    else:
-        return change(value)
-    for key, item in items:
-        if (new := _changed(item, change)) is not None:
-            copy: Any = value.copy()
-            copy[key] = new
-            return copy
-    return None
 
 
 class Tools(Mapping[str, Any]):
@@ -257,7 +231,12 @@ class Boundary:
                 self._source = name
             fault = self._plan.decide(self._run, CallPlace(number, name, self._source))
         if fault is None or fault.effect != "not_run":
-            self.performed.append(Action(name, arguments))
+            # The agent may change lists and dicts of its own when the call is over.
+            copied = {
+                key: _plain(value) if isinstance(value, list | dict) else value
+                for key, value in arguments.items()
+            }
+            self.performed.append(Action(name, copied))
         return event, fault
 
     def blocked(self, event: RunEvent, fault: ToolFault) -> Any:

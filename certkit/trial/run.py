@@ -101,6 +101,11 @@ def run_trial(
         hint = "run your own tasks in your own loop, with certkit.trial.recorder.Recorder"
         raise UsageError("usage.option", f"task {own.id!r} is of no world of certkit", hint=hint)
     kind = spec.removeprefix(_REFERENCE) if spec.startswith(_REFERENCE) else None
+    known = REFERENCES[kind].worlds if kind else None
+    strange = [world.name for world in plan.worlds if known is not None and world.name not in known]
+    if strange:
+        hint = "--agent reference:gold, or an agent of your own: MODULE:FUNCTION"
+        raise UsageError("usage.option", f"the reference agent {kind} does not know {strange[0]}", hint=hint)
     components = [{"role": "code", "name": LABEL, "version": __version__}] if kind else []
     recorder = Recorder(
         out,

@@ -200,10 +200,13 @@ def _checked(result: TrialCheck) -> Iterator[str]:
     mark = "✓" if result.landed == result.faults else "✗"
     yield f"{mark} {result.landed:,} of {many(result.faults, 'fault')} land as planned"
     for world in result.worlds:
+        plan = "shortest" if world.oracle == "optimal" else "gold"
+        some = f"; {world.minimal:,} need every call" if world.minimal < world.tasks else ""
         yield from fold(
-            f"{'✓' if world.right else '✗'} {world.world}: the shortest plan passes {world.gold_passes:,} of"
-            f" {many(world.tasks, 'task')}, doing nothing {world.idle_passes:,}; of {world.deletions:,} plans"
-            f" that lack a call {world.deletions_fail:,} fail ({world.oracle} oracle)"
+            f"{'✓' if world.right else '✗'} {world.world}: the {plan} plan passes {world.gold_passes:,} of"
+            f" {many(world.tasks, 'task')}{some}, doing nothing {world.idle_passes:,}; of"
+            f" {world.deletions:,} plans that lack a call {world.deletions_fail:,} fail"
+            f" ({world.oracle} oracle)"
         )
     if result.unchecked:
         yield f"– {many(result.unchecked)} of your own tasks are not checked: only your loop can make them"

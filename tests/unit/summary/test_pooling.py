@@ -280,6 +280,13 @@ def test_what_manifests_state_is_joined_and_what_differs_is_left_out(tmp_path: P
     assert facts.period == PeriodFacts(start="2026-01-01", end="2026-02-28")
 
 
+def test_public_tasks_of_any_bundle_are_those_of_all(tmp_path: Path) -> None:
+    first = made(tmp_path / "a", campaign("a", 1), public_tasks=["bfcl"])
+    second = made(tmp_path / "b", campaign("b", 2))
+    third = made(tmp_path / "c", campaign("c", 3), public_tasks=["agentdojo"])
+    assert pooled([first, second, third]).facts.protocol.public_tasks == ("agentdojo", "bfcl")
+
+
 def test_what_one_bundle_leaves_out_is_left_out_of_all(tmp_path: Path) -> None:
     first = made(
         tmp_path / "a",
