@@ -92,7 +92,7 @@ coverage-passport: setup
 # What tests/interop compares with beyond the development packages; from PyPI, npm and Debian's packages.
 interop: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'a2a-sdk>=1.3' \
-	  'pydantic-sarif>=0.1.1' 'junitparser>=4'
+	  'pydantic-sarif>=0.1.1' 'junitparser>=4' 'fastmcp>=4,<5'
 	$(BIN)/python -m tests.interop.install
 
 # A writer is killed 200 times, and loses nothing that it acknowledged; 50 trials are killed, and make every run
