@@ -241,7 +241,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def _read(stream: IO[bytes], tail: bytearray) -> None:
     """Keep the last bytes that a program writes."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError), stream:
         while data := stream.read1(1 << 16):  # type: ignore[attr-defined]
             tail += data
             if len(tail) > 2 * MAX_VALUE:

@@ -72,14 +72,15 @@ def serve(
         raise UsageError("usage.option", f"task {task.id!r} is of the world {task.world}, not of a server")
     variables = {**environment, "CERTKIT_RUN": run.id, "CERTKIT_TASK": task.id}
     with writing_events(folder) as (events, append):
-        rules = _FittingRules(OwnRules(task.attack))
+        rules = FittingRules(OwnRules(task.attack))
         boundary = Boundary(plan, run, task, rules, kind="transport", on_event=append)
         boundary.resume(events)
         transport = _OneStart(server[0], [*server[1:]], env=variables)
-        asyncio.run(_serve(transport, _TrialMiddleware(boundary, rules, transport, append)))
+        passage = TrialMiddleware(boundary, rules, lambda: transport.ended, append)
+        asyncio.run(_serve(transport, passage))
 
 
-async def _serve(transport: _OneStart, middleware: _TrialMiddleware) -> None:
+async def _serve(transport: _OneStart, middleware: TrialMiddleware) -> None:
     proxy = create_proxy(transport, name="server", identity="upstream", provider_error_strategy="raise")
     proxy.add_middleware(middleware)
     try:
@@ -132,7 +133,7 @@ class _ResultForm(NamedTuple):
             return False
 
 
-class _FittingRules:
+class FittingRules:
     """Rules whose altered results fit the output schema of the tool; `form` is that of the latest result."""
 
     def __init__(self, rules: OwnRules) -> None:
@@ -155,17 +156,24 @@ class _ServersError(Exception):
     """An error result of the server's own, which passes as it is."""
 
 
-class _TrialMiddleware(Middleware):  # type: ignore[misc]
-    """Sends tool calls through the boundary, and notices when the server ends."""
+class TrialMiddleware(Middleware):  # type: ignore[misc]
+    """Sends tool calls through the boundary, and notices when the server ends.
+
+    Args:
+        boundary: of the run.
+        rules: the boundary's.
+        has_ended: tells whether the server has ended.
+        append: adds an event to those of the run.
+    """
 
     def __init__(
         self,
         boundary: Boundary,
-        rules: _FittingRules,
-        server: _OneStart,
+        rules: FittingRules,
+        has_ended: Callable[[], bool],
         append: Callable[[int, RunEvent], None],
     ) -> None:
-        self._boundary, self._rules, self._server, self._append = boundary, rules, server, append
+        self._boundary, self._rules, self._has_ended, self._append = boundary, rules, has_ended, append
         self._ended = boundary.over is not None
 
     async def on_message(self, context: Any, call_next: Any) -> Any:
@@ -173,7 +181,7 @@ class _TrialMiddleware(Middleware):  # type: ignore[misc]
         try:
             return await call_next(context)
         except Exception:
-            if self._server.ended:
+            if self._has_ended():
                 self._end("harness_error", "the MCP server ended, or did not start")
             raise
 
@@ -181,6 +189,7 @@ class _TrialMiddleware(Middleware):  # type: ignore[misc]
         """Send a call through the boundary."""
         name = context.message.name
         results: list[ToolResult] = []
+        values: list[Any] = []
 
         async def tool(**_arguments: Any) -> Any:
             result = await call_next(context)
@@ -195,7 +204,6 @@ class _TrialMiddleware(Middleware):  # type: ignore[misc]
             values.append(value)
             return value
 
-        values: list[Any] = []
         try:
             seen = await self._boundary.wrap({name: tool})[name](**(context.message.arguments or {}))
         except RunOver:
