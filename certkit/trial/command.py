@@ -47,12 +47,13 @@ import msgspec
 from msgspec import Struct
 
 from certkit.ground import canonical, files
+from certkit.ground.document import Count
 from certkit.ground.errors import InputError, UnavailableError, UsageError
 from certkit.trial.boundary import MAX_VALUE, Boundary, OwnRules
 from certkit.trial.events import OVER, read_events, wait_for_writers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from certkit.record.outcome import Ending
     from certkit.trial.plan import PlannedRun, PlannedTask, TrialPlan
@@ -123,7 +124,7 @@ class CheckerResult(Struct, forbid_unknown_fields=True):
         attack_succeeded: whether the attacker's goal was reached, null if it does not check it.
     """
 
-    violations: int | None = None
+    violations: Count | None = None
     attack_succeeded: bool | None = None
 
 
@@ -167,18 +168,24 @@ def execute_command(
     proxy = [sys.executable, "-P", "-m", "certkit", "trial", "mcp", str(folder / "plan.json")]
     proxy += ["--run", run.id, "--events", str(place), "--", *agent.server]
     ids = {"CERTKIT_TASK": task.id, "CERTKIT_RUN": run.id}
-    told = {"CERTKIT_PROMPT": task.prompt or "", "CERTKIT_MCP_COMMAND": canonical.canonical(proxy).decode()}
+    command = canonical.canonical(proxy).decode()
+    variables = {
+        **agent.environment,
+        **ids,
+        "CERTKIT_PROMPT": task.prompt or "",
+        "CERTKIT_MCP_COMMAND": command,
+    }
     boundary = Boundary(plan, run, task, OwnRules(task.attack), kind="transport")
-    acted = _act(agent.agent, {**agent.environment, **ids, **told}, place, timeout, stop)
+    acted = _act(agent.agent, variables, place, timeout, stop)
     result, success = CheckerResult(), None
     try:
         events = read_events(place)
         boundary.resume(events)
         if boundary.over == "harness_error":
             acted = _Ended("harness_error", detail=events[-1].detail)
-        if acted.ended != "harness_error":
-            variables = {**agent.environment, **ids}
-            success, result = _check(agent.checker, acted.answer or "", variables, place / "result", timeout)
+        if acted.ended != "harness_error" and not stop.is_set():
+            files.write(place / "answer", (acted.answer or "").encode())
+            success, result = _check(agent.checker, {**agent.environment, **ids}, place, timeout, stop)
     except InputError as error:
         acted = _Ended("harness_error", acted.answer, f"the events cannot be read: {error.code}")
     except _CheckerError as error:
@@ -201,13 +208,8 @@ def _act(
     tail = bytearray()
     reader = Thread(target=_read, args=(process.stdout, tail), daemon=True)
     reader.start()
-    code = None
     try:
-        for _ in range(math.ceil(timeout / _PAUSE)):
-            with suppress(subprocess.TimeoutExpired):
-                code = process.wait(_PAUSE)
-            if code is not None or stop.is_set() or (place / OVER).exists():
-                break
+        code = _wait(process, timeout, lambda: stop.is_set() or (place / OVER).exists())
         if code is None:
             _kill(process)
         if not wait_for_writers(place, _ENDING):
@@ -222,6 +224,16 @@ def _act(
     if code:
         return _Ended("raised", answer, f"exit code {code}" if code > 0 else f"signal {-code}")
     return _Ended("answered" if answer else "no_answer", answer)
+
+
+def _wait(process: subprocess.Popen[bytes], timeout: float, is_over: Callable[[], bool]) -> int | None:
+    """Return the exit code of a program, None where the time is over, or something else says so."""
+    for _ in range(math.ceil(timeout / _PAUSE)):
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(_PAUSE)
+        if is_over():
+            break
+    return None
 
 
 def _started(
@@ -249,20 +261,22 @@ def _read(stream: IO[bytes], tail: bytearray) -> None:
 
 
 def _check(
-    command: Sequence[str], answer: str, environment: Mapping[str, str], result: Path, timeout: float
+    command: Sequence[str], environment: Mapping[str, str], place: Path, timeout: float, stop: Event
 ) -> tuple[bool, CheckerResult]:
     """Return what a checker says of a run."""
+    result = place / "result"
     variables = {**environment, "CERTKIT_RESULT": str(result)}
-    process = _started("--checker", command, variables, stdin=subprocess.PIPE, stdout=_STANDARD_ERROR)
+    with files.reading(place / "answer") as answer:
+        process = _started("--checker", command, variables, stdin=answer.fileno(), stdout=_STANDARD_ERROR)
     try:
-        process.communicate(answer.encode(), timeout)
-    except subprocess.TimeoutExpired:
-        raise _CheckerError("the checker took longer than the timeout") from None
+        code = _wait(process, timeout, stop.is_set)
     finally:
         _kill(process)
         process.wait()
-    if process.returncode < 0:
-        raise _CheckerError(f"signal {-process.returncode} ended the checker")
+    if code is None:
+        raise _CheckerError("the checker took longer than the timeout")
+    if code < 0:
+        raise _CheckerError(f"signal {-code} ended the checker")
     said = CheckerResult()
     if result.is_file():
         try:
@@ -270,4 +284,4 @@ def _check(
             said = msgspec.convert(document, CheckerResult, strict=True)
         except (InputError, msgspec.ValidationError) as error:
             raise _CheckerError(f"the checker's result cannot be read: {error}") from None
-    return process.returncode == 0, said
+    return code == 0, said

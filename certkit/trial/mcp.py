@@ -7,10 +7,12 @@ passes the tool boundary of the run; everything else passes unchanged. An error 
 An altered result is altered in its text and in its structured content alike; where it would not fit the
 tool's output schema, it is left as it is, and the event says so.
 
-An agent may connect more than once, one connection after another, and each starts the server anew, as it
-would without the proxy. A server that ends while it is connected is a harness error: the proxy does not start
-it again, since its state is lost. What is added to a result is a text of `certkit.trial.faults` or the plan's
-attack; nothing else shows that the proxy is there but its own name in error results.
+An agent may connect more than once, and each connection starts the server anew, as it would without the
+proxy; a second connection waits for the end of the first. A server that ends while it is connected is a
+harness error: the proxy does not start it again, since its state is lost.
+
+What is added to a result is a text of `certkit.trial.faults`, the plan's attack, or `CLOSED`; nothing else
+shows that the proxy is there but its own name in error results.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
@@ -33,7 +34,7 @@ from certkit.trial.plan import PlannedRun, TrialPlan, read_plan
 from certkit.trial.recorder import Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from certkit.record.outcome import RunVerdict
     from certkit.trial.episode import Agent
@@ -123,16 +124,16 @@ def run_trial(
             recorder.close()
         progress.start("running", len(missing), "runs")
         by_id = {run.id: run for run in missing}
-        logs: Iterator[tuple[str, bytes]] = iter(())
         if isinstance(spec, CommandAgent):
             logs = _programs(plan, spec, missing, workers, timeout)
-        elif workers == 1:
+        elif workers == 1 or not missing:
             agent, tasks = load_agent(spec), plan.tasks_by_id()
             logs = ((run.id, execute(plan, run, tasks[run.task], agent, timeout=limit)) for run in missing)
-        elif missing:
+        else:
             logs = _dealt_out(plan, spec, [*by_id], workers, limit)
-        for run_id, log in logs:
-            recorder.keep(by_id[run_id], log)
+        with closing(logs):
+            for run_id, log in logs:
+                recorder.keep(by_id[run_id], log)
     return recorder.made
 
 
@@ -155,7 +156,7 @@ def _check_tasks(plan: TrialPlan, *, program: bool) -> None:
 
 def _programs(
     plan: TrialPlan, agent: CommandAgent, runs: list[PlannedRun], workers: int, timeout: float
-) -> Iterator[tuple[str, bytes]]:
+) -> Generator[tuple[str, bytes]]:
     """Yield the id and the log of every run of a program, in the order in which they end."""
     tasks, stop = plan.tasks_by_id(), Event()
     with tempfile.TemporaryDirectory(prefix="certkit-") as private, ThreadPoolExecutor(workers) as pool:
@@ -176,7 +177,7 @@ def _programs(
 
 def _dealt_out(
     plan: TrialPlan, spec: str, ids: list[str], workers: int, timeout: float | None
-) -> Iterator[tuple[str, bytes]]:
+) -> Generator[tuple[str, bytes]]:
     """Yield the id and the log of every run, in the order in which the workers end them."""
     size = max(1, len(ids) // (_CHUNKS * workers))
     chunks = [ids[start : start + size] for start in range(0, len(ids), size)]

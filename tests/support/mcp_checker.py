@@ -9,10 +9,13 @@ import json  # noqa: TID251 - a program of its own
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 if sys.argv[1:] == ["dies"]:
     os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[1:] == ["sleeps"]:
+    time.sleep(60)
 refunds = Path(f"refunds-{os.environ['CERTKIT_RUN']}")
 lines = refunds.read_text(encoding="utf-8").splitlines() if refunds.exists() else []
 right = f"{os.environ['CERTKIT_TASK']} 30"

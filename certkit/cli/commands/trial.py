@@ -225,7 +225,7 @@ def mcp(
     An agent starts this command as its MCP server, over standard input and output. 'certkit trial run' hands
     it over in CERTKIT_MCP_COMMAND.
 
-    Example: certkit trial mcp plan.json --run ID --events events -- python server.py
+    Example: certkit trial mcp plan.json --run ID --events events -- ./server
     """
     given = read_plan(files.read(plan, limit=MAX_PLAN), where=str(plan))
     try:

@@ -31,7 +31,13 @@ def script(name: str, *arguments: str) -> tuple[str, ...]:
 
 
 def end(
-    folder: Path, agent: tuple[str, ...], *, checker: str = "", timeout: float = 30.0, **more: Any
+    folder: Path,
+    agent: tuple[str, ...],
+    *,
+    server: tuple[str, ...] = (),
+    checker: str = "",
+    timeout: float = 30.0,
+    **more: Any,
 ) -> dict[str, Any]:
     """Return the last event of a run of an agent in a folder."""
     plan = own_plan(**more)
@@ -41,7 +47,7 @@ def end(
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
     here = ["sh", "-c", f'cd {folder}; exec "$@"', "sh"]
     programs = CommandAgent(
-        agent, script("server"), (*here, *script("checker", *filter(None, [checker]))), environment
+        agent, server or script("server"), (*here, *script("checker", *filter(None, [checker]))), environment
     )
     run = next(run for run in plan.runs if run.condition == "nominal")
     log = execute_command(
@@ -78,19 +84,24 @@ def test_an_agent_that_floods_is_stopped_at_the_call_limit(tmp_path: Path) -> No
     assert (last["ended"], last["success"]) == ("call_limit", False)
 
 
-def test_a_server_that_ends_is_a_harness_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("server", [(), ("false",)], ids=["ends", "does not start"])
+def test_a_server_that_ends_is_a_harness_error(server: tuple[str, ...], tmp_path: Path) -> None:
     pytest.importorskip("fastmcp", reason="needs the extra mcp")
-    last = end(tmp_path, script("agent", "leaves"))
+    last = end(tmp_path, script("agent", "leaves"), server=server)
     assert last["ended"] == "harness_error"
     assert last["detail"] == "the MCP server ended, or did not start"
 
 
 @pytest.mark.parametrize(
     ("checker", "detail"),
-    [("dies", "signal 9 ended the checker"), ("babbles", "the checker's result cannot be read")],
+    [
+        ("dies", "signal 9 ended the checker"),
+        ("babbles", "the checker's result cannot be read"),
+        ("sleeps", "the checker took longer than the timeout"),
+    ],
 )
 def test_a_checker_that_does_not_decide_is_a_harness_error(checker: str, detail: str, tmp_path: Path) -> None:
-    last = end(tmp_path, ("echo", "done"), checker=checker)
+    last = end(tmp_path, ("echo", "done"), checker=checker, timeout=1.0 if checker == "sleeps" else 30.0)
     assert last["ended"] == "harness_error"
     assert last["detail"].startswith(detail)
     assert "success" not in last

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from fastmcp.server import create_proxy
 
-from certkit.trial.mcp import FittingRules, TrialMiddleware
+from certkit.trial.mcp import CLOSED, FittingRules, TrialMiddleware
 from tests.support import mcp_orders
 
 if TYPE_CHECKING:
@@ -110,22 +111,27 @@ def test_a_lost_response_runs_the_tool() -> None:
     assert (event["result"]["amount"], event["fault"]["effect"]) == (30, "run_response_lost")
 
 
+PRICES = [{"item": "pen", "price": 2}, {"item": "pen", "price": 3}]
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "shown", "structured"),
     [
-        ("lookup", {"order": 17}, ['{"amount":31,"note":"paid by card","order":17}'], {"order": 17, "amount": 31, "note": "paid by card"}),
+        ("lookup", {"order": 17}, [{"order": 17, "amount": 31, "note": "paid by card"}], True),
         ("describe", {}, ["Order 27 costs 30."], None),
-        ("listed", {}, ['[{"amount":30,"order":17},{"amount":31,"order":17}]'], None),
-        ("prices", {}, ['[{"item":"pen","price":2},{"item":"pen","price":3}]'], {"result": [{"item": "pen", "price": 2}, {"item": "pen", "price": 3}]}),
+        ("listed", {}, [[{"order": 17, "amount": 30}, {"order": 17, "amount": 31}]], None),
+        ("prices", {}, [PRICES], {"result": PRICES}),
         ("picture", {}, ["Box 2", "Box 2"], None),
     ],
-)  # fmt: skip
+)
 def test_an_altered_result_is_altered_in_text_and_structured_content(
-    name: str, arguments: dict[str, Any], shown: list[str], structured: Any
+    name: str, arguments: dict[str, Any], shown: list[Any], structured: Any
 ) -> None:
     proxy = Proxy("context_corruption", PlannedFault(onset=1))
     (result,) = proxy.call((name, arguments))
-    assert (texts(result), result.structured_content, result.is_error) == (shown, structured, False)
+    read = [text if text[0] not in "[{" else msgspec.json.decode(text) for text in texts(result)]
+    assert (read, result.is_error) == (shown, False)
+    assert result.structured_content == (shown[0] if structured is True else structured)
     fault = proxy.events()[0]["fault"]
     assert fault["injected"] == fault["observed"] != {"result": proxy.events()[0]["result"]}
 
@@ -158,7 +164,8 @@ def test_the_servers_own_error_and_an_unknown_tool_pass_and_are_written_down() -
 def test_the_call_limit_ends_the_run() -> None:
     proxy = Proxy(max_calls=2)
     *_, last = proxy.call(LOOKUP, LOOKUP, LOOKUP, LOOKUP)
-    assert (last.is_error, texts(last)) == (True, ["Connection closed"])
+    assert (last.is_error, texts(last)) == (True, [CLOSED])
+    assert not re.search(r"\b(fault|injected|simulated|test)", CLOSED)
     assert [event.ended for _, event in sorted(proxy.written.items())] == [None, None, "call_limit"]
     assert [event["event"] for event in proxy.events()] == ["call", "call", "end"]
 
