@@ -14,7 +14,7 @@ is there from then on. Trusted is whoever can write to the folder, the agent inc
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -55,38 +55,40 @@ def writing_events(folder: Path) -> Iterator[tuple[list[RunEvent], Callable[[int
     """
     if not folder.is_dir():
         files.make_folder(folder)
-    while not _is_quiet(folder):
-        time.sleep(_PAUSE)
-    with files.locked(folder):
+    with ExitStack() as stack:
+        while not _locked(folder, stack):
+            time.sleep(_PAUSE)
         path = folder / _FILE
         if path.is_file():
             files.cut_last_line(path)
         events = read_events(folder)
-        with files.appending(path) as append:
+        append = stack.enter_context(files.appending(path))
 
-            def add(place: int, event: RunEvent) -> None:
-                append(_ENCODER.encode(_EventLine(place, event)) + b"\n")
-                if event.event == "end":
-                    files.write(folder / OVER, b"")
+        def add(place: int, event: RunEvent) -> None:
+            append(_ENCODER.encode(_EventLine(place, event)) + b"\n")
+            if event.event == "end":
+                files.write(folder / OVER, b"")
 
-            yield events, add
+        yield events, add
 
 
-def _is_quiet(folder: Path) -> bool:
+def _locked(folder: Path, stack: ExitStack) -> bool:
+    """Lock a folder until a stack closes; return False where another process holds it."""
     try:
-        with files.locked(folder):
-            return True
+        stack.enter_context(files.locked(folder))
     except UsageError as error:
         if error.code != "registry.busy":
             raise
         return False
+    return True
 
 
 def wait_for_writers(folder: Path, attempts: int) -> bool:
     """Return whether nobody writes to a folder any more; ask that often, 20 times a second."""
     for _ in range(attempts):
-        if _is_quiet(folder):
-            return True
+        with ExitStack() as stack:
+            if _locked(folder, stack):
+                return True
         time.sleep(_PAUSE)
     return False
 

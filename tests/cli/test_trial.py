@@ -265,3 +265,11 @@ def test_the_proxy_refuses_a_run_that_is_not_planned(own: Path, tmp_path: Path) 
     done = certkit("trial", "mcp", own, "--run", "none", "--events", tmp_path / "e", "--", "true")
     assert (done.code, "the plan has no run 'none'" in done.err) == (Exit.USAGE, True)
     assert not (tmp_path / "e").exists()
+
+
+def test_without_the_extra_the_proxy_is_refused(
+    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "certkit.trial.mcp", None)
+    done = certkit("trial", "mcp", plan, "--run", "x", "--events", tmp_path / "e", "--", "true")
+    assert (done.code, "pip install 'certkit[mcp]'" in done.err) == (Exit.INSUFFICIENT, True)
