@@ -225,7 +225,9 @@ def test_a_program_is_run_behind_the_proxy_and_a_killed_trial_goes_on(own: Path,
     journal = tmp_path / "b/trial/runs.jsonl"
     agent = shlex.join([sys.executable, str(ROOT / "tests/support/mcp_agent.py")])
     stops = f"sh -c 'test $(cat b/trial/runs.jsonl | wc -l) -lt 1 || {{ kill -9 $PPID; exit; }}; {agent}'"
-    killed = program("trial", "run", own, *programs(agent=stops), "--name", "a", "-o", "b")
+    killed = program(
+        "trial", "run", own, *programs(agent=stops), "--name", "a", "-o", "b", TMPDIR=str(tmp_path)
+    )
     assert killed.code == -9
     assert len(journal.read_bytes().splitlines()) == 1
     done = certkit("trial", "run", own, *programs(), "--name", "a", "-o", "b", "-j", "2", "--json")
