@@ -66,6 +66,7 @@ TABLE: Final = (
     CommandRow("bundle check", "Check structure, digests and every record of a bundle", "bundle"),
     CommandRow("trial plan", "Fix what will be run, before it is run", "trial"),
     CommandRow("trial run", "Run an agent through a plan, and write the bundle", "trial"),
+    CommandRow("trial mcp", "Stand between an agent and its MCP server", "trial"),
     CommandRow("trial check", "Check a plan without an agent", "trial"),
     CommandRow("probes generate", "Write tasks with side questions", "probes"),
     CommandRow("probes run", "Ask an agent every question of the tasks", "probes"),

@@ -11,7 +11,9 @@ holds tasks whose end can be checked; `agents` holds reference policies, which u
             answer = my_agent(run.task.prompt, tools)
             run.finish(success=check(answer), answer=answer)
 
-An agent runs in this process: it can do whatever Python can, and nothing here guards against that.
+`mcp` stands between an agent that is a program and its MCP server (`command`, `events`).
+
+A Python agent runs in this process: it can do whatever Python can, and nothing here guards against that.
 """
 
 from __future__ import annotations

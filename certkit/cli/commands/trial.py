@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -14,13 +15,15 @@ from certkit.cli import options as opt
 from certkit.cli.context import check_outputs
 from certkit.cli.emit import answer, emit, fold, progress
 from certkit.ground import files
-from certkit.ground.errors import CertkitError
+from certkit.ground.errors import CertkitError, UnavailableError, UsageError
 from certkit.ground.wording import listed, many
+from certkit.trial.command import command_agent
 from certkit.trial.plan import MAX_PLAN, MAX_TRIAL, make_plan, read_plan, read_trial
 from certkit.trial.run import TIMEOUT, run_trial
 
 if TYPE_CHECKING:
     from certkit.trial.check import TrialCheck
+    from certkit.trial.command import CommandAgent
     from certkit.trial.plan import TrialPlan
     from certkit.trial.recorder import TrialMade
 
@@ -112,9 +115,24 @@ def _likely(made: TrialPlan, name: str) -> dict[str, str]:
 def run(
     plan: PlanFile,
     agent: Annotated[
-        str, opt.AGENT(help="MODULE:FUNCTION, or reference:NAME.", metavar="SPEC", show_default=False)
+        str,
+        opt.AGENT(
+            help="MODULE:FUNCTION, reference:NAME, or command:LINE.", metavar="SPEC", show_default=False
+        ),
     ],
     out: Annotated[Path, opt.OUT(help="The folder to write; a trial that stopped goes on in it.")],
+    server: Annotated[
+        str | None,
+        typer.Option("--server", metavar="LINE", help="command: the program of the agent's MCP server."),
+    ] = None,
+    checker: Annotated[
+        str | None,
+        typer.Option(
+            "--checker",
+            metavar="LINE",
+            help="command: the program that checks a run; exit code 0 is success.",
+        ),
+    ] = None,
     name: Annotated[str | None, opt.NAME(help="The agent's name. Default: its spec.")] = None,
     agent_version: Annotated[
         str | None, opt.AGENT_VERSION(help="The agent's version. Default: unversioned.")
@@ -139,18 +157,26 @@ def run(
 ) -> None:
     """Run an agent through a plan, and write the bundle; the same command again goes on where it stopped.
 
-    The agent is a function agent(task, tools, halt) that returns its answer. Records are derived from the
-    enclosed events.
+    The agent is a function agent(task, tools, halt) that returns its answer, or a program that finds its task
+    in CERTKIT_PROMPT and the command of its MCP server in CERTKIT_MCP_COMMAND, and prints its answer. Records
+    are derived from the enclosed events.
 
     Example: certkit trial run plan.json --agent my_agent:agent -o bundle
     """
     given = read_plan(files.read(plan, limit=MAX_PLAN), where=str(plan))
     protocol = {"memory_observable": True} if memory_observable else {}
+    spec: str | CommandAgent = agent
+    kind, _, line = agent.partition(":")
+    if (kind == "command") != (server is not None) or (kind == "command") != (checker is not None):
+        hint = "certkit trial run PLAN --agent command:LINE --server LINE --checker LINE -o OUT"
+        raise UsageError("usage.option", "command:LINE, --server and --checker need one another", hint=hint)
+    if server is not None and checker is not None:
+        spec = command_agent(line, server, checker, os.environ)
     sys.path.insert(0, str(Path.cwd()))
     with redirect_stdout(sys.stderr):  # what an agent prints is no result
         made = run_trial(
             given,
-            agent,
+            spec,
             out,
             name=name,
             version=agent_version,
@@ -180,6 +206,34 @@ def _made(made: TrialMade) -> Iterator[str]:
         yield from fold(f"{many(sum(made.unsafe.values()))} not safe: {reasons}")
     if made.digest is not None:
         yield f"sealed: {made.digest}"
+
+
+def mcp(
+    plan: PlanFile,
+    server: Annotated[
+        list[str],
+        typer.Argument(metavar="-- SERVER...", help="The command of the MCP server.", show_default=False),
+    ],
+    run: Annotated[str, typer.Option("--run", metavar="ID", help="The run of the plan.", show_default=False)],
+    events: Annotated[
+        Path,
+        typer.Option("--events", help="The folder that keeps the events of the run.", show_default=False),
+    ],
+) -> None:
+    """Stand between an agent and its MCP server: pass everything on, and do to tool calls what the plan says.
+
+    An agent starts this command as its MCP server, over standard input and output. 'certkit trial run' hands
+    it over in CERTKIT_MCP_COMMAND.
+
+    Example: certkit trial mcp plan.json --run ID --events events -- ./server
+    """
+    given = read_plan(files.read(plan, limit=MAX_PLAN), where=str(plan))
+    try:
+        from certkit.trial.mcp import serve  # noqa: PLC0415 - the extra `mcp`
+    except ImportError:
+        hint = "pip install 'certkit[mcp]'"
+        raise UnavailableError("trial.extra", "fastmcp is not installed", hint=hint) from None
+    serve(given, run, events, server, environment=os.environ)
 
 
 def check(plan: PlanFile) -> None:
