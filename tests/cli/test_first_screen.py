@@ -81,7 +81,7 @@ def test_a_log_without_faults_gets_the_rate_and_what_would_judge_it(place: Path)
     planned = " How to get such runs: certkit trial plan -o plan.json (tests under faults)"
     assert re.sub(" +", " ", lines[at + 2]) == planned
     assert certkit("trial", "plan", "-o", "plan.json").code == 0
-    assert lines[at + 4].endswith(" things to know")
+    assert lines[at + 4].startswith("Open questions: ")
     assert lines[-1] == "keep it: certkit import log.jsonl -o bundle"
     assert left_behind(place) == []
 

@@ -48,7 +48,7 @@ from certkit.ground.text import visible
 from certkit.ground.wording import listed, many, tier_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from certkit.assessment.assessment import Row
     from certkit.assessment.evaluation import Evaluation
@@ -122,8 +122,7 @@ def show_evaluation(
         lines += _parts(parts)
     last = [*_account(imported, verbose=verbose), *_keep(evaluation, place, options)]
     room = MOST_LINES - len(lines) - len(last) if len(rows) <= FEW_ROWS and not verbose else None
-    stated = {"no-fault-runs"} if without_faults else set()
-    yield from [*lines, *_findings(evaluation, stated, room, verbose=verbose), *last]
+    yield from [*lines, *_findings(evaluation, room, verbose=verbose), *last]
 
 
 def _line(text: str, style: str = "") -> Iterator[Line]:
@@ -311,18 +310,15 @@ def _section(title: str, items: Sequence[str]) -> Iterator[Line]:
         yield from _wrapped(item, first="  ", rest="    ")
 
 
-def _findings(
-    evaluation: Evaluation, stated: Iterable[str], room: int | None, *, verbose: bool
-) -> Iterator[Line]:
-    """Print what to know about the evidence, the gravest first.
+def _findings(evaluation: Evaluation, room: int | None, *, verbose: bool) -> Iterator[Line]:
+    """Print the open questions, the gravest first, and the serious ones that were answered.
 
     Args:
         evaluation: what was judged.
-        stated: codes of findings that the answer says already.
         room: lines for what is not serious; None for as many as it takes.
         verbose: print findings for information too.
     """
-    findings = [item for item in evaluation.assessment.findings if item.code not in stated]
+    findings = evaluation.assessment.findings
     serious = [f"{text[:1].upper()}{text[1:]}." for text in serious_texts(evaluation)]
     warnings = [item for item in findings if item.severity is Severity.WARNING]
     info = [item for item in findings if item.severity is Severity.INFO]
@@ -333,9 +329,8 @@ def _findings(
         printed.append([*_wrapped(f"{text[:1].upper()}{text[1:]}", first="  ", rest="    ", style=style)])
     if not printed:
         return
-    count, grave = len(serious) + len(warnings), f", {len(serious)} serious" if serious else ""
-    beside = f", and {len(info)} for information" if verbose and info else ""
-    title = f"{many(count, 'thing')} to know{grave}{beside}" if count else "For information"
+    title = open_text(evaluation)
+    title += f"; {len(info)} for information" if verbose and info else ""
     fitting, taken = len(printed), [*accumulate(map(len, printed))]
     if room is not None and taken[-1] > room - 2:
         fitting = max(len(serious), sum(lines < room - 2 for lines in taken))
