@@ -120,9 +120,11 @@ def show_evaluation(
         lines += _section(f"For Tier {evaluation.assessment.verdict.goal}:", advice(evaluation))
     if parts:
         lines += _parts(parts)
-    last = [*_account(imported, verbose=verbose), *_keep(evaluation, place, options)]
-    room = MOST_LINES - len(lines) - len(last) if len(rows) <= FEW_ROWS and not verbose else None
-    yield from [*lines, *_findings(evaluation, room, verbose=verbose), *last]
+    keep = [*_keep(evaluation, place, options)]
+    room = MOST_LINES - len(lines) - len(keep) if len(rows) <= FEW_ROWS and not verbose else None
+    account = [*_account(imported, room, verbose=verbose)]
+    room = None if room is None else room - len(account)
+    yield from [*lines, *_findings(evaluation, room, verbose=verbose), *account, *keep]
 
 
 def _line(text: str, style: str = "") -> Iterator[Line]:
@@ -347,13 +349,14 @@ def _findings(evaluation: Evaluation, room: int | None, *, verbose: bool) -> Ite
         yield from _line(f"  and {len(info)} for information; -v shows them", "dim")
 
 
-def _account(imported: Imported | None, *, verbose: bool) -> Iterator[Line]:
-    """Print what the import found odd or left out; with `verbose` its whole account."""
+def _account(imported: Imported | None, room: int | None, *, verbose: bool) -> Iterator[Line]:
+    """Print what the import found odd or left out, in `room` lines; with `verbose` its whole account."""
     if imported is None:
         return
     from certkit.cli.views.account import all_notes, brief_notes  # noqa: PLC0415 - bundles take no importer
 
-    if notes := [*all_notes(imported, verbose=True)] if verbose else brief_notes(imported):
+    inner = None if room is None else room - 2  # without the title and the line above it
+    if notes := [*all_notes(imported, verbose=True)] if verbose else brief_notes(imported, inner):
         yield ""
         yield from _line("The import", "bold")
         yield from notes
