@@ -194,7 +194,7 @@ def _closed(case: UseCase, argument: Argument) -> str:
         for state in ChallengeStatus
         if state is not ChallengeStatus.OPEN
     )
-    line += f", {alone} of them agreed by nobody independent" if alone else ""
+    line += f", {alone} of them without independent agreement" if alone else ""
     line += f", {stale} STALE" if stale else ""
     return f"{serious or 'none'} serious; {line}"
 
