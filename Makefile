@@ -89,7 +89,7 @@ coverage-passport: setup
 	  tests/test_chain.py
 	$(BIN)/python -m coverage report --data-file build/coverage --show-missing --skip-covered --fail-under=100
 
-# What tests/interop compares with beyond the development packages; from PyPI, npm and Debian's packages.
+# What tests/interop needs beyond the development packages; from PyPI, npm and Debian's packages.
 interop: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'a2a-sdk>=1.3' \
 	  'pydantic-sarif>=0.1.1' 'junitparser>=4'

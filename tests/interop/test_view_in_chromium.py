@@ -29,7 +29,7 @@ SETTLE = "new Promise((done) => setTimeout(done, 50))"
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if PROGRAM is None:
-        pytest.skip("no Chromium is on this machine; where apt has Debian's packages: apt install chromium")
+        pytest.skip("no Chromium is on this machine: 'make interop' brings it to Debian")
     with Browser(PROGRAM, tmp_path_factory.mktemp("profile")) as opened:
         yield opened
 
