@@ -211,7 +211,7 @@ def test_a_run_id_used_in_two_bundles_is_refused_and_both_files_are_named(tmp_pa
 
 
 def test_two_logs_of_one_file_name_can_be_pooled_once_one_is_renamed(tmp_path: Path) -> None:
-    made_of = {}
+    made_of: dict[str, Path] = {}
     for name in ("first/runs.csv", "second/runs.csv", "second/other.csv"):
         log = tmp_path / name
         log.parent.mkdir(exist_ok=True)
