@@ -89,8 +89,8 @@ coverage-passport: setup
 	  tests/test_chain.py
 	$(BIN)/python -m coverage report --data-file build/coverage --show-missing --skip-covered --fail-under=100
 
-# What tests/interop compares with beyond the development packages, and the public tasks of trials; from PyPI,
-# npm and Debian's packages.
+# What tests/interop and tests/unit/trial need beyond the development packages; from PyPI, npm and Debian's
+# packages.
 interop: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'a2a-sdk>=1.3' \
 	  'pydantic-sarif>=0.1.1' 'junitparser>=4' 'fastmcp>=4,<5' 'langchain>=1.2,<2' 'openai-agents>=0.24' \

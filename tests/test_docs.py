@@ -252,6 +252,20 @@ def test_every_command_is_run_by_some_page() -> None:
     assert [command for command in called if not re.search(rf"{re.escape(command)}(\s|$)", shown)] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_commands_in_sentences_exist_with_their_options(page: Path) -> None:
+    every = {" ".join(words): command for words, command in generate.commands()}
+    for text in re.findall(r"`(certkit [a-z][^`]*)`", _prose(page)):
+        words = re.split(r"[^a-z -]", text)[0].split()
+        called = next(
+            (name for at in (3, 2) if (name := " ".join(words[:at])) in every and len(words) >= at), None
+        )
+        assert called, text
+        known = {name for item in every[called].params for name in (*item.opts, *item.secondary_opts)}
+        used = set(re.findall(r"(?<=\s)--?[a-z][a-z-]*", text))
+        assert used <= known | {"--help"}, text
+
+
 def test_an_elision_stands_for_lines_and_hides_no_difference() -> None:
     printed = ("a", "b", "c", "d")
     shown: tuple[str, ...]
