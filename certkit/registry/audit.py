@@ -274,8 +274,8 @@ class _Work:
         self._policy = _Verified(log.name, submitters)
         self._endings = Passports(self._policy)
         self._plans = Plans()
-        self._planned: list[int] = []
-        self._unannounced: list[int] = []
+        self._announced: list[str] = []
+        self._unannounced: list[str] = []
         self._structure = Rebuild(lambda _level, _n: b"", lambda _level, _n, _row: None)
         self._passports = True
 
@@ -315,18 +315,16 @@ class _Work:
             passports=self._lineages.passports,
             total=self._counts.total(),
             findings=tuple(self._findings),
-            notes=(*self._notes, *self._announced()),
+            notes=(*self._notes, *self._plan_notes()),
             not_shown=unshown(self._quorum.k, self._witnessed, passports=self._passports),
         )
 
-    def _announced(self) -> Iterator[str]:
+    def _plan_notes(self) -> Iterator[str]:
         """Say of the passports that name a plan whether the log announced it before them."""
-        if self._planned:
-            entries = ", ".join(map(str, self._planned))
-            yield f"the plan was announced before the passport: entries {entries}"
+        if self._announced:
+            yield f"passports whose plan was announced before them: {', '.join(self._announced)}"
         if self._unannounced:
-            entries = ", ".join(map(str, self._unannounced))
-            yield f"the plan was not announced before the passport: entries {entries}"
+            yield f"passports whose plan was not announced before them: {', '.join(self._unannounced)}"
 
     def _differs(self, level: int, n: int, _row: bytes) -> None:
         self.note("registry.tile-differs", f"tile {level}/{n}", "not what the entries give")
@@ -464,7 +462,10 @@ class _Work:
         if facts.lineage != body.subject or Claims.of(facts, claims.attempt) != claims:
             self.note("registry.claims", where, "the entry claims something else than the passport")
         if announcement := self._plans.announcement(facts.lineage, facts.plan):
-            (self._unannounced if announcement.index is None else self._planned).append(logged.index)
+            by = announcement.index
+            (self._unannounced if by is None else self._announced).append(
+                where if by is None else f"{where} (by entry {by})"
+            )
         signer = self._policy.issuer(logged)
         if reason := self._lineages.replaces(logged, claims, signer):
             self.note("registry.chain", where, reason)
