@@ -209,7 +209,7 @@ class KeyChange(Part, frozen=True, kw_only=True):
 
 
 class PlanNotice(Part, frozen=True, kw_only=True):
-    """The claims of a ``plan`` entry: a trial that was announced before its first run.
+    """The claims of a ``plan`` entry: the plan of a trial, announced.
 
     Attributes:
         plan: Digest of the plan.

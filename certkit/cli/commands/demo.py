@@ -154,8 +154,8 @@ def _demonstrated(made: Demonstrated, out: Path) -> Iterator[Line]:
     from certkit.assessment.answer import rows_by_id, verdict_text, without_evidence  # noqa: PLC0415
     from certkit.trial.agents import LABEL  # noqa: PLC0415
 
-    yield f"{AGENT} is a {LABEL}: the evidence is measured, by a trial."
-    yield f"plan announced: entry {made.plan} of {out}/registry, before the first run"
+    yield from fold(f"{AGENT} is a {LABEL}: the evidence is measured.")
+    yield from fold(f"its plan is announced before the first run: entry {made.plan} of {out}/registry")
     yield ""
     yield from show_evaluation(made.issued.judged, verbose=False)
     yield ""
