@@ -50,10 +50,10 @@ class Demonstrated(NamedTuple):
 
 
 def demo(out: opt.Out = Path("build/demo"), seed: opt.Seed = 1) -> None:
-    """Run the whole chain: announce a plan, run a trial, assess, issue, register, verify, report.
+    """Run the whole chain on a trial of a reference policy: announce, run, assess, issue, verify, report.
 
-    The agent is a reference policy of certkit, without a language model, so the evidence is measured and
-    takes seconds. 'certkit simulate' draws evidence instead.
+    The policy is a program of certkit without a language model, so its evidence is measured, in seconds.
+    'certkit simulate' draws evidence instead.
 
     Example: certkit demo -o build/demo
     """
