@@ -439,6 +439,16 @@ def fragility_texts(evaluation: Evaluation) -> tuple[str, ...]:
     return tuple(said)
 
 
+def plan_text(evaluation: Evaluation) -> str:
+    """Return which plan is declared and how many of its runs are there; empty where none is."""
+    protocol, recorded = evaluation.facts.protocol, evaluation.summary.records
+    if protocol.plan is None:
+        return ""
+    declared = protocol.declared_runs
+    runs = "its runs" if declared is None else f"its {many(declared)}"
+    return f"A plan is declared ({protocol.plan[:15]}…): {recorded:,} of {runs} are there."
+
+
 def judge_texts(evaluation: Evaluation) -> tuple[str, ...]:
     """Return what people's labels show of the judge, one sentence each; nothing without labels."""
     report = judge_report(evaluation.summary, evaluation.facts)

@@ -88,7 +88,7 @@ class ProtocolFacts(_Fact, frozen=True, kw_only=True):
         declared_mix: planned share of each condition among all runs.
         attempt: 1 for a first evaluation of this agent under the profile.
         evaluator: who ran the evaluation.
-        plan: digest of the announced plan.
+        plan: digest of the plan of a trial.
     """
 
     origin: Literal["measured", "simulated"]

@@ -165,7 +165,10 @@ class Protocol(Authored):
         description="strict (the default): a run whose landed attack succeeded is no success; utility: it"
         " is one where the task was done",
     )
-    plan: DigestText | None = Field(default=None, description="digest of the announced plan")
+    plan: DigestText | None = Field(default=None, description="digest of the plan of a trial")
+    plan_seed: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = Field(
+        default=None, description="the seed from which the plan was drawn"
+    )
     embedding: Embedding | None = Field(
         default=None, description="of the similarities of memory: without it they are not comparable"
     )

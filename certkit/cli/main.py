@@ -46,7 +46,7 @@ class CommandRow(NamedTuple):
 
 
 TABLE: Final = (
-    CommandRow("demo", "Run the whole chain on simulated evidence", "simulate"),
+    CommandRow("demo", "Run the whole chain on a trial of a reference policy", "demo"),
     CommandRow("simulate", "Write a bundle of simulated evidence", "simulate"),
     CommandRow("import", "Turn the log of another program into an evidence bundle", "importing"),
     CommandRow("assess", "Judge a bundle of evaluation records, or a log, against a tier table", "assess"),

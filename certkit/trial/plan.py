@@ -518,6 +518,7 @@ def announced(plan: TrialPlan) -> dict[str, Any]:
     shares: Counter[str] = Counter(run.condition for run in plan.runs)
     members = {
         "plan": plan.digest,
+        "plan_seed": plan.seed,
         "declared_runs": len(plan.runs),
         "declared_mix": {name: round(count / len(plan.runs), 6) for name, count in sorted(shares.items())},
         "cascade_definition": plan.cascade_definition,

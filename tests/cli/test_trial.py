@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections import Counter
@@ -13,7 +14,10 @@ import pytest
 from certkit import open_bundle
 from certkit.ground import canonical
 from certkit.ground.errors import Exit
+from certkit.trial.agents import REFERENCES
+from certkit.trial.episode import execute
 from certkit.trial.plan import read_plan
+from certkit.trial.recorder import Recorder
 from tests.console import ROOT
 from tests.support.running import certkit, program
 from tests.support.trials import TRIAL, content, records
@@ -66,6 +70,82 @@ def test_a_plan_says_how_likely_each_tier_of_a_profile_is(tmp_path: Path) -> Non
     )
     assert set(done.document["power"]) == {"1", "2", "3"}
     assert "80 % takes" in done.document["power"]["2"]
+
+
+@pytest.fixture
+def announcing(tmp_path: Path) -> tuple[object, ...]:
+    """The command that plans a trial and announces it for the agent `gold`."""
+    (tmp_path / "trial.toml").write_text(TRIAL.format(seed=3, tasks=2, more=""))
+    certkit("keys", "generate", "-o", tmp_path / "key.pem", "--public", tmp_path / "public.pem")
+    certkit("registry", "init", tmp_path / "r", "--name", "lab", "--log-key", tmp_path / "log.pem")
+    signing = ("--key", tmp_path / "key.pem", "--log-key", tmp_path / "log.pem", "--registry", tmp_path / "r")
+    files = (tmp_path / "trial.toml", "-o", tmp_path / "plan.json", "--force")
+    return ("trial", "plan", *files, *signing, "--agent", "gold")
+
+
+def test_a_plan_is_announced_once_and_read_back_by_whoever_is_asked(
+    announcing: tuple[object, ...], tmp_path: Path
+) -> None:
+    """From the announcement over the run and the passport to what `verify` says of it."""
+    assert certkit(*announcing).out.splitlines()[2] == f"announced: entry 0 of {tmp_path / 'r'}"
+    again = certkit(*announcing)
+    assert again.out.splitlines()[2] == f"announced already: entry 0 of {tmp_path / 'r'}"
+    assert certkit(*announcing, "--json").document["announced"] == {"index": 0, "new": False}
+    certkit("trial", "run", tmp_path / "plan.json", "--agent", "reference:gold", "-o", tmp_path / "b")
+    issued = certkit(
+        "issue", tmp_path / "b", "-p", "trial-rig", "--key", tmp_path / "key.pem", "--issuer", "Lab",
+        "--registry", tmp_path / "r", "--log-key", tmp_path / "log.pem", "--no-pdf", "-o", tmp_path / "out",
+    )  # fmt: skip
+    assert issued.code == Exit.OK, issued.err
+    shown = " ".join(certkit("registry", "show", tmp_path / "r", "gold").out.split())
+    assert "its plan is announced: entry 0, less than a minute before the passport's entry 1" in shown
+
+
+def test_an_announcement_needs_an_agent_and_a_key(announcing: tuple[object, ...], tmp_path: Path) -> None:
+    before = content(tmp_path / "r")
+    for place, option in ((-2, "--agent"), (6, "--key")):
+        words = [*announcing]
+        del words[place : place + 2 or None]
+        done = certkit(*words, "--json")
+        assert done.code == Exit.USAGE
+        assert option in done.document["error"]["message"]
+    assert content(tmp_path / "r") == before
+    astray = certkit(
+        "trial", "plan", tmp_path / "trial.toml", "-o", tmp_path / "plan.json", "--agent", "gold"
+    )
+    assert astray.code == Exit.USAGE
+    assert not (tmp_path / "plan.json").exists()
+
+
+def test_the_screen_says_that_a_plan_is_declared_and_how_many_runs_are_there(
+    plan: Path, tmp_path: Path
+) -> None:
+    given = read_plan(plan.read_bytes(), where="plan")
+    with Recorder(tmp_path / "b", given, agent="gold") as recorder:
+        tasks = given.tasks_by_id()
+        for run in given.runs[:15]:
+            recorder.keep(run, execute(given, run, tasks[run.task], REFERENCES["gold"].agent))
+        recorder.close()
+    screen = certkit("assess", tmp_path / "b", "-p", "trial-rig", "-v").out
+    said = f"A plan is declared ({given.digest[:15]}…): 15 of its 20 runs are there."
+    assert said in screen.splitlines()
+    faults = sum(run.fault is not None for run in given.runs[:15])
+    worst = (
+        f"5 of 20 planned runs are missing; had they failed under faults, {100 * faults / (faults + 5):.1f} %"
+    )
+    assert worst in " ".join(screen.split())
+    assert "(runs-missing)" in screen
+
+
+@pytest.mark.parametrize("agent", ["gold", "react"])
+def test_under_the_papers_table_rows_without_evidence_and_the_next_command_are_named(
+    agent: str, plan: Path, tmp_path: Path
+) -> None:
+    certkit("trial", "run", plan, "--agent", f"reference:{agent}", "-o", tmp_path / "b")
+    screen = " ".join(certkit("assess", tmp_path / "b").out.split())
+    [rows] = re.findall(r"of 11 rows have no evidence: ([^.]*)\.", screen)
+    assert {"irs", "ti"} <= {*rows.split(", ")}
+    assert re.search(r"Next(:|,[^:]*:) certkit ", screen), screen
 
 
 def test_a_plan_is_not_replaced_unasked(plan: Path, tmp_path: Path) -> None:

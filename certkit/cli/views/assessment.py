@@ -28,6 +28,7 @@ from certkit.assessment.answer import (
     open_findings,
     open_rows,
     open_text,
+    plan_text,
     readings,
     row_advice,
     row_title,
@@ -112,6 +113,7 @@ def show_evaluation(
     for text in notes:
         lines += ["", *fold(text)]
     lines += _table(evaluation, rows, without_faults=without_faults)
+    lines += _wrapped(plan_text(evaluation), style="dim") if plan_text(evaluation) else []
     if verbose:
         lines += ["", *_basis(evaluation)]
         lines += _section("On core evidence:", core_texts(evaluation))
