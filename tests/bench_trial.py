@@ -2,14 +2,16 @@
 
 Prints what the boundary adds to a tool call, in microseconds, and what a trial of 1,000 runs on both worlds
 takes with each of three reference agents, in seconds of the processor and of the wall, beside its limit;
-leaves with 1 where the processor time is over it.
+then what a plan adds to a task of Inspect, where that is installed. Leaves with 1 where a limit is passed.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 from certkit.record.outcome import decode_log, derive
@@ -24,6 +26,9 @@ ADDED = 20.0
 
 WHOLE = 30.0
 """Seconds that 1,000 runs may take."""
+
+INSPECT = 10.0
+"""Per cent that a plan may add to the time of a task of Inspect."""
 
 
 def lookup(key: str, limit: int = 5) -> dict[str, object]:
@@ -60,6 +65,16 @@ def main() -> int:
             print(
                 f"1,000 runs of {agent}, {workers} workers: {wall:.1f} s (limit {WHOLE:g}), CPU {cpu:.1f} s"
             )
+    if find_spec("inspect_ai") is not None:
+        program = [sys.executable, "-W", "ignore", "-m", "tests.support.inspect_bench"]
+        printed = subprocess.run(program, capture_output=True, check=True, text=True).stdout.split()
+        plain, plain_cpu, wall, cpu = map(float, printed[-4:])
+        share = (wall / plain - 1) * 100
+        broken |= share > INSPECT
+        print(
+            f"a plan adds {share:.1f} % to a task of Inspect whose tools take 20 ms (limit {INSPECT:g} %),"
+            f" and {(cpu / plain_cpu - 1) * 100:.0f} % to its CPU, {cpu:.2f} s"
+        )
     return broken
 
 

@@ -324,8 +324,7 @@ def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str,
         fields, faults = mapper.fields(run, draft)
         if fields is None:
             continue
-        wanted = job.options.traces and not run.shown.empty
-        log = (run.shown.form, run.data) if wanted and run.data is not None else None
+        log = run.log if job.options.traces else None
         if log is not None:
             fields |= {"measured": str(Measured.DERIVED) if mapper.derived else None, "trace": None}
         before = draft.writer.size

@@ -20,6 +20,7 @@ from certkit.ground.errors import InputError
 from certkit.imports import source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
@@ -62,7 +63,7 @@ class _Member(NamedTuple):
 
 
 class Archive:
-    """An opened archive; `names` are those of its members, none of them twice."""
+    """An opened archive; `names` are those of its members, of which the last of a name counts."""
 
     def __init__(self, path: Path, name: str, limit: int) -> None:
         self._name, self._limit, self._size = name, limit, path.stat().st_size
@@ -75,9 +76,12 @@ class Archive:
             self._refuse(str(error), "write fewer samples into each log")
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
             self._refuse(f"damaged or truncated archive: {error}")
-        self._members = {member.filename: self._checked(member) for member in listed}
-        if len(self._members) < len(listed):
-            self._refuse("holds two members of one name")
+        self._members: dict[str, _Member] = {}
+        self._earlier: list[tuple[str, _Member]] = []  # members whose name comes again
+        for member in listed:
+            if (before := self._members.get(member.filename)) is not None:
+                self._earlier.append((member.filename, before))
+            self._members[member.filename] = self._checked(member)
 
     def close(self) -> None:
         """Close the file."""
@@ -90,7 +94,14 @@ class Archive:
 
     def read(self, name: str) -> bytes:
         """Return the content of a member; raise `InputError` where it is damaged or too large."""
-        member = self._members[name]
+        return self._read(name, self._members[name])
+
+    def earlier(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the names that come again with the contents of their earlier members; raise as `read`."""
+        for name, member in self._earlier:
+            yield name, self._read(name, member)
+
+    def _read(self, name: str, member: _Member) -> bytes:
         try:
             content = self._content(name, member)
         except _DAMAGED as error:

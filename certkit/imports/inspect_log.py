@@ -20,7 +20,8 @@ have different scorers.
 A log replaces the samples, by id and epoch, of earlier logs of its `eval.task_id` (`inspect eval-retry`).
 Copies of a log count once; copies whose scores differ are refused.
 
-The format does not say which runs were under a fault: `--condition`, or `[when.condition]` in a mapping. The
+A sample of a task of `certkit.trial.inspect` is a run of its plan: `certkit.imports.inspect_trial`. Of others
+the format does not say which runs were under a fault: `--condition`, or `[when.condition]` in a mapping. The
 rows of a mapping are samples without messages, events and attachments, with `eval` of the log's header.
 """
 
@@ -41,6 +42,15 @@ from certkit.ground.progress import SILENT
 from certkit.ground.text import moment, visible
 from certkit.imports.archive import ANEW, Archive
 from certkit.imports.drafts import Place
+from certkit.imports.inspect_trial import (
+    NAME,
+    AnnouncedTask,
+    InspectTrial,
+    PlannedSample,
+    PlannedTranscript,
+    ScoredRun,
+    trial_of,
+)
 from certkit.imports.job import Importer, Run, Short
 from certkit.imports.names import MAX_NAME, paths
 from certkit.imports.source import MAX_LOG_ROW, opening
@@ -95,6 +105,12 @@ class InspectSample(Struct, frozen=True, kw_only=True):
     events: list[traces.Event] | None = None
     transcript: traces.Transcript | None = None
     messages: list[traces.Message] | None = None
+
+
+class _Interrupted(Struct, frozen=True):
+    """Whether a sample ended in an error."""
+
+    error: Any = None
 
 
 class Eval(Struct, frozen=True, kw_only=True):
@@ -182,6 +198,15 @@ class InspectLog(Importer):
             if header is None:
                 return
             self._begin(header)
+            for (
+                item,
+                data,
+            ) in archive.earlier():  # of a sample that went down with its process, and was run again
+                ended = _SAMPLE.match(item) and self.job.typed(
+                    data, _Interrupted, place, "a sample as Inspect writes it"
+                )
+                if not ended or ended.error is None:
+                    raise InputError("import.source", "holds two members of one name", where=name, hint=ANEW)
             # Samples are written in the order in which they end; their names give an order that is the log's.
             for item in sorted(archive.names):
                 if _SAMPLE.match(item):
@@ -240,18 +265,86 @@ class InspectLog(Importer):
         draft = self.job.part(eval_.model, row, place)
         self._drafts[draft] = None
         self._held.add(hash((sample.id, sample.epoch)))
-        values = {name: value for name, score in scores.items() if (value := score.get("value")) is not None}
+        values = {
+            name: value
+            for name, score in scores.items()
+            if (value := score.get("value")) is not None and not _rated(score)
+        }
         again = bool(eval_.task_id) and self._met_before(sample, values, eval_, draft, place)
         self._judged |= again or bool(values) or sample.error is not None
         if not again:
+            planned = (sample.metadata or {}).get(NAME) is not None
+            counts = "failures, unless the agent handed over" if planned else "their scores count"
             changed = any(score.get("history") for score in scores.values())
             draft.notes.add_those(
-                (sample.limit is not None, "odd", "samples that hit a limit", "their scores count"),
+                (sample.limit is not None, "odd", "samples that hit a limit", counts),
                 (sample.error_retries, "odd", "samples that were run again after an error", None),
                 (changed, "odd", "samples whose score a person changed", "the changed score counts"),
             )
             fields = self._fields(sample, values, eval_, draft)
-            yield Run(eval_.model, place, row, fields, traces.shown(sample), data)
+            transcript: traces.Shown | InspectTrial | None = traces.shown(sample)
+            if planned:
+                transcript = self._trial(sample, data, fields, draft, place)
+            if transcript is not None:
+                yield Run(eval_.model, place, row, fields, transcript, data)
+
+    def _trial(
+        self, sample: InspectSample, data: bytes, fields: dict[str, Any], draft: Draft, place: Place
+    ) -> InspectTrial | None:
+        """Return a run of a trial, and fill the fields that its plan says; None where it is refused."""
+        expected = "a sample as certkit.trial.inspect plans it"
+        planned = self.job.typed((sample.metadata or {})[NAME], PlannedSample, place, expected)
+        transcript = self.job.typed(data, PlannedTranscript, place, expected)
+        about = [(score.get("metadata") or {}).get(NAME, {}) for score in (sample.scores or {}).values()]
+        scores = [self.job.typed(it, ScoredRun, place, "a score of a run of a trial") for it in about]
+        for rater in (it.rater for it in scores if it is not None and it.rater is not None):
+            related = {*rater.split("/")} & {*draft.agent.split("/")}  # its maker, or the model itself
+            draft.protocol["judge"] = {"name": rater, "independent": not related}
+        if planned is None or transcript is None or self._announced(draft, planned, place) is None:
+            return None
+        if draft.repeat(f"run {planned.run}"):
+            hint = "give one log of the plan; inspect eval-retry and eval_set go on with one"
+            self.job.refuse(place.fault("each run of the plan once", planned.run, hint=hint))
+            return None
+        fields |= {
+            "run_id": planned.run,
+            "domain": planned.domain,
+            "task_id": planned.task,
+            "trial": planned.trial,
+            "sequence": planned.sequence,
+            "condition": planned.condition,
+        }
+        try:
+            answer = traces.shown(sample).answer
+            trial = trial_of(transcript, planned, [it for it in scores if it is not None], answer)
+        except (ValueError, RecursionError) as error:
+            self.job.refuse(place.fault("events as certkit.trial.inspect writes them", str(error)))
+            return None
+        answered = fields.get("outcome") != Outcome.HARNESS_ERROR
+        by = "approval of the solver or of eval took the place of the task's; their faults did not come"
+        draft.notes.add_those(
+            (trial.bypassed, "odd", "runs with tool calls that the plan's approver was not asked for", by),
+            (
+                trial.missed and answered,
+                "odd",
+                "runs whose planned fault hit no call",
+                "they count without it",
+            ),
+        )
+        return trial
+
+    def _announced(self, draft: Draft, planned: PlannedSample, place: Place) -> AnnouncedTask | None:
+        """Fill the protocol of a bundle with what an evaluation says of its plan; refuse a second plan."""
+        metadata = (self._eval.get("metadata") or {}).get(NAME, {})
+        announced = self.job.typed(metadata, AnnouncedTask, place, "a task of certkit.trial.inspect")
+        if announced is not None:
+            before = draft.protocol.get("plan", announced.plan)
+            if not before == announced.plan == planned.plan:
+                hint = "import the logs of each plan apart"
+                self.job.refuse(place.fault(f"a run of the plan {before}", planned.plan, hint=hint))
+                return None
+            draft.protocol |= to_builtins(announced)
+        return announced
 
     def _met_before(
         self, sample: InspectSample, values: dict[str, Any], eval_: Eval, draft: Draft, place: Place
@@ -292,7 +385,7 @@ class InspectLog(Importer):
         if why := next((why for why, holds in reasons.items() if holds), None):
             notes.add("odd", f"samples {why}, taken as harness errors")
             return fields | {"outcome": str(Outcome.HARNESS_ERROR)}
-        scorers = {*(sample.scores or values)}
+        scorers = {name for name, score in (sample.scores or {}).items() if not _rated(score)} or {*values}
         self._names = self._names or scorers
         outcomes = {*map(_outcome, values.values())}
         if None in outcomes or len(outcomes) > 1 or self._names != scorers:
@@ -325,9 +418,17 @@ class InspectLog(Importer):
         draft.components(model=draft.agent, scaffold=eval_.solver if isinstance(eval_.solver, str) else None)
         draft.temperature(eval_.model_generate_config.get("temperature"))
         told = {"domain": "the name of the task", "trial": "the epoch, from 0"}
+        if "plan" in draft.protocol:
+            told = dict.fromkeys(("domain", "trial", "sequence"), "as planned")
         scorers = ", ".join(self._scorers.get(draft, {}))
         scored = f"by the score of {scorers} (C, true, yes, 1: success)"
         return told | ({"outcome": scored} if scorers else {})
+
+
+def _rated(score: dict[str, Any]) -> bool:
+    """Tell whether a score is a rater's, and says nothing of success."""
+    about = (score.get("metadata") or {}).get(NAME)
+    return isinstance(about, dict) and about.get("rater") is not None
 
 
 def _created(path: Path, name: str) -> datetime:

@@ -26,6 +26,7 @@ from certkit.ground.canonical import Digest
 from certkit.ground.errors import InputError, UsageError
 from certkit.ground.text import visible
 from certkit.imports.drafts import Draft, Place
+from certkit.imports.inspect_trial import InspectTrial  # noqa: TC001 - a NamedTuple's annotation
 from certkit.imports.mapping import NO_TIME_ZONE, read_time, zone
 from certkit.imports.source import MAX_ROW, opening
 from certkit.record import trace as traces
@@ -135,15 +136,22 @@ class Run(NamedTuple):
 
     `agent` is its name in the source, empty where the source has none. `row` is what the paths of a mapping
     lead into; `fields` are the record fields that the importer fills from it. `shown` is what its transcript
-    shows, and `data` its log, where this is enclosed as a trace.
+    shows, and `data` its log, where this is enclosed as a trace; a run of a trial makes its own.
     """
 
     agent: str
     place: Place
     row: dict[str, Any]
     fields: dict[str, Any]
-    shown: traces.Shown = traces.Shown()
+    shown: traces.Shown | InspectTrial = traces.Shown()
     data: bytes | None = None
+
+    @property
+    def log(self) -> tuple[str, bytes] | None:
+        """The form and the bytes of the log, once its outcome is decided; None where none is enclosed."""
+        if self.shown.empty or self.data is None:
+            return None
+        return self.shown.form, self.data if isinstance(self.shown, traces.Shown) else self.shown.data()
 
 
 class Importer:

@@ -157,6 +157,8 @@ class Mapper:
         self._nameless |= not (run.agent or self._options.agent or self.mapping.agent)
         wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
         faults = self._read(run, draft, fields, wanting) + self._decide(run, draft, fields, wanting)
+        if "outcome" not in self._taken:
+            self._texts.scored(run, fields.get("outcome"), draft)
         fields |= self.mapping.constants
         filled = self._given_by_option(run, draft, fields)
         if "condition" in filled and fields["condition"] == Condition.NOMINAL:
@@ -270,7 +272,7 @@ class Mapper:
     def _show(self, run: Run, fields: dict[str, Any], draft: Draft) -> None:
         """Fill what the transcript of a run shows, or the answer in its row, and nothing else fills."""
         shown, answer = run.shown, self._answer(run.row)
-        if isinstance(answer, str) and run.data is None:  # else it is that of the transcript
+        if isinstance(answer, str) and isinstance(shown, traces.Shown) and run.data is None:  # else its own
             shown = replace(shown, answer=answer)
         derived = shown.fields(self.mapping.trace, fields.get("condition"), fields.get("outcome"))
         stated = {name: value for name in traces.FIELDS if (value := fields.get(name)) is not None}

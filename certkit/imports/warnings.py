@@ -84,6 +84,17 @@ class SuccessTexts:
             said = [value for value in values.values() if isinstance(value, str) and _says_failure(value)]
             self._note(said, run.place, draft)
 
+    def scored(self, run: Run, outcome: Any, draft: Draft) -> None:
+        """Look at a success that the importer read from scores: an attack's success is not the agent's."""
+        scores = look_up(run.row, ("scores",))
+        if outcome == Outcome.SUCCESS and isinstance(scores, dict):
+            name = next((it for it in scores if ATTACKS.search(it[:_LONGEST])), None)
+            if name is not None:
+                what = "runs read as successes by a score whose name speaks of attacks"
+                detail = f"first {visible(name)!r} in {run.place.file}:{run.place.line}; if it counts attacks"
+                detail += " that succeeded, say with --success when the agent did"
+                draft.notes.add("inverted", what, detail)
+
     def _note(self, texts: list[str], place: Place, draft: Draft) -> None:
         """Count a run that is read as a success where a text says that it failed."""
         if texts:

@@ -534,6 +534,34 @@ def test_an_archive_that_holds_a_name_twice_is_refused(tmp_path: Path) -> None:
     assert "two members of one name" in str(refused(path))
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_sample_that_was_made_again_after_a_crash_counts_once(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "a.eval", {"header.json": HEADER})
+    with zipfile.ZipFile(path, "a") as file:
+        for made in (sample(error={"message": "the process ended"}, scores=None), sample()):
+            file.writestr("samples/1_epoch_1.json", canonical.line(made))
+    account, summary = imported(None, path, tmp_path / "out", condition="nominal")
+    assert account.imported.records == 1
+    assert counts(account, "odd") == {}
+    assert summary is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "warned"),
+    [("attack_success", 1, 1), ("attack_success", 0, 0), ("match", 1, 0), ("counterattacks", 1, 0)],
+)
+def test_a_success_by_a_score_that_speaks_of_attacks_is_told(
+    name: str, value: int, warned: int, tmp_path: Path
+) -> None:
+    path = log(tmp_path / "a.json", [sample(scores={name: {"value": value}})])
+    account, _ = imported(None, path, tmp_path / "out", condition="adversarial")
+    what = "runs read as successes by a score whose name speaks of attacks"
+    assert counts(account, "inverted") == ({what: 1} if warned else {})
+    rule = f"scores.{name}.value == 0"
+    account, _ = imported(None, path, tmp_path / "said", condition="adversarial", success=rule)
+    assert counts(account, "inverted") == {}
+
+
 def test_two_agents_in_a_folder_of_logs_need_a_choice(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
