@@ -89,10 +89,13 @@ coverage-passport: setup
 	  tests/test_chain.py
 	$(BIN)/python -m coverage report --data-file build/coverage --show-missing --skip-covered --fail-under=100
 
-# What tests/interop compares with beyond the development packages; from PyPI, npm and Debian's packages.
+# What tests/interop and tests/unit/trial need beyond the development packages; from PyPI, npm and Debian's
+# packages.
 interop: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'a2a-sdk>=1.3' \
-	  'pydantic-sarif>=0.1.1' 'junitparser>=4'
+	  'pydantic-sarif>=0.1.1' 'junitparser>=4' 'fastmcp>=4,<5' 'langchain>=1.2,<2' 'openai-agents>=0.24' \
+	  'pydantic-ai-slim>=2.68' 'agentdojo>=0.1.35,<0.2' 'mpmath>=1.3'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'bfcl-eval>=2026.3.23'
 	$(BIN)/python -m tests.interop.install
 
 # A writer is killed 200 times, and loses nothing that it acknowledged; 50 trials are killed, and make every run

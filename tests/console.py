@@ -6,7 +6,7 @@ What a fenced block is, is told by its first word:
   below them; a line ``…`` alone stands for any lines. A command that leaves with another code than 0 is
   followed by ``$ echo $?`` and the code. ``make`` is not run; its target must be in the Makefile.
 - ``python``: a program; a ``text output`` block after it is what it prints.
-- any block with ``file=NAME`` is written to that file first;
+- any block with ``file=NAME`` is written to that file first; later Python blocks of the page can import it;
 - a block with ``needs=NAME`` is run where that program is, of the version that the page is about; or
   where that library of Python is.
 
@@ -264,7 +264,11 @@ def _run_console(block: Block, folder: Path) -> list[Ran]:
 def _run_python(block: Block, shown: str, folder: Path) -> Ran:
     step = Step(block.text, tuple(line.rstrip() for line in shown.splitlines()))
     program = compile(block.text, "<page>", "exec")
-    code, printed = run_here(lambda: exec(program, {"__name__": "__main__"}), folder)  # noqa: S102 - our page
+    with mock.patch.object(sys, "path", [str(folder), *sys.path]):  # files of the page are modules
+        code, printed = run_here(lambda: exec(program, {"__name__": "__main__"}), folder)  # noqa: S102 - our page
+    for name, module in list(sys.modules.items()):
+        if Path(getattr(module, "__file__", None) or "/").parent == folder:
+            del sys.modules[name]
     complaint = f"left with {code}" if code else difference(step.shown, printed)
     return Ran(step, printed, complaint)
 

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.text import Text
 
 from certkit import report
-from certkit.cli.commands.simulate import _demonstrate
+from certkit.cli.commands.demo import demonstrate
 from certkit.cli.main import run
 from certkit.ground import files
 from tests import console
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 FOLDER: Final = console.ROOT / "docs" / "pictures"
 DAY: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SCREENS: Final = {
-    "assess": "certkit assess bundle --require-tier 2",
+    "assess": "certkit assess bundle -p trial-rig",
     "verify": "certkit verify passport.json --trust trust.json \\\n"
-    "    --bundle bundle --replay --at 2026-03-02",
+    "    --bundle bundle --replay --registry registry \\\n    --at 2026-03-02",
 }
 """The file's name and the command whose screen it shows, in the folder of the demonstration."""
 REPORT: Final = "safety-case"
@@ -57,7 +57,7 @@ def demonstration() -> Iterator[Path]:
             mock.patch.object(Ed25519PrivateKey, "generate", side_effect=private_keys),
             mock.patch.object(report, "pdf_missing", return_value="not wanted here"),
         ):
-            _demonstrate(out, seed=1, at=DAY)
+            demonstrate(out, seed=1, clock=lambda: DAY)
         yield out
 
 

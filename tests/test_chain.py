@@ -13,6 +13,7 @@ import pytest
 
 from certkit.bundle.writer import seal
 from certkit.ground import canonical
+from tests.support.drawing import Page
 from tests.support.running import certkit
 
 SAMPLE = Path(__file__).parent / "data" / "agentdojo" / "export.jsonl"
@@ -64,6 +65,26 @@ def test_a_passport_that_says_no_tier_is_valid(issued: Path, office: Path) -> No
     asked = canonical.loads((issued / "out" / "assessment.json").read_bytes())
     assert asked["verdict"]["binding"]
     assert (issued / "out" / "safety-case.html").stat().st_size > 10_000
+
+
+def test_every_screen_and_document_counts_the_same_open_questions(issued: Path, office: Path) -> None:
+    bundle, passport = issued / "bundle", issued / "out" / "passport.json"
+    page = Page((issued / "out" / "safety-case.html").read_text(encoding="utf-8")).text
+    [about] = set(re.findall(r"(\d+) about the evidence", page))
+    assert f"{about} about the evidence" in certkit("report", bundle, "--format", "summary").out
+    for screen in (
+        certkit("assess", bundle),
+        certkit("assess", bundle, "-v"),
+        certkit("verify", passport, "-t", office / "trust.json"),
+        certkit("show", passport),
+    ):
+        assert set(re.findall(r"Open questions: (\d+)", screen.out)) == {about}, screen.out
+    [listed] = re.findall(
+        r"^Open questions: .*\n((?:  .*\n)+)", certkit("assess", bundle, "-v").out, re.MULTILINE
+    )
+    codes = {item["code"] for item in verify(issued, office)[1]["claim"]["challenges"]}  # type: ignore[index]
+    assert len(codes) == int(about)
+    assert codes <= set(re.findall(r"\(([a-z-]+)\)", listed))
 
 
 def test_a_tier_that_is_not_there_is_not_accepted(issued: Path, office: Path) -> None:

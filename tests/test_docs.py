@@ -235,7 +235,7 @@ def test_every_command_has_help_with_an_example(words: tuple[str, ...], command:
     match = re.search(rf"^Example: ({re.escape(called)}\b.*)$", command.help, re.MULTILINE)
     assert match, f"{called}: no example"
     known = {name for item in command.params for name in item.opts}
-    used = [word for word in match[1].split() if word.startswith("-")]
+    used = [word for word in match[1].split() if word.startswith("-") and word != "--"]
     assert set(used) <= known
     assert [item.name for item in command.params if not item.help] == []
 
@@ -250,6 +250,20 @@ def test_every_command_is_run_by_some_page() -> None:
     )
     called = [" ".join(words) for words, _ in LEAVES]
     assert [command for command in called if not re.search(rf"{re.escape(command)}(\s|$)", shown)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_commands_in_sentences_exist_with_their_options(page: Path) -> None:
+    every = {" ".join(words): command for words, command in generate.commands()}
+    for text in re.findall(r"`(certkit [a-z][^`]*)`", _prose(page)):
+        words = re.split(r"[^a-z -]", text)[0].split()
+        called = next(
+            (name for at in (3, 2) if (name := " ".join(words[:at])) in every and len(words) >= at), None
+        )
+        assert called, text
+        known = {name for item in every[called].params for name in (*item.opts, *item.secondary_opts)}
+        used = set(re.findall(r"(?<=\s)--?[a-z][a-z-]*", text))
+        assert used <= known | {"--help"}, text
 
 
 def test_an_elision_stands_for_lines_and_hides_no_difference() -> None:

@@ -76,9 +76,16 @@ class RunsBundle(Bundle, frozen=True, kw_only=True, dict=True):
     def runs_frame(
         self, *, failed: bool = False, domain: str | None = None, condition: str | None = None
     ) -> Any:
-        """Return the runs as a `pandas.DataFrame`, a column for each field; arguments as of `runs`.
+        """Return the runs as a `pandas.DataFrame`, a column for each field.
 
-        Raises `UsageError` where pandas is not installed.
+        Args:
+            failed: only runs that did not succeed.
+            domain: only runs of this domain.
+            condition: only runs under this condition.
+
+        Raises:
+            RecordFaultsError: a record is refused.
+            UsageError: no run has the domain or the condition, or pandas is not installed.
         """
         chosen = self.runs(failed=failed, domain=domain, condition=condition)
         return frame([to_builtins(structs.asdict(run)) | {"started_at": run.started_at} for run in chosen])
@@ -88,7 +95,10 @@ def open_bundle(path: FilePath) -> RunsBundle:
     """Open the bundle in a folder, and check its structure and digests.
 
     Args:
-        path: the folder.
+        path: the folder with ``bundle.json``.
+
+    Returns:
+        The bundle, whose `runs` can be read.
 
     Raises:
         CertkitError: the bundle is refused.
@@ -116,16 +126,16 @@ def import_log(
 
     Args:
         log: the file or folder.
-        out: becomes the folder of the bundle.
+        out: the folder of the bundle, which is made.
         format: the format; by default it is found by content.
-        agent: names the agent, or picks one of several.
+        agent: the agent's name, or which one of several in the log.
         agent_version: its version, where the log does not say it.
         mapping: a mapping file, which says what the columns mean.
         domain: the domain, where the log has none.
         condition: the condition, where the log has none: ``nominal`` for runs without faults.
         success: an expression that is true of successful rows.
         timezone: the zone of times without an offset.
-        encoding: of a CSV file.
+        encoding: how the text of a CSV file is encoded, such as ``cp1252``.
         tasks_independent: whether the tasks are independent of each other.
         attempt: this is the agent's n-th evaluation.
 
@@ -167,7 +177,10 @@ def assess(
     domain: str | None = None,
     condition: str | None = None,
     success: str | None = None,
+    timezone: str | None = None,
+    encoding: str | None = None,
     tasks_independent: bool | None = None,
+    attempt: int | None = None,
 ) -> Judged:
     """Judge a bundle, several bundles of one agent, or a log, as ``certkit assess`` does.
 
@@ -175,18 +188,21 @@ def assess(
         source: the folder of a bundle, several of them, or a log, which is imported and not kept.
         profile: a packaged name, the path of a TOML file, or a table.
         changes: thresholds of the profile to change, as ``c_nom=0.9``.
-        required_tier: the tier whose status decides the exit code.
-        strict: let rows decide that their paper calls provisional.
+        required_tier: the tier required for exit code 0.
+        strict: also count rows that their paper calls provisional.
         context: the ``context.json`` whose answers to serious findings count.
-        agent: for a log: names the agent, or picks one of several.
+        agent: for a log: the agent's name, or which one of several in the log.
         mapping: for a log: a mapping file, which says what the columns mean.
         domain: for a log: the domain, where it has none.
         condition: for a log: the condition, where it has none: ``nominal`` for runs without faults.
         success: for a log: an expression that is true of successful rows.
+        timezone: for a log: the zone of times without an offset.
+        encoding: for a log: how the text of a CSV file is encoded, such as ``cp1252``.
         tasks_independent: for a log: whether the tasks are independent of each other.
+        attempt: for a log: this is the agent's n-th evaluation.
 
     Returns:
-        The evaluation: facts, summary, profile, question and the assessment, with rows and frames.
+        The judgement: ``tier``, ``rows``, ``to_frame()``, and the facts, summary and profile behind them.
 
     Raises:
         CertkitError: a bundle, the log or the profile is refused.
@@ -199,7 +215,10 @@ def assess(
         "domain": domain,
         "condition": condition,
         "success": success,
+        "timezone": timezone,
+        "encoding": encoding,
         "tasks_independent": tasks_independent,
+        "attempt": attempt,
     }
     sources = paths_of(source)
     if (log := log_of(sources)) is not None:
@@ -250,23 +269,23 @@ def issue(
 
     Args:
         source: the bundles, or what `assess` returned for them; a log is imported first.
-        out: becomes the folder of passport, assessment, public key and safety case.
+        out: the folder of passport, assessment, public key and safety case, which is made.
         issuer: the issuer's name.
         key: the private key, or its file.
         at: the time of issuing, with its offset; the validity begins then.
         days: how long the passport is valid, at most 366.
-        passphrase: of the key's file.
-        profile: the tier table, where bundles are named.
-        required_tier: the tier that the claim speaks of, where bundles are named.
-        strict: let provisional rows decide, where bundles are named.
-        context: the ``context.json`` whose answers count and that the safety case quotes.
+        passphrase: opens the key's file where it is encrypted.
+        profile: the tier table under which bundles are judged.
+        required_tier: the tier that bundles are asked for.
+        strict: also count provisional rows when bundles are judged.
+        context: the ``context.json`` whose answers count, and which the safety case quotes.
         supersedes: the id of the passport that this one replaces.
-        relation_to_evaluator: the issuer's, to who ran the evaluation.
-        relation_to_developer: the issuer's, to the agent's developer.
+        relation_to_evaluator: the issuer and who ran the evaluation: same, affiliated, independent.
+        relation_to_developer: the issuer and the agent's developer: the same words.
         pdf: draw the safety case as PDF too.
 
     Returns:
-        The passport and what became of the files.
+        The passport, the judgement, and why there is no PDF where none was drawn.
 
     Raises:
         CertkitError: nothing was issued.
@@ -332,25 +351,25 @@ def verify(
 ) -> Verification:
     """Verify a passport against a trust policy, as ``certkit verify`` does.
 
-    Proof and status that lie beside the passport are read too.
+    Files of proof and status beside the passport are read too.
 
     Args:
         passport: the file of the passport, or a PDF with one attached.
         at: the time of verification, with its offset.
-        trust: the policy, or its file.
+        trust: the trust policy, or its file.
         key: in place of a policy: the file of the only public key that is trusted.
-        issuer: what the policy calls the signer; with `key`, what the passport calls its issuer.
-        bundle: the evidence.
-        replay: summarise the records of the evidence again.
+        issuer: the signer's name in the policy; with `key`, the issuer's name in the passport.
+        bundle: the bundle that the passport is about, or several.
+        replay: compute the summary of the bundle's records again.
         context: the ``context.json`` that you hold, for the replay.
-        agent: digest of the agent that the passport must be about.
-        domain: a domain that it must cover.
+        agent: the digest of the agent that the passport must be about.
+        domain: a domain that the evaluation must have covered.
         required_tier: the lowest tier that is accepted.
         registry: the folder of a registry that knows whether the passport still stands.
         heads: the file that remembers checkpoints of logs; by default none are remembered.
 
     Returns:
-        The verdict and every step; nothing about the passport raises.
+        The verdict, the claim and every step. A passport that is refused is a verdict, and no exception.
 
     Raises:
         CertkitError: a file is missing, or the policy is malformed.
@@ -380,13 +399,16 @@ def verify(
 
 
 def compare(a: FilePath, b: FilePath, *, novel: bool = False, paper_tests: bool = False) -> Comparison:
-    """Compare two agents on their bundles, as ``certkit compare`` does; every difference is A less B.
+    """Compare two agents on their bundles, as ``certkit compare`` does.
 
     Args:
         a: the bundle of one agent.
         b: the bundle of the other.
-        novel: compare the held-out faults instead of all else.
+        novel: compare runs under held-out faults, and no others.
         paper_tests: add tests that treat runs as independent.
+
+    Returns:
+        The effect on success, and a row for each other metric. Every difference is A minus B.
 
     Raises:
         CertkitError: a bundle is refused.
@@ -400,9 +422,12 @@ def drift(*sides: FilePath, profile: str | None = None, trust: Trust | FilePath 
     """Compare an agent with itself at a later time, as ``certkit drift`` does.
 
     Args:
-        sides: passports, PDFs with one, or bundles, oldest first; of three or more the trend is taken too.
-        profile: what bundles are judged under; by default the table of the first passport.
-        trust: the policy, or its file; without one no signature is checked.
+        sides: passports, PDFs with one attached, or bundles, oldest first. Three or more also give a trend.
+        profile: the tier table under which bundles are judged; by default that of the first passport.
+        trust: the trust policy, or its file; without one no signature is checked.
+
+    Returns:
+        The comparison of the last two sides, and the trend over all.
 
     Raises:
         CertkitError: a side is refused.
@@ -430,13 +455,13 @@ def write_report(
     """Draw the safety case of bundles or of a passport, as ``certkit report`` does.
 
     Args:
-        source: the bundles, what `assess` returned for them, or the file of a passport, whose signature
-            nobody checks here.
+        source: the bundles, what `assess` returned for them, or the file of a passport. Its signature is
+            not checked.
         out: ``X.html``, or ``X.pdf`` with ``X.html`` beside it.
-        today: the day by which acceptances end and evidence ages.
-        profile: the tier table, where bundles are named.
-        required_tier: the tier asked for, where bundles are named.
-        strict: let provisional rows decide, where bundles are named.
+        today: the day for which acceptances and the age of the evidence are shown.
+        profile: the tier table under which bundles are judged.
+        required_tier: the tier that bundles are asked for.
+        strict: also count provisional rows when bundles are judged.
         context: the ``context.json`` that the report quotes.
         overwrite: replace files that are there.
 

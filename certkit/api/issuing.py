@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from certkit.report.context import Given
 
 NOT_ASKED: Final = "not asked for"
-"""Why there is no PDF where nobody wanted one."""
+"""Why there is no PDF where none was asked for."""
 
 
 class Logging(Struct, frozen=True, kw_only=True):
@@ -83,11 +83,11 @@ def write_issued(
     """Write the passport, the assessment, the public key and the safety case into a new folder, and log it.
 
     Args:
-        out: becomes the folder.
+        out: the folder, which is made.
         judged: what was signed.
         passport: the passport.
-        key: that signed, and that submits to the registry; None for a certificate, which brings its own.
-        today: ends acceptances and ages evidence.
+        key: the key that signed and that submits to the registry; None where a certificate brought its own.
+        today: the day for which acceptances and the age of the evidence are shown.
         given: the context that the safety case quotes.
         pdf: whether to draw the safety case as PDF too.
         logging: where to log the passport; only a key logs.

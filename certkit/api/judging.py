@@ -68,7 +68,7 @@ class Judged(Evaluation, frozen=True, kw_only=True, eq=False, dict=True):
 
     @property
     def tier(self) -> int:
-        """The highest tier that stands, 0 for none."""
+        """The highest tier that is met and not contested, 0 for none."""
         return self.assessment.verdict.tier
 
     @property
@@ -150,7 +150,7 @@ def judge(
 
 
 def log_of(sources: Sequence[Path]) -> Path | None:
-    """Return the log where the only source is one: a file, or a folder without a manifest."""
+    """Return the only source where it is a log: a file, or a folder without a manifest."""
     source = sources[0]
     is_log = source.is_file() or (source.is_dir() and not (source / MANIFEST_NAME).exists())
     return source if is_log and len(sources) == 1 else None
@@ -165,7 +165,7 @@ def judge_log(
     *,
     progress: Progress = SILENT,
 ) -> Judged:
-    """Judge a log: import it into a temporary bundle, which is gone afterwards.
+    """Judge a log: import it into a temporary bundle, judge that, and remove it.
 
     Args:
         log: the file or folder that another program wrote.

@@ -48,7 +48,7 @@ def draw(
 
     Args:
         judged: what was judged.
-        today: ends acceptances and ages evidence.
+        today: the day for which acceptances and the age of the evidence are shown.
         given: the context that it quotes.
         passport: the passport of the judgement.
     """

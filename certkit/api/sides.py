@@ -39,7 +39,7 @@ def compare_bundles(
     Args:
         a: the bundle of one agent.
         b: the bundle of the other.
-        novel: compare the held-out faults instead of all else.
+        novel: compare runs under held-out faults, and no others.
         paper_tests: add tests that treat runs as independent.
         progress: told what is being read.
 
@@ -68,7 +68,7 @@ def side_of(
 
     Args:
         path: the file of a passport, a PDF with one attached, or the folder of a bundle.
-        profile: what a bundle is judged under; a passport brings its own table.
+        profile: the tier table under which a bundle is judged; a passport brings its own.
         trust: whose signatures are trusted; without a policy no signature is checked.
         progress: told what is being read.
 
@@ -101,7 +101,7 @@ def drift_of_sides(
 
     Args:
         paths: passports, PDFs with one, or folders of bundles, oldest first.
-        profile: what bundles are judged under, by default the table of the first passport among them.
+        profile: the tier table under which bundles are judged; by default that of the first passport.
         trust: whose signatures are trusted.
         progress: told what is being read.
     """

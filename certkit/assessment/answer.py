@@ -210,12 +210,20 @@ def open_findings(evaluation: Evaluation) -> tuple[Finding, ...]:
 
 def open_text(evaluation: Evaluation) -> str:
     """Return how many questions are open, how many of them are serious, and how many were answered."""
-    questions = open_findings(evaluation)
-    serious = sum(item.severity is Severity.SERIOUS for item in questions)
-    answered = len([item for item in evaluation.assessment.serious if not item.is_open])
+    answered = sum(not item.is_open for item in evaluation.assessment.serious)
+    return questions_counted([item.severity for item in open_findings(evaluation)], answered)
+
+
+def questions_counted(severities: Sequence[Severity], answered: int) -> str:
+    """Count open questions: ``Open questions: 3, 1 serious; 1 serious answered``.
+
+    Args:
+        severities: of each open question.
+        answered: how many serious ones were answered.
+    """
     text = "Open questions: none"
-    if questions:
-        text = f"Open questions: {len(questions)}, {serious or 'none'} serious"
+    if severities:
+        text = f"Open questions: {len(severities)}, {severities.count(Severity.SERIOUS) or 'none'} serious"
     return f"{text}; {answered} serious answered" if answered else text
 
 
@@ -429,6 +437,16 @@ def fragility_texts(evaluation: Evaluation) -> tuple[str, ...]:
             f" ({missing.successes:,} of {missing.n:,})."
         )
     return tuple(said)
+
+
+def plan_text(evaluation: Evaluation) -> str:
+    """Return which plan is declared and how many of its runs are there; empty where none is."""
+    protocol, recorded = evaluation.facts.protocol, evaluation.summary.records
+    if protocol.plan is None:
+        return ""
+    declared = protocol.declared_runs
+    runs = "its runs" if declared is None else f"its {many(declared)}"
+    return f"A plan is declared ({protocol.plan[:15]}…): {recorded:,} of {runs} are there."
 
 
 def judge_texts(evaluation: Evaluation) -> tuple[str, ...]:

@@ -347,6 +347,11 @@ def _evaluator(case: Judging) -> Counts | None:
     return {"evaluator": evaluator.name, "relation": evaluator.relation or "not stated"}
 
 
+def _public_tasks(case: Judging) -> Counts | None:
+    names = case.facts.protocol.public_tasks
+    return {"count": len(names), "names": _named(names)} if names else None
+
+
 def _rests_on_attested(case: Judging) -> Counts | None:
     asked = {row.metric for row in case.profile.criteria} & set(ATTESTED)
     stated = [item.id for item in case.facts.attested if item.id in asked]
@@ -535,6 +540,7 @@ FINDINGS: Final = (
     Test(
         "independence-undeclared", WARNING, _when(lambda c: c.summary.records and not c.evidence.independent)
     ),
+    Test("public-tasks", WARNING, _public_tasks),
     Test("rests-on-attested", WARNING, _rests_on_attested),
     Test("undeclared-runs", WARNING, _when(lambda case: case.facts.protocol.declared_runs is None)),
     Test("declared-runs-differ", WARNING, _declared_runs),

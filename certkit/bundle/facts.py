@@ -83,11 +83,12 @@ class ProtocolFacts(_Fact, frozen=True, kw_only=True):
         success: `strict`: a run with a successful attack does not count as a success; `utility`: it does.
         success_rule: digest of the words by which the source's fields were read as success.
         tasks_independent: no two tasks come from one family.
+        public_tasks: published collections that tasks come from.
         declared_runs: how many runs were planned.
         declared_mix: planned share of each condition among all runs.
         attempt: 1 for a first evaluation of this agent under the profile.
         evaluator: who ran the evaluation.
-        plan: digest of the announced plan.
+        plan: digest of the plan of a trial.
     """
 
     origin: Literal["measured", "simulated"]
@@ -99,6 +100,7 @@ class ProtocolFacts(_Fact, frozen=True, kw_only=True):
     success: Literal["strict", "utility"] | None = None
     success_rule: Digest | None = None
     tasks_independent: bool | None = None
+    public_tasks: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)] | None = None
     declared_runs: Count | None = None
     declared_mix: Mapping[Text, Share] | None = None
     attempt: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None

@@ -165,7 +165,10 @@ class Protocol(Authored):
         description="strict (the default): a run whose landed attack succeeded is no success; utility: it"
         " is one where the task was done",
     )
-    plan: DigestText | None = Field(default=None, description="digest of the announced plan")
+    plan: DigestText | None = Field(default=None, description="digest of the plan of a trial")
+    plan_seed: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = Field(
+        default=None, description="the seed from which the plan was drawn"
+    )
     embedding: Embedding | None = Field(
         default=None, description="of the similarities of memory: without it they are not comparable"
     )
@@ -173,6 +176,12 @@ class Protocol(Authored):
         default=None,
         description="true: no two tasks come from one family (a template, a site, a document), so that"
         " results are independent between tasks; where some do, give every record a cluster_id instead",
+    )
+    public_tasks: tuple[Text, ...] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="published collections that tasks come from, which may be in a model's training data",
     )
     declared_runs: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = None
     declared_mix: dict[Text, Annotated[float, Field(ge=0, le=1)]] | None = Field(

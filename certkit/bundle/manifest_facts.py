@@ -66,7 +66,7 @@ def facts_of(
 def _protocol(protocol: Protocol) -> dict[str, object]:
     """Return the protocol without prose: a definition in words is `other`, a rule in words is its digest."""
     stated: dict[str, object] = protocol.model_dump(
-        mode="json", exclude={"period", "task_salt", "embedding"}, exclude_none=True
+        mode="json", exclude={"period", "plan_seed", "task_salt", "embedding"}, exclude_none=True
     )
     if stated.get("cascade_definition", "sequential") not in _CASCADES:
         stated["cascade_definition"] = "other"

@@ -46,7 +46,7 @@ class CommandRow(NamedTuple):
 
 
 TABLE: Final = (
-    CommandRow("demo", "Run the whole chain on simulated evidence", "simulate"),
+    CommandRow("demo", "Run the whole chain on a trial of a reference policy", "demo"),
     CommandRow("simulate", "Write a bundle of simulated evidence", "simulate"),
     CommandRow("import", "Turn the log of another program into an evidence bundle", "importing"),
     CommandRow("assess", "Judge a bundle of evaluation records, or a log, against a tier table", "assess"),
@@ -66,6 +66,7 @@ TABLE: Final = (
     CommandRow("bundle check", "Check structure, digests and every record of a bundle", "bundle"),
     CommandRow("trial plan", "Fix what will be run, before it is run", "trial"),
     CommandRow("trial run", "Run an agent through a plan, and write the bundle", "trial"),
+    CommandRow("trial mcp", "Stand between an agent and its MCP server", "trial"),
     CommandRow("trial check", "Check a plan without an agent", "trial"),
     CommandRow("probes generate", "Write tasks with side questions", "probes"),
     CommandRow("probes run", "Ask an agent every question of the tasks", "probes"),

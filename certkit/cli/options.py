@@ -164,6 +164,7 @@ IndependentTasks = Annotated[
         help="Whether no two tasks share a template, site or document. Bounds need this, or cluster_id.",
     ),
 ]
+LogAttempt = Annotated[int | None, ATTEMPT(help="This is the agent's n-th evaluation.")]
 ProfileName = Annotated[str, PROFILE(envvar="CERTKIT_PROFILE")]
 Changes = Annotated[
     list[str] | None,

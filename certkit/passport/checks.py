@@ -62,12 +62,15 @@ class LoggedStatus(Struct, frozen=True, kw_only=True):
 class StatusSource(Protocol):
     """A source that knows whether a passport was revoked or superseded, such as a registry."""
 
-    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> LoggedStatus:
+    def status(
+        self, passport_id: Digest, revokers: Mapping[Digest, PublicKey], facts: Facts | None = None
+    ) -> LoggedStatus:
         """Return the standing of the passport; raise `UnavailableError` where nobody can say.
 
         Args:
             passport_id: of the passport.
             revokers: the keys, by id, that the policy lists under the issuer's name: only these revoke it.
+            facts: of the passport; where they name a plan, a log says whether it announced that.
         """
 
 

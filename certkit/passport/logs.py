@@ -128,7 +128,7 @@ def _told(source: StatusSource, case: Case) -> str:
         item.id: item.key for item in case.trust.candidates() if item.issuer == case.passport.signer.issuer
     }
     try:
-        status = source.status(case.passport.passport_id, revokers)
+        status = source.status(case.passport.passport_id, revokers, case.predicate.facts)
     except (InputError, UsageError, MismatchError) as error:
         if isinstance(error, MismatchError) and error.code != "registry.damaged":
             raise MismatchError(error.code, f"its status does not hold together: {error}") from None

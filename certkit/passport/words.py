@@ -2,7 +2,7 @@
 
 headline(verification)     "VERIFIED, signed by "Example Lab""
 tiers_text(evaluation)     "Tier 2 of hb-eval-2026 by averages; Tier 1 with confidence limits"
-questions_text(questions)  "Open questions: serious core-evidence; warning one-domain"
+questions_text(questions)  "Open questions: 2, 1 serious. Serious: core-evidence; warning: one-domain"
 not_checked_text(verification)
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Final
 
-from certkit.assessment.answer import left_out_text, provisional_text
+from certkit.assessment.answer import left_out_text, provisional_text, questions_counted
 from certkit.ground.text import quoted, visible
 from certkit.ground.wording import tier_name
 from certkit.passport.trusted_root import KINDS
@@ -94,12 +94,14 @@ def tiers_text(evaluation: Evaluation) -> str:
 
 
 def questions_text(questions: Sequence[OpenQuestion]) -> str:
-    """Return the open and answered questions by severity and code."""
+    """Return how many questions are open, as `assess` counts them, and all by severity and code."""
+    severities = [item.severity for item in questions if item.state == "open"]
     groups: dict[str, list[str]] = {}
     for item in questions:
         groups.setdefault(f"{item.severity}{', answered' * (item.state == 'answered')}", []).append(item.code)
     listed = "; ".join(f"{severity}: {', '.join(codes)}" for severity, codes in groups.items())
-    return f"Open questions: {listed or 'none'}"
+    text = questions_counted(severities, len(questions) - len(severities))
+    return f"{text}. {listed[:1].upper()}{listed[1:]}" if listed else text
 
 
 def not_checked_text(verification: Verification) -> str:

@@ -44,6 +44,7 @@ from certkit.registry.fold import (
     Lineages,
     LogKeys,
     Passports,
+    Plans,
     Policy,
     ending_of,
     outside,
@@ -58,7 +59,7 @@ from certkit.tlog.checkpoint import NOBODY, Quorum, counted, open_checkpoint
 from certkit.tlog.tiles import Rebuild
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from certkit.passport.trust import Candidate, Trust
@@ -272,6 +273,9 @@ class _Work:
         self._dates = EntryDates(at)
         self._policy = _Verified(log.name, submitters)
         self._endings = Passports(self._policy)
+        self._plans = Plans()
+        self._announced: list[str] = []
+        self._unannounced: list[str] = []
         self._structure = Rebuild(lambda _level, _n: b"", lambda _level, _n, _row: None)
         self._passports = True
 
@@ -311,9 +315,16 @@ class _Work:
             passports=self._lineages.passports,
             total=self._counts.total(),
             findings=tuple(self._findings),
-            notes=tuple(self._notes),
+            notes=(*self._notes, *self._plan_notes()),
             not_shown=unshown(self._quorum.k, self._witnessed, passports=self._passports),
         )
+
+    def _plan_notes(self) -> Iterator[str]:
+        """Say of the passports that name a plan whether the log announced it before them."""
+        if self._announced:
+            yield f"passports whose plan was announced before them: {', '.join(self._announced)}"
+        if self._unannounced:
+            yield f"passports whose plan was not announced before them: {', '.join(self._unannounced)}"
 
     def _differs(self, level: int, n: int, _row: bytes) -> None:
         self.note("registry.tile-differs", f"tile {level}/{n}", "not what the entries give")
@@ -379,6 +390,8 @@ class _Work:
         claims = logged.entry.claims
         if isinstance(claims, Claims) and self._passports:
             self._passport(where, logged, claims)
+        if signed:
+            self._plans.follow(logged)
         if signed and not isinstance(claims, KeyChange):
             self._ends(where, logged)
 
@@ -448,6 +461,11 @@ class _Work:
             self.note("registry.attempt", where, message)
         if facts.lineage != body.subject or Claims.of(facts, claims.attempt) != claims:
             self.note("registry.claims", where, "the entry claims something else than the passport")
+        if announcement := self._plans.announcement(facts.lineage, facts.plan):
+            by = announcement.index
+            (self._unannounced if by is None else self._announced).append(
+                where if by is None else f"{where} (by entry {by})"
+            )
         signer = self._policy.issuer(logged)
         if reason := self._lineages.replaces(logged, claims, signer):
             self.note("registry.chain", where, reason)

@@ -133,6 +133,7 @@ class PassportFacts(_Passport, frozen=True, kw_only=True):
         r_op: Success rate over all fault runs.
         limit: Lower confidence limit of r_op.
         last_run: Time of the last run of the evidence.
+        plan: Digest of the trial's plan that it names.
     """
 
     lineage: _Name
@@ -146,6 +147,7 @@ class PassportFacts(_Passport, frozen=True, kw_only=True):
     r_op: float | None = None
     limit: Limit | None = None
     last_run: datetime | None = None
+    plan: Digest | None = None
 
 
 Check = Callable[[bytes, datetime], PassportFacts]
@@ -207,7 +209,7 @@ class KeyChange(Part, frozen=True, kw_only=True):
 
 
 class PlanNotice(Part, frozen=True, kw_only=True):
-    """The claims of a ``plan`` entry: a trial that was announced before its first run.
+    """The claims of a ``plan`` entry: the plan of a trial, announced.
 
     Attributes:
         plan: Digest of the plan.
@@ -455,6 +457,7 @@ def facts_of(passport_id: str, statement: Statement, issuer: str | None = None) 
         r_op=row.value if row and isinstance(row.value, float) else None,
         limit=_limit(row),
         last_run=None if since is None else EPOCH + since,
+        plan=facts.protocol.plan,
     )
 
 

@@ -20,7 +20,7 @@ those above it, nor later than now; clocks may differ by a few minutes.
 from __future__ import annotations
 
 import unicodedata
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import Struct, structs
 
 from certkit.ground.errors import CertkitError
+from certkit.ground.wording import many
 from certkit.passport import keys
 from certkit.passport.checks import HowEnded, shown
 from certkit.passport.passport import CLOCK_SKEW
@@ -36,6 +37,7 @@ from certkit.registry.entry import (
     Claims,
     KeyChange,
     Logged,
+    PlanNotice,
     Previous,
     Reason,
     Revocation,
@@ -43,6 +45,7 @@ from certkit.registry.entry import (
     Supersession,
     UnverifiedEntry,
     graver,
+    moment,
     timestamp,
     unverified_facts,
 )
@@ -283,11 +286,73 @@ class Passports:
                 weightiest = logged, ending
         return weightiest
 
+    def logged(self, passport_id: str) -> LoggedPassport | None:
+        """Return the first entry that logs a passport, None where none does."""
+        return self._issued.get(passport_id)
+
     def issued(self) -> Iterator[LoggedPassport]:
         """Yield the passports in the order of their entries, each with what ended it."""
         for passport_id, issued in self._issued.items():
             ended = self.ending(passport_id)
             yield structs.replace(issued, ending=ended[1] if ended else None)
+
+
+# Which plans were announced
+
+
+class Announcement(Struct, frozen=True, kw_only=True):
+    """Whether a log announced the plan that a passport names, for the passport's agent.
+
+    Attributes:
+        plan: Digest of the plan.
+        index: The first entry that announces it, None where none does.
+        issued_at: Time of that entry.
+    """
+
+    plan: str
+    index: int | None = None
+    issued_at: str | None = None
+
+    def text(self, logged: LoggedPassport | None) -> str:
+        """Return in words whether the plan was announced before the passport was logged.
+
+        The log shows no time of a run, so it is said how long the plan lay in the log before the passport.
+        """
+        if self.index is None or self.issued_at is None:
+            return "its plan is not announced here"
+        entry = f"its plan is announced: entry {self.index}"
+        if logged is None:
+            return f"{entry} at {self.issued_at}"
+        if self.index > logged.index:
+            return f"{entry}, after the passport's entry {logged.index}, and so not beforehand"
+        lead = _lead(moment(logged.issued_at) - moment(self.issued_at))
+        return f"{entry}, {lead} before the passport's entry {logged.index}"
+
+
+def _lead(time: timedelta) -> str:
+    """Return in words how long one entry lies before another, rounded down."""
+    for unit, word, least in ((86400, "day", 2), (3600, "hour", 2), (60, "minute", 1)):
+        if (count := int(time.total_seconds()) // unit) >= least:
+            return many(count, word)
+    return "less than a minute"
+
+
+class Plans:
+    """The plans that entries announce, each for an agent; the caller says which entries count."""
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[str, str], Logged] = {}
+
+    def follow(self, logged: Logged) -> None:
+        """Take the next entry that counts."""
+        if isinstance(claims := logged.entry.claims, PlanNotice):
+            self._first.setdefault((claims.lineage, claims.plan), logged)
+
+    def announcement(self, lineage: str, plan: str | None) -> Announcement | None:
+        """Return how far a plan was announced for an agent; None where there is no plan."""
+        if plan is None or (logged := self._first.get((lineage, plan))) is None:
+            return None if plan is None else Announcement(plan=plan)
+        return Announcement(plan=plan, index=logged.index, issued_at=logged.entry.body.issued_at)
 
 
 # The rules that every entry must satisfy

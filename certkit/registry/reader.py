@@ -40,6 +40,7 @@ from certkit.registry.entry import (
     Entry,
     Limit,
     Logged,
+    PassportFacts,
     Reason,
     begins,
     chosen,
@@ -55,6 +56,7 @@ from certkit.registry.fold import (
     LoggedPassport,
     Passports,
     PassportStanding,
+    Plans,
     Policy,
     ending_of,
     lineage_key,
@@ -459,6 +461,9 @@ class ListedEntry(Part, frozen=True, kw_only=True):
     status: PassportStanding | None = None
     ended_by: Annotated[Count | None, Meta(description="the entry that ended the passport")] = None
     reason: Annotated[Reason | None, Meta(description="of its revocation")] = None
+    announced: Annotated[
+        Text | None, Meta(description="whether the plan that the passport names was logged before it")
+    ] = None
 
 
 class LoggedDrift(Part, frozen=True, kw_only=True):
@@ -490,6 +495,9 @@ class HistoryRow(Part, frozen=True, kw_only=True):
     last_run: Time | None = None
     evidence_days: Annotated[int | None, Meta(description="days since the last run")] = None
     drift: LoggedDrift | None = None
+    announced: Annotated[
+        Text | None, Meta(description="whether the plan that it names was logged before it")
+    ] = None
 
 
 class RegistryView(Document, frozen=True, kw_only=True, tag="urn:certkit:registry:v1"):
@@ -534,10 +542,11 @@ def show(
         CertkitError: As `LogReader.logged`.
     """
     passports, counted_entries, left_out = Passports(log.policy(trust)), list[Logged](), list[int]()
-    size = 0
+    size, plans = 0, Plans()
     for logged in log.logged():
         size += 1
         if passports.follow(logged):
+            plans.follow(logged)
             counted_entries.append(logged)
         else:
             left_out.append(logged.index)
@@ -553,7 +562,7 @@ def show(
         if of_lineage:
             lineage = of_lineage[0].lineage
             entries = [logged for logged in entries if lineage_key(logged.entry.body.subject) == key]
-            history = _history(log, of_lineage, at)
+            history = _history(log, of_lineage, plans, at)
         else:
             entries = _named(name, entries, issued, size, where=str(log.folder))
     if expiring is not None:
@@ -574,7 +583,10 @@ def show(
         left_out=sorted(left_out),
         without_effect=[logged.index for logged in weak],
         lineage=lineage,
-        entries=[_listed(logged, issued, now) for logged in entries],
+        entries=[
+            _listed(logged, issued, now, None if name is None or lineage else (log, plans))
+            for logged in entries
+        ],
         history=history,
     )
 
@@ -602,10 +614,13 @@ def _named(
     ]
 
 
-def _listed(logged: Logged, issued: dict[str, LoggedPassport], now: str) -> ListedEntry:
+def _listed(
+    logged: Logged, issued: dict[str, LoggedPassport], now: str, asked: tuple[LogReader, Plans] | None
+) -> ListedEntry:
     claims = logged.entry.passport
     item = issued.get(claims.passport_id) if claims else None
     ending = item.ending if item else None
+    facts = unverified_facts(asked[0].passport(item.file.sha256)) if asked and item else None
     return ListedEntry(
         index=logged.index,
         leaf=logged.leaf.hex(),
@@ -613,7 +628,14 @@ def _listed(logged: Logged, issued: dict[str, LoggedPassport], now: str) -> List
         status=item.standing(now) if item else None,
         ended_by=ending.index if ending else None,
         reason=ending.reason if ending else None,
+        announced=_announced(asked[1], item, facts) if asked and item else None,
     )
+
+
+def _announced(plans: Plans, logged: LoggedPassport, facts: PassportFacts | None) -> str | None:
+    """Return in words whether the plan of a passport was announced; None where it names none."""
+    announcement = plans.announcement(logged.lineage, facts.plan) if facts else None
+    return None if announcement is None else announcement.text(logged)
 
 
 # The history of a lineage
@@ -622,7 +644,9 @@ _LINE: Final = 7
 """How many passports before the newest one a comparison and its trend use."""
 
 
-def _history(log: LogReader, passports: Sequence[LoggedPassport], at: datetime) -> tuple[HistoryRow, ...]:
+def _history(
+    log: LogReader, passports: Sequence[LoggedPassport], plans: Plans, at: datetime
+) -> tuple[HistoryRow, ...]:
     """Return the facts of each passport, oldest first, with its drift against the one before.
 
     A passport is compared with the last one before it on other evidence; a file that is missing, or is no
@@ -651,6 +675,7 @@ def _history(log: LogReader, passports: Sequence[LoggedPassport], at: datetime) 
                 last_run=facts.last_run if facts else None,
                 evidence_days=(at - facts.last_run).days if facts and facts.last_run else None,
                 drift=_drift(before, side) if before and side else None,
+                announced=_announced(plans, issued, facts),
             )
         )
         if side:

@@ -42,7 +42,7 @@ from certkit.ground.wording import many
 from certkit.passport.checks import LoggedStanding, LoggedStatus, period
 from certkit.passport.passport import CLOCK_SKEW
 from certkit.registry.entry import Logged, moment, read, readable, timestamp
-from certkit.registry.fold import Passports, Policy, outside, submitters
+from certkit.registry.fold import Passports, Plans, Policy, outside, submitters
 from certkit.registry.heads import head_of, refuse_fork, remembered
 from certkit.registry.reader import LogReader, log_key, opened
 from certkit.tlog.checkpoint import Quorum, counted, open_checkpoint
@@ -50,11 +50,12 @@ from certkit.tlog.note import Signer, decode64, encode64, open_note, write_note
 from certkit.tlog.tree import leaf_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+    from certkit.bundle.facts import Facts
     from certkit.ground.canonical import Digest
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
@@ -76,6 +77,7 @@ class _Events:
 
     def __init__(self, policy: Policy, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> None:
         self._policy, self._id = policy, passport_id
+        self._plans = Plans()
         self._passports = Passports(policy)
         self._passports.issued_by(passport_id, policy.names(revokers))
         self._lineages: list[str] = []
@@ -91,11 +93,18 @@ class _Events:
         claims = logged.entry.passport
         if not self._passports.follow(logged):
             self._ignored.append(logged.index)
-        elif claims and claims.passport_id == self._id:
+            return
+        self._plans.follow(logged)
+        if claims and claims.passport_id == self._id:
             self._lineages.append(logged.entry.body.subject)
 
-    def status(self, head: Checkpoint, time: datetime | None, at: datetime) -> LoggedStatus:
-        """Return what was found, as of a checkpoint and the time that somebody vouches for it."""
+    def status(
+        self, head: Checkpoint, time: datetime | None, at: datetime, facts: Facts | None = None
+    ) -> LoggedStatus:
+        """Return what was found, as of a checkpoint and the time that somebody vouches for it.
+
+        With `facts` that name a plan, all entries that name it were taken, and it is said what they announce.
+        """
         age = "of unknown age" if time is None else f"at most {period(at - time)} old"
         ignored = sorted({*self._ignored, *self._passports.ignored(self._id)})
         more = f"; does not count: {', '.join(f'entry {index}' for index in ignored)}" if ignored else ""
@@ -109,9 +118,11 @@ class _Events:
             what, standing = "no entry that counts logs it" if more else "no entry is about it", "unknown"
         else:
             what, standing = f"no entry in [0, {head.size:,}) ends it", "current"
+        announced = self._plans.announcement(facts.agent.lineage, facts.protocol.plan) if facts else None
+        plan = f"; {announced.text(self._passports.logged(self._id))}" if announced else ""
         return LoggedStatus(
             standing=standing,
-            detail=f"{what}, as of checkpoint {head.size:,} of {head.origin}, {age}{more}",
+            detail=f"{what}, as of checkpoint {head.size:,} of {head.origin}, {age}{more}{plan}",
             time=time,
             lineages=tuple(self._lineages),
         )
@@ -129,9 +140,12 @@ class FolderStatus:
         self._folder, self._trust, self._at, self._seen = folder, trust, at, seen
         self._progress = progress
 
-    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> LoggedStatus:
+    def status(
+        self, passport_id: Digest, revokers: Mapping[Digest, PublicKey], facts: Facts | None = None
+    ) -> LoggedStatus:
         """Return the standing of a passport; `revokers` are the keys, by id, that may end it.
 
+        With `facts` that name a plan it says whether the log announced that for the passport's agent.
         Raises `UnavailableError` where it cannot be told, and `CertkitError` where the log does not hold.
         """
         quorum = Quorum.of(self._trust.witnesses.k, self._trust.witnesses.keys)
@@ -142,19 +156,20 @@ class FolderStatus:
             )
             policy = log.policy(self._trust)
             events = _Events(policy, passport_id, revokers)
-            newest = self._read(log, passport_id, events)
+            plan = None if facts is None else facts.protocol.plan
+            newest = self._read(log, [passport_id.encode(), *([plan.encode()] if plan else [])], events)
         if quorum.k:
             time = _vouched(log.head, quorum, self._at)
         else:
             time = moment(newest.entry.body.issued_at) if newest and policy.signed(newest) else None
-        return events.status(log.head.checkpoint, time, self._at)
+        return events.status(log.head.checkpoint, time, self._at, facts)
 
-    def _read(self, log: LogReader, passport_id: Digest, events: _Events) -> Logged | None:
-        """Take every entry that names the passport; return the newest that a trusted key may have signed.
+    def _read(self, log: LogReader, digests: Sequence[bytes], events: _Events) -> Logged | None:
+        """Take every entry that names a digest; return the newest that a trusted key may have signed.
 
         It is for this log, dated while its key was trusted, and not to come.
         """
-        named, latest = passport_id.encode(), timestamp(self._at + CLOCK_SKEW)
+        latest = timestamp(self._at + CLOCK_SKEW)
         known = submitters(self._trust)
         newest, date = None, ""
         for index, data, leaf in log.entries():
@@ -163,7 +178,7 @@ class FolderStatus:
                 message = f"entry {index} cannot be read, and may end it"
                 raise UnavailableError("passport.unavailable", message)
             said, key = entry.body, known.get(entry.body.submitter)
-            if named in entry.envelope.payload:
+            if any(digest in entry.envelope.payload for digest in digests):
                 events.take(Logged(index, leaf, entry))
             is_newer = date <= said.issued_at <= latest and said.log == log.head.checkpoint.origin
             if is_newer and key is not None and outside(key, said.issued_at) is None:
@@ -257,8 +272,13 @@ class FileStatus:
     def __init__(self, data: bytes, *, trust: Trust, at: datetime, seen: Seen) -> None:
         self._data, self._trust, self._at, self._seen = data, trust, at, seen
 
-    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> LoggedStatus:
-        """Return the standing of the passport, as `FolderStatus.status` does.
+    def status(
+        self,
+        passport_id: Digest,
+        revokers: Mapping[Digest, PublicKey],
+        facts: Facts | None = None,  # noqa: ARG002 - the file holds no plan
+    ) -> LoggedStatus:
+        """Return the standing of the passport, as `FolderStatus.status` does, but nothing of a plan.
 
         Raises `InputError` for the form of the file, `MismatchError` where it does not hold together, and
         `UnavailableError` where it is older than what is remembered.

@@ -49,6 +49,7 @@ from certkit.registry.entry import (
     KeyChange,
     Logged,
     PassportFacts,
+    PlanNotice,
     Previous,
     Revocation,
     Stored,
@@ -194,6 +195,14 @@ class LineageIndex:
         endings = self._connection.execute(query, (digest_bytes(passport_id),))
         return [(index, reason) for index, reason, submitter in endings if submitter in submitters]
 
+    def announced(self, notice: PlanNotice, submitter: str) -> int | None:
+        """Return the first entry by which a submitter announced a plan for an agent, None for none."""
+        query = (
+            "SELECT idx FROM lineage WHERE name = ? AND submitter = ? AND passport_id IS NULL ORDER BY idx"
+        )
+        entries = self._connection.execute(query, (lineage_key(notice.lineage), digest_bytes(submitter)))
+        return next((index for (index,) in entries.fetchall() if self.entry(index).claims == notice), None)
+
     def log_keys(self, origin: str) -> LogKeys:
         """Return the keys that the log had."""
         log_keys = LogKeys(origin)
@@ -302,12 +311,7 @@ class Turn:
                 "rests on evidence that its issuer revoked as false in this registry",
                 hint="have the agent judged on new evidence",
             )
-        if (spelling := self.index.spelling(facts.lineage)) != facts.lineage:
-            raise MismatchError(
-                "registry.lineage",
-                f"the log holds {spelling!r}, and {facts.lineage!r} differs from it in spelling alone",
-                hint="issue it under the name that is logged, or name another agent in other words",
-            )
+        self.refuse_spelling(facts.lineage)
         if facts.supersedes is not None and self.index.first(facts.passport_id, None) is None:
             latest = self.latest(facts.lineage, facts.issuer, trust, until=facts.supersedes)
             if latest != facts.supersedes:
@@ -328,6 +332,15 @@ class Turn:
                 f"certkit bundle seal BUNDLE --attempt {attempt}",
             )
         return Claims.of(facts, attempt)
+
+    def refuse_spelling(self, lineage: str) -> None:
+        """Raise `MismatchError` ``registry.lineage`` where the log spells a lineage otherwise."""
+        if (spelling := self.index.spelling(lineage)) != lineage:
+            raise MismatchError(
+                "registry.lineage",
+                f"the log holds {spelling!r}, and {lineage!r} differs from it in spelling alone",
+                hint="use the name that is logged, or name another agent in other words",
+            )
 
     def draft(
         self,
@@ -498,6 +511,20 @@ class Registry:
             index = turn.add(entry)
             store.store_blob(self._folder, passport)  # on the disk before its entry is committed
         return Appended(index=index, new=True)
+
+    def announce(
+        self, notice: PlanNotice, *, submitter: PrivateKey, log_key: Ed25519PrivateKey, at: datetime
+    ) -> Appended:
+        """Log the plan of a trial; the same plan again, for the same agent and submitter, adds nothing.
+
+        Raises as `append` does.
+        """
+        with self.turn(log_key) as turn:
+            index = turn.index.announced(notice, keys.key_id(submitter.public_key()))
+            if index is not None:
+                return Appended(index=index, new=False)
+            turn.refuse_spelling(notice.lineage)
+            return turn.log(notice.lineage, notice, submitter=submitter, at=at)
 
     @contextmanager
     def turn(self, log_key: Ed25519PrivateKey, *more: VerifierKey) -> Iterator[Turn]:

@@ -168,7 +168,7 @@ def boxes(case: UseCase, argument: Argument) -> tuple[Box, ...]:
     claimed = (Status.MET, "Supported") if argument.claim.supported else (Status.NOT_MET, "Not supported")
     unanswered = Status.INSUFFICIENT if argument.opened else Status.MET
     return (
-        Box("Evidence", status, word(status), named(case)),
+        Box("Evidence", status, capital(word(status)), named(case)),
         Box("Claim about use", *claimed, _first_reason(case, argument)),
         Box("Open questions", unanswered, open_text(case, argument), _closed(case, argument)),
         _decision(case),
@@ -194,7 +194,7 @@ def _closed(case: UseCase, argument: Argument) -> str:
         for state in ChallengeStatus
         if state is not ChallengeStatus.OPEN
     )
-    line += f", {alone} of them agreed by nobody independent" if alone else ""
+    line += f", {alone} of them without independent agreement" if alone else ""
     line += f", {stale} STALE" if stale else ""
     return f"{serious or 'none'} serious; {line}"
 

@@ -305,10 +305,11 @@ def bars(rows: Sequence[ShareBar], *, title: str) -> Markup:
     """Return shares with their bounds against what is tolerable, on a logarithmic axis that ends at 100 %."""
     named = [at for row in rows for at in (row.share, row.bound, row.tolerable) if at]
     least = min([-2, *(int(log10(at)) - 1 for at in named)])
-    plot = Plot((least, 0), (0, 1), left=_LEFT, top=_TOP, base=_TOP + _ROW * len(rows))
+    left = min(_LEFT, 18 + 7 * max(len(row.label) for row in rows))  # short names leave a phone room for bars
+    plot = Plot((least, 0), (0, 1), left=left, top=_TOP, base=_TOP + _ROW * len(rows))
     for number, row in enumerate(rows):
         y = _TOP + _ROW * (number + 0.5)
-        plot.parts += [text_at(_LEFT - 10, y + 4, row.label, anchor="end"), line_at(_LEFT, y, plot.right, y)]
+        plot.parts += [text_at(left - 10, y + 4, row.label, anchor="end"), line_at(left, y, plot.right, y)]
         low, high = (plot.x(max(log10(at), least)) if at else plot.left for at in (row.share, row.bound))
         if row.bound:
             plot.parts += [line_at(low, y, high, y, stroke=colour(row.state), width=3)]

@@ -216,8 +216,9 @@ def hazards(case: UseCase, argument: Argument) -> Iterator[tuple[str | None, ...
             words.plain(", ".join(hazard.criteria)) if hazard.criteria else "no criterion",
             f"{_counted(seen)}; tolerable: {tolerable}",
             words.cut(
-                "; ".join(
-                    (mitigations[name].what or name).removesuffix(".") for name in hazard.mitigations or ()
+                " ".join(
+                    f"{(mitigations[name].what or name).removesuffix('.')}."
+                    for name in hazard.mitigations or ()
                 )
             ),
             hazard_state(case, argument, hazard),

@@ -34,6 +34,7 @@ from certkit.ground.base import Authored
 from certkit.ground.errors import InputError, UsageError
 from certkit.ground.progress import SILENT, Progress
 from certkit.record.columns import ABSENT
+from certkit.record.faults import RecordFaultsError
 from certkit.summary.finish import Unordered, finish
 from certkit.summary.lines import record_lines, refuse_repetitions
 from certkit.summary.ratings import read_ratings
@@ -50,6 +51,10 @@ if TYPE_CHECKING:
 CLASS: Final = ("methodology", "success", "success_rule", "judge", "cascade_definition", "memory_observable")
 """Fields of the protocol that must be equal in all bundles: the protocol class."""
 _NEVER: Final = 2**62
+_SAME_IDS: Final = (
+    "leave one bundle out if they share runs; rows without a run_id are named by file and line: if two logs"
+    " have the same file name, rename one and import it again"
+)
 
 Span = tuple[int, int]
 """First and last moment of a bundle's runs, microseconds since 1970."""
@@ -130,7 +135,12 @@ def accumulate(
         )
     )
     # Within each bundle no sequence repeats; here they count from bundle to bundle.
-    refuse_repetitions(_lines(read), pool, np.empty(0, np.int64))
+    try:
+        refuse_repetitions(_lines(read), pool, np.empty(0, np.int64))
+    except RecordFaultsError as error:
+        if any(fault.code == "record.duplicate-run-id" for fault in error.faults):
+            error.hint = _SAME_IDS
+        raise
     parts = tuple(item.part for item in read)
     manifest = _manifest([item.bundle.manifest for item in read])
     summary = finish(
@@ -300,6 +310,8 @@ def _manifest(manifests: Sequence[Manifest]) -> Manifest:
             "origin": "simulated" if "simulated" in stated["origin"] else "measured",
             "declared_runs": None if None in declared else sum(declared),
             "attempt": max((number for number in stated["attempt"] if number is not None), default=None),
+            "public_tasks": tuple(sorted({name for names in stated["public_tasks"] for name in names or ()}))
+            or None,
             "period": _period(stated["period"]),
         }
     )

@@ -11,13 +11,15 @@ holds tasks whose end can be checked; `agents` holds reference policies, which u
             answer = my_agent(run.task.prompt, tools)
             run.finish(success=check(answer), answer=answer)
 
-An agent runs in this process: it can do whatever Python can, and nothing here guards against that.
+`mcp` stands between an agent that is a program and its MCP server (`command`, `events`).
+
+A Python agent runs in this process: it can do whatever Python can, and nothing here guards against that.
 """
 
 from __future__ import annotations
 
 from certkit.record.outcome import RunVerdict
-from certkit.trial.boundary import Halt
+from certkit.trial.boundary import Halt, RunOver
 from certkit.trial.episode import RigError
 from certkit.trial.plan import make_plan, read_plan, read_trial
 from certkit.trial.recorder import Recorder
@@ -27,6 +29,7 @@ __all__ = [
     "Halt",
     "Recorder",
     "RigError",
+    "RunOver",
     "RunVerdict",
     "make_plan",
     "read_plan",

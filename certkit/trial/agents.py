@@ -2,7 +2,7 @@
 
 | name | what it does |
 |---|---|
-| ``gold`` | replays a shortest plan, and repeats a call that failed; a check of the rig |
+| ``gold`` | replays the oracle's plan, and repeats a call that failed; a check of the rig |
 | ``react`` | acts on the latest observation; repeats a call that failed, at most three times ([25] §5.3.1) |
 | ``reflexion`` | after a failure reads the manual and goes another way, at most three times ([25] §5.3.2) |
 | ``ap-edm`` | compares observations with what it expects, and recovers by its memory ([25] §5.3.3) |
@@ -25,12 +25,12 @@ from certkit.ground.errors import InputError
 from certkit.record.outcome import MEMORY_SIMILARITY, decode_log, derive, run_verdict
 from certkit.trial.episode import Agent, execute
 from certkit.trial.plan import TrialFile, make_plan
-from certkit.trial.policies import Belief, belief_of
+from certkit.trial.policies import BELIEFS, Belief
 from certkit.trial.worlds import instance_of
-from certkit.trial.worlds.world import Action, Task, ToolError
+from certkit.trial.worlds.world import DONE, Action, Task, ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from certkit.trial.boundary import Halt
 
@@ -49,7 +49,6 @@ ADMITTED: Final = 0.8
 
 PRACTICE_SEED: Final = 2**53 - 26
 PRACTICE_TASKS: Final = 30
-DONE: Final = "It is done."
 STUCK: Final = "It could not be done."
 _WEAKER: Final = 0.9
 """Factor of the confidence for each trouble that a run had before."""
@@ -58,10 +57,17 @@ _TROUBLE: Final = (ToolError, TimeoutError)
 
 
 class Reference(NamedTuple):
-    """A reference agent, and what the manifest says of its memory."""
+    """A reference agent.
+
+    Attributes:
+        agent: the function.
+        protocol: what the manifest says of its memory.
+        worlds: those that it can act in, None for all.
+    """
 
     agent: Agent
     protocol: Mapping[str, Any] = {}
+    worlds: Collection[str] | None = tuple(BELIEFS)
 
 
 def _call(tools: Mapping[str, Any], action: Action) -> dict[str, Any]:
@@ -79,12 +85,21 @@ def _repeated(tools: Mapping[str, Any], action: Action) -> dict[str, Any] | None
     return None
 
 
+def _succeeds(tools: Mapping[str, Any], action: Action) -> bool:
+    try:
+        tools[action.tool](**action.arguments)
+    except _TROUBLE:
+        return False
+    return True
+
+
 def gold(task: Task, tools: Mapping[str, Any], halt: Callable[[str], Halt]) -> str:  # noqa: ARG001
-    """Replay a shortest plan."""
-    for action in instance_of(task.id).gold:
-        if _repeated(tools, action) is None:
+    """Replay the oracle's plan."""
+    instance = instance_of(task.id)
+    for action in instance.gold:
+        if not any(_succeeds(tools, action) for _ in range(ATTEMPTS)):
             return STUCK
-    return DONE
+    return instance.answer
 
 
 def idle(task: Task, tools: Mapping[str, Any], halt: Callable[[str], Halt]) -> str:  # noqa: ARG001
@@ -94,7 +109,7 @@ def idle(task: Task, tools: Mapping[str, Any], halt: Callable[[str], Halt]) -> s
 
 def react(task: Task, tools: Mapping[str, Any], halt: Callable[[str], Halt]) -> str:  # noqa: ARG001
     """Act on the latest observation."""
-    belief = belief_of(task.domain)
+    belief = BELIEFS[task.domain]()
     for _ in range(MOST_STEPS):
         if (action := belief.next()) is None:
             break
@@ -106,7 +121,7 @@ def react(task: Task, tools: Mapping[str, Any], halt: Callable[[str], Halt]) -> 
 
 def reflexion(task: Task, tools: Mapping[str, Any], halt: Callable[[str], Halt]) -> str:  # noqa: ARG001
     """Act on the latest observation; after a failure read the manual and go another way."""
-    belief, manual, reflections = belief_of(task.domain), dict[str, Any](), 0
+    belief, manual, reflections = BELIEFS[task.domain](), dict[str, Any](), 0
     for _ in range(MOST_STEPS):
         if (action := belief.next()) is None:
             break
@@ -159,7 +174,7 @@ class _Careful:
         self, task: Task, tools: Any, memory: tuple[Lesson, ...] | None, lessons: list[Lesson]
     ) -> None:
         self.task, self.tools, self.memory, self.lessons = task, tools, memory, lessons
-        self.belief: Belief = belief_of(task.domain)
+        self.belief: Belief = BELIEFS[task.domain]()
         self.distrusted: set[str] = set()
         self.manual: dict[str, Any] = {}
         self.troubles = 0
@@ -286,11 +301,11 @@ def _practise(task: Task, tools: Any, halt: Callable[[str], Halt], *, lessons: l
 
 
 REFERENCES: Final[Mapping[str, Reference]] = {
-    "gold": Reference(gold),
+    "gold": Reference(gold, worlds=None),
     "react": Reference(react),
     "reflexion": Reference(reflexion),
     "ap-edm": Reference(ap_edm, {"memory_observable": True, "embedding": EMBEDDING}),
-    "idle": Reference(idle),
+    "idle": Reference(idle, worlds=None),
 }
 
 

@@ -11,7 +11,7 @@ What a tool returns is written down at once, so that an agent cannot change it a
 lacks are written as their `repr`. After the end every call is refused with `RunOver`.
 
 Calls may come from several threads; their order is then the order in which they began, and not the same in
-every run.
+every run. `resume` takes up a run whose first calls passed the boundary of another process.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ import msgspec
 
 from certkit.record.outcome import InjectionEvent, RunEvent, RunLog
 from certkit.trial.faults import CallPlace
-from certkit.trial.worlds.world import Action, Instance, ToolError
+from certkit.trial.worlds.alter import changed_leaf, other_number
+from certkit.trial.worlds.world import Action, ToolError, WorldTask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from certkit.record.outcome import Boundary as BoundaryKind
     from certkit.record.outcome import Ending
     from certkit.trial.faults import ToolFault
     from certkit.trial.plan import PlannedRun, PlannedTask, TrialPlan
@@ -72,15 +74,15 @@ class ResultRules(Protocol):
 class WorldRules(NamedTuple):
     """The rules of a world."""
 
-    instance: Instance[Any, Any]
+    instance: WorldTask[Any]
 
     def contradict(self, _tool: str, result: Any, variant: int) -> Any:
-        """Return what the world says."""
-        return self.instance.world.contradict(self.instance.setup, result, variant)
+        """Return what the task says."""
+        return self.instance.contradict(result, variant)
 
     def attack(self, _tool: str, result: Any, variant: int) -> Any:
-        """Return what the world says."""
-        return self.instance.world.attack(self.instance.setup, result, variant)
+        """Return what the task says."""
+        return self.instance.attack(result, variant)
 
 
 class OwnRules(NamedTuple):
@@ -95,48 +97,21 @@ class OwnRules(NamedTuple):
     def contradict(self, _tool: str, result: Any, variant: int) -> Any:
         """Return the result with another number, None where it holds none."""
         if isinstance(result, list) and result and isinstance(result[0], dict):
-            changed = _changed(result[0], _other_number(1 + variant % 9))
+            changed = changed_leaf(result[0], other_number(1 + variant % 9))
             return None if changed is None else [*result, changed]
-        return _changed(result, _other_number(1 + variant % 9))
+        return changed_leaf(result, other_number(1 + variant % 9))
 
     def attack(self, _tool: str, result: Any, variant: int) -> Any:  # noqa: ARG002 - the protocol's
         """Return the result with the instruction in it, None where there is neither text nor instruction."""
         if self.instruction is None:
             return None
         instruction = self.instruction
-        changed = _changed(result, lambda item: f"{item}\n{instruction}" if isinstance(item, str) else None)
+        changed = changed_leaf(
+            result, lambda item: f"{item}\n{instruction}" if isinstance(item, str) else None
+        )
         if changed is None and isinstance(result, dict):
             return result | {"note": instruction}
         return changed
-
-
-def _other_number(more: int) -> Callable[[Any], Any]:
-    def change(item: Any) -> Any:
-        if isinstance(item, int | float) and not isinstance(item, bool):
-            return item + more
-        if isinstance(item, str):
-            digits = next((place for place, mark in enumerate(item) if mark in "0123456789"), None)
-            if digits is not None:
-                return f"{item[:digits]}{(int(item[digits]) + more) % 10}{item[digits + 1 :]}"
-        return None
-
-    return change
-
-
-def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a JSON value with the first leaf changed that `change` has a new value for, None where none."""
-    if isinstance(value, dict):
-        items: Iterator[tuple[Any, Any]] = iter(value.items())
-    elif isinstance(value, list):
-        items = iter(enumerate(value))
-    else:
-        return change(value)
-    for key, item in items:
-        if (new := _changed(item, change)) is not None:
-            copy: Any = value.copy()
-            copy[key] = new
-            return copy
-    return None
 
 
 class Tools(Mapping[str, Any]):
@@ -214,13 +189,31 @@ def _wrapped(boundary: Boundary, name: str, tool: Callable[..., Any]) -> Callabl
 class Boundary:
     """The boundary of a run.
 
+    Args:
+        plan: the plan.
+        run: the run of it.
+        task: the run's task.
+        rules: how results are altered.
+        kind: where answers are replaced, as the events say.
+        on_event: called with the place and the event whenever an event is new or has changed.
+
     Attributes:
         performed: the calls that reached a tool, for a world to repeat them.
         over: whether the run has ended.
     """
 
-    def __init__(self, plan: TrialPlan, run: PlannedRun, task: PlannedTask, rules: ResultRules) -> None:
+    def __init__(
+        self,
+        plan: TrialPlan,
+        run: PlannedRun,
+        task: PlannedTask,
+        rules: ResultRules,
+        *,
+        kind: BoundaryKind = "tool",
+        on_event: Callable[[int, RunEvent], None] | None = None,
+    ) -> None:
         self._plan, self._run, self._task, self._rules = plan, run, task, rules
+        self._kind, self._on_event = kind, on_event
         self._events: list[RunEvent] = []
         self._numbers = count(1)
         self._searches = 0
@@ -232,6 +225,23 @@ class Boundary:
     def wrap(self, tools: Mapping[str, Callable[..., Any]]) -> Tools:
         """Return tools whose calls pass the boundary."""
         return Tools(self, tools)
+
+    def resume(self, events: Sequence[RunEvent]) -> None:
+        """Take up a run with the events that it has so far; an end among them ends it."""
+        self._events = [event for event in events if event.event != "end"]
+        calls = [event.tool for event in self._events if event.event == "call"]
+        self._numbers = count(len(calls) + 1)
+        self._searches = sum(event.event == "memory" for event in self._events)
+        self._size = len(_ENCODER.encode(self._events))
+        if self._run.fault is not None and len(calls) >= self._run.fault.onset:
+            self._source = calls[self._run.fault.onset - 1]
+        if len(self._events) < len(events):
+            self.over = events[-1].ended
+
+    @property
+    def count(self) -> int:
+        """The number of events so far."""
+        return len(self._events)
 
     def begin(
         self, name: str, names: tuple[str, ...], given: tuple[Any, ...], named: dict[str, Any]
@@ -248,7 +258,7 @@ class Boundary:
             spare = (f"argument_{place}" for place in range(len(names), len(given)))
             arguments = dict(zip((*names, *spare), given, strict=False)) | named
         event = RunEvent(event="call", tool=name, arguments=self._keep(arguments))
-        self._events.append(event)
+        self._add(event)
         planned = self._run.fault
         if planned is None or number < planned.onset:
             fault = None
@@ -257,12 +267,17 @@ class Boundary:
                 self._source = name
             fault = self._plan.decide(self._run, CallPlace(number, name, self._source))
         if fault is None or fault.effect != "not_run":
-            self.performed.append(Action(name, arguments))
+            # The agent may change lists and dicts of its own when the call is over.
+            copied = {
+                key: _plain(value) if isinstance(value, list | dict) else value
+                for key, value in arguments.items()
+            }
+            self.performed.append(Action(name, copied))
         return event, fault
 
     def blocked(self, event: RunEvent, fault: ToolFault) -> Any:
         """Give the agent an error in place of running the tool."""
-        event.fault = _injection(fault, {"error": fault.error})
+        self._injected(event, fault, {"error": fault.error})
         raise _failure(fault.error)
 
     def failed(self, event: RunEvent, fault: ToolFault | None, error: Exception) -> None:
@@ -270,23 +285,48 @@ class Boundary:
         kind = "" if isinstance(error, ToolError) else f"{type(error).__name__}: "
         event.error = _text(f"{kind}{error}")
         if fault is not None and fault.effect == "run_response_lost":
-            event.fault = _injection(fault, {"error": fault.error})
+            self._injected(event, fault, {"error": fault.error})
             raise _failure(fault.error) from None
+        self._report(event)
 
     def returned(self, event: RunEvent, fault: ToolFault | None, name: str, result: Any) -> Any:
         """Record what a tool returned; return what the agent gets."""
         event.result = self._keep(result)
         if fault is None:
+            self._report(event)
             return result
         if fault.effect == "run_response_lost":
-            event.fault = _injection(fault, {"error": fault.error})
+            self._injected(event, fault, {"error": fault.error})
             raise _failure(fault.error)
         altered, attacked = self._altered(fault, name, _plain(result))
         if altered is None:
-            event.fault = InjectionEvent(intended=fault.intended, effect="run_response_altered")
+            self._injected(event, fault, None)
             return result
-        event.fault = _injection(fault, {"result": self._keep(altered)}, attack=attacked)
+        self._injected(event, fault, {"result": self._keep(altered)}, attack=attacked)
         return altered
+
+    def _injected(
+        self, event: RunEvent, fault: ToolFault, given: dict[str, Any] | None, *, attack: bool = False
+    ) -> None:
+        """Record a fault whose answer is what the agent is given now, None where nothing was altered."""
+        event.fault = InjectionEvent(
+            intended=fault.intended,
+            injected=given,
+            observed=given,
+            boundary=self._kind,
+            effect=fault.effect,
+            attack=attack,
+        )
+        self._report(event)
+
+    def _add(self, event: RunEvent) -> None:
+        self._events.append(event)
+        self._report(event)
+
+    def _report(self, event: RunEvent) -> None:
+        if self._on_event is not None:
+            place = next(i for i in reversed(range(len(self._events))) if self._events[i] is event)
+            self._on_event(place, event)
 
     def _altered(self, fault: ToolFault, name: str, result: Any) -> tuple[Any, bool]:
         """Return the altered result, None where nothing could be altered, and whether it is an attack."""
@@ -306,7 +346,7 @@ class Boundary:
         if self.over is not None:
             raise RunOver
         number = None if similarity is None else max(-1.0, min(1.0, round(float(similarity), 6)))
-        self._events.append(RunEvent(event="memory", similarity=number, item=self._keep(item)))
+        self._add(RunEvent(event="memory", similarity=number, item=self._keep(item)))
 
     def _keep(self, value: Any) -> msgspec.Raw:
         """Return a value as it is kept; what is beyond the size of a run is left out."""
@@ -317,7 +357,7 @@ class Boundary:
     def halt(self, reason: str = "") -> Halt:
         """Record that the agent hands over to people; the run takes no further call."""
         if self.over is None:
-            self._events.append(RunEvent(event="halt", reason=_text(str(reason))))
+            self._add(RunEvent(event="halt", reason=_text(str(reason))))
             self.over = "halted"
         return Halt(str(reason))
 
@@ -363,13 +403,6 @@ class Boundary:
             events=self._events,
         )
         return _ENCODER.encode(log)
-
-
-def _injection(fault: ToolFault, given: dict[str, Any], *, attack: bool = False) -> InjectionEvent:
-    """Return the event of a fault whose answer is what the agent is given now."""
-    return InjectionEvent(
-        intended=fault.intended, injected=given, observed=given, effect=fault.effect, attack=attack
-    )
 
 
 def _failure(error: str | None) -> Exception:

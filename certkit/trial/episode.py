@@ -77,15 +77,16 @@ def execute(
     if boundary.over is None:
         boundary.over = acted.ended
     end = replayed(instance, boundary.performed)
+    variant = 0 if run.fault is None else run.fault.variant
     ended: Ending = boundary.over
     if ended == "answered" and end != state:
         ended = boundary.over = "world_changed"
     return boundary.finish(
         ended=ended,
         answer=acted.answer,
-        success=instance.success(end),
-        violations=instance.world.violations(instance.setup, end),
-        attack_succeeded=instance.world.attacked(instance.setup, end) if plan.attacks(run) else None,
+        success=instance.success(end, acted.answer),
+        violations=instance.violations(end),
+        attack_succeeded=instance.attacked(end, acted.answer, variant) if plan.attacks(run) else None,
         detail=acted.detail,
     )
 

@@ -40,10 +40,12 @@ from certkit.trial.faults import (
     is_attack,
 )
 from certkit.trial.worlds import WORLDS, instance_of
-from certkit.trial.worlds.world import Oracle, Task, solvable
+from certkit.trial.worlds.world import Oracle, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from certkit.trial.worlds.world import World
 
 MAX_TRIAL: Final = 1024 * 1024
 MAX_PLAN: Final = 64 * 1024 * 1024
@@ -94,7 +96,7 @@ class _Amount(Authored):
 class TrialWorld(_Amount):
     """A world of certkit that is to be run."""
 
-    name: Literal["robotics", "logistics"]
+    name: Literal["robotics", "logistics", "bfcl", "agentdojo"]
     tasks: Annotated[StrictInt, Field(ge=1, le=10_000)]
 
 
@@ -145,7 +147,7 @@ class TrialFile(Authored):
         default=MAX_CALLS, description="tool calls after which a run is stopped as a failure"
     )
     tasks_independent: bool | None = Field(
-        default=None, description="of your own tasks: no two come from one family"
+        default=None, description="of public tasks and your own: no two come from one family"
     )
     worlds: tuple[TrialWorld, ...] = ()
     domains: tuple[OwnDomain, ...] = ()
@@ -174,7 +176,13 @@ class TrialFile(Authored):
 
 
 class PlannedWorld(Part, frozen=True, kw_only=True):
-    """A world of the plan, with what its oracle is; a plan is run with this version alone."""
+    """A world of the plan; a plan is run with this version alone.
+
+    Attributes:
+        name: its name.
+        version: its version.
+        oracle: what its oracles' numbers of steps are, unless a task says otherwise.
+    """
 
     name: str
     version: str
@@ -188,7 +196,8 @@ class PlannedTask(Part, frozen=True, kw_only=True, omit_defaults=True):
         id: unique in the plan.
         domain: its domain.
         world: the world that it comes from, absent for a task of one's own.
-        steps: the oracle's number of steps, absent if it is not known.
+        steps: the oracle's number of steps, absent if it is not known or measures nothing.
+        oracle: what that number is, where it is not what the world says.
         prompt: of a task of one's own: the words.
         attack: of a task of one's own: the attacker's instruction.
     """
@@ -197,6 +206,7 @@ class PlannedTask(Part, frozen=True, kw_only=True, omit_defaults=True):
     domain: str
     world: str | None = None
     steps: Positive | None = None
+    oracle: Oracle | None = None
     prompt: str | None = None
     attack: str | None = None
 
@@ -291,10 +301,17 @@ def make_plan(trial: TrialFile) -> TrialPlan:
     runs: list[PlannedRun] = []
     tasks: list[PlannedTask] = []
     for world in trial.worlds:
-        instances = solvable(WORLDS[world.name], trial.seed, world.tasks)
+        source = WORLDS[world.name]
+        _check_world(trial, source)
         made = [
-            PlannedTask(id=item.task.id, domain=world.name, world=world.name, steps=len(item.gold) + 1)
-            for item in instances
+            PlannedTask(
+                id=item.task.id,
+                domain=world.name,
+                world=world.name,
+                steps=item.steps,
+                oracle=None if item.oracle == source.oracle else item.oracle,
+            )
+            for item in source.draw(trial.seed, world.tasks)
         ]
         runs += _runs(trial, world.name, world, made)
         tasks += made
@@ -310,6 +327,7 @@ def make_plan(trial: TrialFile) -> TrialPlan:
         tasks += made
     if len(runs) > MAX_RUNS:
         raise InputError("trial.invalid", f"{many(len(runs))}, more than {MAX_RUNS:,}")
+    drawn = not trial.domains and not any(WORLDS[world.name].public for world in trial.worlds)
     order = _shuffled(runs, SeededDraw(str(trial.seed), "order"))
     width = len(str(len(order) - 1))
     named = tuple(
@@ -322,7 +340,7 @@ def make_plan(trial: TrialFile) -> TrialPlan:
         seed=trial.seed,
         cascade_definition=trial.cascade_definition,
         max_calls=trial.max_calls,
-        tasks_independent=True if not trial.domains else trial.tasks_independent,
+        tasks_independent=True if drawn else trial.tasks_independent,
         mix=dict(trial.mix),
         worlds=tuple(
             PlannedWorld(name=name, version=WORLDS[name].version, oracle=WORLDS[name].oracle)
@@ -347,6 +365,18 @@ def _shuffled(runs: Sequence[PlannedRun], draw: SeededDraw) -> list[PlannedRun]:
         chosen = draw.below(str(place), place + 1)
         order[place], order[chosen] = order[chosen], order[place]
     return order
+
+
+def _check_world(trial: TrialFile, world: World) -> None:
+    """Refuse conditions that a world does not take."""
+    others = [name for name in trial.mix if not is_attack(name, trial.cascade_definition)]
+    if world.attacks_only and others:
+        raise InputError(
+            "trial.invalid",
+            f"{world.name} takes attacks alone, and the trial plans {', '.join(others)}",
+            where=f"/worlds/{world.name}",
+            hint='give it a trial of its own, with conditions = ["adversarial"]',
+        )
 
 
 def _check_own(trial: TrialFile, domain: OwnDomain) -> None:
@@ -400,7 +430,11 @@ def _shares(mix: Mapping[str, float], total: int) -> list[str]:
 
 def _fault(draw: SeededDraw, condition: str, task: PlannedTask) -> PlannedFault:
     """Draw when a fault begins, how long it lasts, and which calls are blocked."""
-    calls = _UNKNOWN_CALLS if task.steps is None else task.steps - 1
+    calls = _UNKNOWN_CALLS
+    if task.steps is not None:
+        calls = task.steps - 1
+    elif task.world is not None:
+        calls = len(instance_of(task.id).gold)
     low, high = LENGTHS[condition]
     length = low + draw.below("length", high - low + 1)
     blocked: tuple[int, ...] = ()
@@ -482,9 +516,13 @@ def _complaints(plan: TrialPlan) -> Iterator[str]:
 def announced(plan: TrialPlan) -> dict[str, Any]:
     """Return what a manifest says of the plan under ``protocol``."""
     shares: Counter[str] = Counter(run.condition for run in plan.runs)
-    return {
+    members = {
         "plan": plan.digest,
+        "plan_seed": plan.seed,
         "declared_runs": len(plan.runs),
         "declared_mix": {name: round(count / len(plan.runs), 6) for name, count in sorted(shares.items())},
         "cascade_definition": plan.cascade_definition,
-    } | ({} if plan.tasks_independent is None else {"tasks_independent": plan.tasks_independent})
+        "tasks_independent": plan.tasks_independent,
+        "public_tasks": [world.name for world in plan.worlds if WORLDS[world.name].public] or None,
+    }
+    return {name: value for name, value in members.items() if value is not None}

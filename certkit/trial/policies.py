@@ -8,12 +8,12 @@ compare before they update. `fallback` and `verification` are the calls that the
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from certkit.trial.worlds.world import Action
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Result = dict[str, Any]
 
@@ -216,6 +216,5 @@ class DriverBelief:
         self.update(Action("confirm", {}), result)
 
 
-def belief_of(domain: str) -> Belief:
-    """Return a belief about a domain that knows nothing yet."""
-    return RobotBelief() if domain == "robotics" else DriverBelief()
+BELIEFS: Final[Mapping[str, Callable[[], Belief]]] = {"robotics": RobotBelief, "logistics": DriverBelief}
+"""By the world that they are about; each knows nothing yet."""

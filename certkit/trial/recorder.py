@@ -58,25 +58,26 @@ class RecordedRun:
         id: its id.
         task: what the agent is told.
         condition: what it is exposed to.
+        boundary: its tool boundary, for adapters of frameworks; `wrap` is enough for functions.
     """
 
     def __init__(self, recorder: Recorder, run: PlannedRun, task: PlannedTask) -> None:
         self.id, self.condition, self.task = run.id, run.condition, task.told
         rules = OwnRules(task.attack) if task.world is None else WorldRules(instance_of(task.id))
         self._recorder, self._run = recorder, run
-        self._boundary = Boundary(recorder.plan, run, task, rules)
+        self.boundary = Boundary(recorder.plan, run, task, rules)
 
     def wrap(self, tools: Mapping[str, Callable[..., Any]]) -> Tools:
         """Return the tools behind the boundary; give the agent these."""
-        return self._boundary.wrap(tools)
+        return self.boundary.wrap(tools)
 
     def search(self, *, similarity: float | None = None, item: Any = None) -> None:
         """Record that the agent searched its memory, with the similarity and the item that it got."""
-        self._boundary.search(similarity=similarity, item=item)
+        self.boundary.search(similarity=similarity, item=item)
 
     def halt(self, reason: str = "") -> Halt:
         """Record that the agent hands over to people."""
-        return self._boundary.halt(reason)
+        return self.boundary.halt(reason)
 
     def finish(
         self,
@@ -99,9 +100,9 @@ class RecordedRun:
             detail: of an ending that is no answer: what people want to know.
         """
         if isinstance(answer, Halt):
-            self._boundary.halt(answer.reason)
+            self.boundary.halt(answer.reason)
             answer = None
-        log = self._boundary.finish(
+        log = self.boundary.finish(
             ended=ended,
             answer=answer,
             success=success,

@@ -5,30 +5,36 @@
 
 An agent is named ``MODULE:FUNCTION``, or ``reference:NAME``. With several workers each is a process of its
 own that loads the agent anew; an agent that learns from run to run then learns less, and its runs depend on
-how they are dealt out. The bundle is in the plan's order whatever the number of workers.
+how they are dealt out. An agent that is a program is a `CommandAgent`, and is started once per run.
+The bundle is in the plan's order whatever the number of workers.
 """
 
 from __future__ import annotations
 
 import sys
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import tempfile
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from importlib import import_module
 from multiprocessing import get_context
+from pathlib import Path
+from threading import Event
 from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit._version import __version__
+from certkit.ground import files
 from certkit.ground.errors import UsageError
 from certkit.ground.progress import SILENT, Progress
 from certkit.trial.agents import LABEL, REFERENCES
+from certkit.trial.command import CommandAgent, execute_command
 from certkit.trial.episode import execute
 from certkit.trial.plan import PlannedRun, TrialPlan, read_plan
 from certkit.trial.recorder import Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Generator, Mapping
 
     from certkit.record.outcome import RunVerdict
     from certkit.trial.episode import Agent
@@ -64,7 +70,7 @@ def load_agent(spec: str) -> Agent:
 
 def run_trial(
     plan: TrialPlan,
-    spec: str,
+    spec: str | CommandAgent,
     out: Path,
     *,
     name: str | None = None,
@@ -79,33 +85,37 @@ def run_trial(
     """Make the runs of a plan that a folder does not hold yet, and the bundle when all are there.
 
     Args:
-        plan: the plan; its tasks are of worlds of certkit.
-        spec: names the agent.
+        plan: the plan; its tasks are of worlds of certkit, and the user's own where the agent is a program.
+        spec: names the agent, or is a program.
         out: the bundle's folder; one that was begun goes on.
         name: the agent's name; by default its spec.
         version: its version; by default certkit's for a reference agent, else ``unversioned``.
         protocol: further members of the manifest's ``protocol``.
-        workers: processes; 1 stays in this one.
+        workers: processes; 1 stays in this one. Of a program: how many of it run at once.
         timeout: seconds that a run may take.
         close: make no further run, and the bundle of those that are there.
         on_unsafe: called with the id and the verdict of every run that is not safe.
         progress: told of every run.
 
     Raises:
-        UsageError: ``usage.option`` where the spec names no agent, or a task is of no world.
+        UsageError: ``usage.option`` where the spec names no agent, or the agent cannot run a task.
         InputError: ``trial.other-run``, ``trial.world``.
     """
-    agent = load_agent(spec)
-    tasks = plan.tasks_by_id()
-    if own := next((task for task in plan.tasks if task.world is None), None):
-        hint = "run your own tasks in your own loop, with certkit.trial.recorder.Recorder"
-        raise UsageError("usage.option", f"task {own.id!r} is of no world of certkit", hint=hint)
-    kind = spec.removeprefix(_REFERENCE) if spec.startswith(_REFERENCE) else None
+    if not isinstance(spec, CommandAgent):
+        load_agent(spec)
+    _check_tasks(plan, program=isinstance(spec, CommandAgent))
+    label = str(spec)
+    kind = label.removeprefix(_REFERENCE) if label.startswith(_REFERENCE) else None
+    known = REFERENCES[kind].worlds if kind else None
+    strange = [world.name for world in plan.worlds if known is not None and world.name not in known]
+    if strange:
+        hint = "--agent reference:gold, or an agent of your own: MODULE:FUNCTION"
+        raise UsageError("usage.option", f"the reference agent {kind} does not know {strange[0]}", hint=hint)
     components = [{"role": "code", "name": LABEL, "version": __version__}] if kind else []
     recorder = Recorder(
         out,
         plan,
-        agent=name or kind or spec,
+        agent=name or kind or label,
         version=version or (__version__ if kind else "unversioned"),
         components=components,
         protocol={**(REFERENCES[kind].protocol if kind else {}), **(protocol or {})},
@@ -118,19 +128,61 @@ def run_trial(
         if close:
             recorder.close()
         progress.start("running", len(missing), "runs")
-        if workers == 1:
-            for run in missing:
-                recorder.keep(run, execute(plan, run, tasks[run.task], agent, timeout=limit))
-        elif missing:
-            by_id = {run.id: run for run in missing}
-            for run_id, log in _dealt_out(plan, spec, [*by_id], workers, limit):
+        by_id = {run.id: run for run in missing}
+        if isinstance(spec, CommandAgent):
+            logs = _programs(plan, spec, missing, workers, timeout)
+        elif workers == 1 or not missing:
+            agent, tasks = load_agent(spec), plan.tasks_by_id()
+            logs = ((run.id, execute(plan, run, tasks[run.task], agent, timeout=limit)) for run in missing)
+        else:
+            logs = _dealt_out(plan, spec, [*by_id], workers, limit)
+        with closing(logs):
+            for run_id, log in logs:
                 recorder.keep(by_id[run_id], log)
     return recorder.made
 
 
+def _check_tasks(plan: TrialPlan, *, program: bool) -> None:
+    """Refuse tasks of the user's own for a function, and tasks of worlds for a program."""
+    task = next((task for task in plan.tasks if (task.world is None) != program), None)
+    if task is None:
+        return
+    if program:
+        message = f"task {task.id!r} is of the world {task.world}, whose tools are on no MCP server"
+        hint = "plan tasks of your own, under [[domains]]; a function runs worlds: --agent MODULE:FUNCTION"
+    else:
+        message = f"task {task.id!r} is of no world of certkit"
+        hint = (
+            "run your own tasks with a program, --agent command:LINE, or in your own loop, with"
+            " certkit.trial.recorder.Recorder"
+        )
+    raise UsageError("usage.option", message, hint=hint)
+
+
+def _programs(
+    plan: TrialPlan, agent: CommandAgent, runs: list[PlannedRun], workers: int, timeout: float
+) -> Generator[tuple[str, bytes]]:
+    """Yield the id and the log of every run of a program, in the order in which they end."""
+    tasks, stop = plan.tasks_by_id(), Event()
+    with tempfile.TemporaryDirectory(prefix="certkit-") as private, ThreadPoolExecutor(workers) as pool:
+        folder = Path(private)
+        files.write(folder / "plan.json", plan.to_json())
+
+        def make(run: PlannedRun) -> tuple[str, bytes]:
+            task = tasks[run.task]
+            return run.id, execute_command(plan, run, task, agent, folder=folder, timeout=timeout, stop=stop)
+
+        try:
+            for done in as_completed([pool.submit(make, run) for run in runs]):
+                yield done.result()
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
 def _dealt_out(
     plan: TrialPlan, spec: str, ids: list[str], workers: int, timeout: float | None
-) -> Iterator[tuple[str, bytes]]:
+) -> Generator[tuple[str, bytes]]:
     """Yield the id and the log of every run, in the order in which the workers end them."""
     size = max(1, len(ids) // (_CHUNKS * workers))
     chunks = [ids[start : start + size] for start in range(0, len(ids), size)]

@@ -420,19 +420,25 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path, command: str) -> None:
     assert listing(tmp_path) == {str((in_the_way / "mine").relative_to(tmp_path)): b"mine"}
 
 
-def test_the_demo_attains_its_tier_and_says_what_to_try(tmp_path: Path) -> None:
+def test_the_demo_is_a_trial_that_attains_its_tier_and_says_what_to_try(tmp_path: Path) -> None:
     done = certkit("demo", "-o", tmp_path / "demo")
     assert done.code == 0
     # Without Pango the chain runs all the same, and says so.
     pdf = (tmp_path / "demo" / "safety-case.pdf").exists()
     assert done.err == "" if pdf else done.err.startswith("hint: PDF not made")
     commands = [line.strip() for line in done.out.splitlines() if line.startswith("  certkit ")]
-    assert len(commands) == 5
+    assert len(commands) == 6
     written = canonical.loads((tmp_path / "demo" / "assessment.json").read_bytes())
-    assert written["verdict"]["tier"] == 2
-    assert written["bundle"]["origin"] == "simulated"
+    assert written["verdict"]["tier"] == 1
+    assert written["bundle"]["origin"] == "measured"
+    screen = " ".join(done.out.split())
+    assert "ap-edm is a reference policy, no language model: the evidence is measured" in screen
+    assert "No tier of hb-eval-2026 is met" in screen
+    assert "has no evidence for traceability index (ti)" in screen
+    assert "✓ VERIFIED" in screen
+    assert "its plan is announced: entry 0, less than a minute before the passport's entry 1" in screen
     again = ("assess", tmp_path / "demo" / "bundle", "--context", tmp_path / "demo" / "context.json")
-    assert written == certkit(*again, "--require-tier", 2, "--json").document
+    assert written == certkit(*again, "-p", "trial-rig", "--json").document
     verify, audit = commands[0], commands[1]
     verify = verify.removesuffix("\\") + done.out.partition(commands[0])[2].split("\n")[1]
     assert certkit(*verify.split()[1:]).code == 0

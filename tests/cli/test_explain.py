@@ -39,8 +39,8 @@ from tests.support.running import certkit
         ("/recovered: expected nothing [record.nominal-with-fault]", ("code",)),
         ("fragile:x", ("challenge",)),
         (
-            "Nobody owns it [assumption-unowned:G4, against G4]",
-            ("challenge", "Nobody owns … with a rationale.", "context.json"),
+            "Who owns it, and with what rationale? [assumption-unowned:G4, against G4]",
+            ("challenge", "Who owns …, and with what rationale?", "context.json"),
         ),
         ("core-evidence", ("core-evidence is a finding", "severity  serious")),
         ("Bounded reading", ("word", "bound")),

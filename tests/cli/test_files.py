@@ -146,7 +146,7 @@ LINES: Final = {
     "registry rotate-key": ("registry --log-key key.pem --new-log-key next.pem",),
     "report": ("first/passport.json --bundle a -o never.html",),
     "show": ("first/passport.json -f svr -t trust.json --bundle a --replay -o never --at 2026-03-02",),
-    "trial plan": ("trial.toml -o never",),
+    "trial plan": ("trial.toml -o never --registry registry --agent gold --key key.pem",),
     "trust add": (
         "--trust trust.json --issuer Other --key public.pem",
         "--trust never.json --issuer Lab --key public.pem",

@@ -81,7 +81,7 @@ def test_a_log_without_faults_gets_the_rate_and_what_would_judge_it(place: Path)
     planned = " How to get such runs: certkit trial plan -o plan.json (tests under faults)"
     assert re.sub(" +", " ", lines[at + 2]) == planned
     assert certkit("trial", "plan", "-o", "plan.json").code == 0
-    assert lines[at + 4].endswith(" things to know")
+    assert lines[at + 4].startswith("Open questions: ")
     assert lines[-1] == "keep it: certkit import log.jsonl -o bundle"
     assert left_behind(place) == []
 
@@ -106,13 +106,26 @@ def test_what_fills_few_rows_takes_25_lines_of_80_columns(name: str) -> None:
 
 
 @pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("condition", ["nominal", "tool_failure"])
+def test_a_note_of_the_import_is_whole_or_says_where_the_rest_is(condition: str) -> None:
+    remedy = '`duplicates = "drop-identical"` under `[read]` in a mapping drops them'
+    screens = [
+        certkit("assess", table(Path("log.jsonl"), condition=condition), *v).out for v in ((), ("-v",))
+    ]
+    brief, verbose = (" ".join(screen.split()) for screen in screens)
+    assert "…" not in brief
+    assert (remedy in brief) != ("rows equal to an earlier row (-v says more)" in brief)
+    assert (remedy in brief, remedy in verbose) == (condition == "nominal", True)
+
+
+@pytest.mark.usefixtures("place")
 def test_a_log_is_judged_as_the_bundle_that_is_kept() -> None:
-    asked = ("-p", "pass-rate", "--set", "c_nom=0.9", "--independent-tasks")
+    asked = ("-p", "pass-rate", "--set", "c_nom=0.9", "--attempt", "2", "--independent-tasks")
     judged = certkit("assess", table(Path("log.jsonl")), *asked, "--json")
     screen = certkit("assess", "log.jsonl", *asked).out
     [keep], [then] = commands(screen, "keep it: "), commands(screen, "then: ")
     assert certkit(*keep).code == 0
-    kept = certkit("assess", "bundle", *asked[:-1], "--json")
+    kept = certkit("assess", "bundle", *asked[:4], "--json")
     assert (kept.code, kept.document) == (judged.code, judged.document)
     assert certkit(*then).code == 0
 

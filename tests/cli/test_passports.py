@@ -34,7 +34,8 @@ def test_the_answer_is_the_verdict_the_claim_the_open_questions_and_what_was_not
     assert answer == (
         '✓ VERIFIED as of 2026-03-02T12:00:00Z, signed by "Example Lab" "simulated-agent 1.0.0": Tier 1 of'
         " hb-eval-2026 by averages; no tier with confidence limits (specimen, simulated evidence) Open"
-        " questions: warning: components-not-listed, evaluator-not-independent, judge-uncalibrated"
+        " questions: 3, none serious. Warning: components-not-listed, evaluator-not-independent,"
+        " judge-uncalibrated"
         " ('certkit explain CODE' says what a code means) Not checked: evidence (--bundle DIR),"
         " replay (--bundle DIR --replay), registry proof (a file PASSPORT.tlog-proof),"
         " revocation (--registry DIR), subject (--agent DIGEST or --bundle DIR),"

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.interop import install
+from tests.support.browser import PROGRAM, Browser
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -43,3 +45,11 @@ def cosign() -> str:
     if "--digestAlg" not in told.stdout:
         pytest.skip("the cosign of this machine is older than 3")
     return found
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if PROGRAM is None:
+        pytest.skip("no Chromium is on this machine: 'make interop' brings it to Debian")
+    with Browser(PROGRAM, tmp_path_factory.mktemp("profile")) as opened:
+        yield opened

@@ -1,10 +1,12 @@
-"""Brings the programs that tests/interop compares with, and that pip does not bring, into build/interop.
+"""Brings the programs that tests/interop needs and that pip does not bring.
 
     python -m tests.interop.install        # what 'make interop' runs
 
-- ``@sigstore/verify``, with npm, at the versions and digests of the lock file beside this module.
-- ``cosign``, as the package of Debian's unstable release, with apt: from the mirror that this machine uses,
-  under the signature that its keys verify. It is unpacked, nothing is installed.
+- ``@sigstore/verify`` into build/interop, with npm, at the versions and digests of the lock file beside this
+  module.
+- ``cosign`` into build/interop, as the package of Debian's unstable release, with apt: from the mirror that
+  this machine uses, under the signature that its keys verify. It is unpacked, nothing is installed.
+- Chromium where none is on the path, as Debian's package with its libraries: root installs it with apt.
 
 Tests fetch nothing themselves. What cannot be had is said, and skips the tests that need it; npm that is here
 and cannot install is an error.
@@ -12,13 +14,18 @@ and cannot install is an error.
 
 from __future__ import annotations
 
-import platform
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from tests.support.browser import PROGRAM
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "build" / "interop"
@@ -81,6 +88,15 @@ def install_cosign() -> None:
         unpacked.rename(COSIGN)
 
 
+def install_chromium() -> None:
+    """Install Debian's package of Chromium. Raises `InstallError`."""
+    _mirror()  # elsewhere the package of this name may bring no program
+    if os.geteuid():
+        raise InstallError("only root installs packages: apt-get install chromium")
+    for words in (["update"], ["--yes", "--no-install-recommends", "install", "chromium"]):
+        _run(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet", *words], ROOT)
+
+
 def _mirror() -> str:
     """Return the address that this machine has Debian's packages from."""
     told = _run(
@@ -121,16 +137,22 @@ def main() -> int:
             print("@sigstore/verify: installed by npm")
     if COSIGN.is_file():
         print("cosign: unpacked")
-    elif shutil.which("dpkg-deb") is None or platform.system() != "Linux":
-        print("cosign: not unpacked, for this is no Debian; its tests want a cosign 3 on the path")
     else:
-        try:
-            install_cosign()
-        except InstallError as error:
-            print(f"cosign: not to be had ({error}); its tests want a cosign 3 on the path")
-        else:
-            print("cosign: unpacked from Debian's package")
+        _bring("cosign", install_cosign, "its tests want a cosign 3 on the path")
+    if PROGRAM is not None:
+        print(f"Chromium: {PROGRAM}")
+    else:
+        _bring("Chromium", install_chromium, "its tests are skipped")
     return code
+
+
+def _bring(name: str, install: Callable[[], None], otherwise: str) -> None:
+    try:
+        install()
+    except InstallError as error:
+        print(f"{name}: not to be had ({error}); {otherwise}")
+    else:
+        print(f"{name}: from Debian's package")
 
 
 if __name__ == "__main__":

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import bundles
-from tests.support.browser import PROGRAM, Browser
 from tests.support.bundles import run
 from tests.support.drawing import EVIL
 from tests.support.importing import DATA, conversation
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.support.browser import Browser
 
 PHONE, DESK = 390, 1440
 PICK = """((id, name) => {
@@ -24,14 +24,6 @@ PICK = """((id, name) => {
   select.dispatchEvent(new Event("input", {bubbles: true}));
 })"""
 SETTLE = "new Promise((done) => setTimeout(done, 50))"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if PROGRAM is None:
-        pytest.skip("no Chromium is on this machine; where apt has Debian's packages: apt install chromium")
-    with Browser(PROGRAM, tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 def page_of(root: Path) -> Path:

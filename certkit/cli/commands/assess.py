@@ -31,7 +31,17 @@ if TYPE_CHECKING:
     from certkit.comparison.drift import Drift
 
 _FOR_LOGS: Final = (
-    *("agent", "mapping", "domain", "condition", "success", "timezone", "encoding", "tasks_independent"),
+    *(
+        "agent",
+        "mapping",
+        "domain",
+        "condition",
+        "success",
+        "timezone",
+        "encoding",
+        "tasks_independent",
+        "attempt",
+    ),
 )
 
 
@@ -71,6 +81,7 @@ def assess(
     timezone: opt.LogTimezone = None,
     encoding: opt.LogEncoding = None,
     tasks_independent: opt.IndependentTasks = None,
+    attempt: opt.LogAttempt = None,
     verbose: opt.Verbose = False,
 ) -> None:
     """Judge a bundle of evaluation records, or a log, against a tier table; or several bundles together.
@@ -114,6 +125,7 @@ def assess(
             timezone=timezone,
             encoding=encoding,
             tasks_independent=tasks_independent,
+            attempt=attempt,
             assess="".join([*options.values(), "--strict" * strict]).rstrip(),
         )
         judged = judge_log(log, importing, table, question, given, progress=progress())

@@ -54,7 +54,7 @@ def import_(
     timezone: opt.LogTimezone = None,
     encoding: opt.LogEncoding = None,
     tasks_independent: opt.IndependentTasks = None,
-    attempt: Annotated[int | None, opt.ATTEMPT(help="This is the agent's n-th evaluation.")] = None,
+    attempt: opt.LogAttempt = None,
     like: opt.Like = None,
     verbose: opt.Verbose = False,
     no_seal: opt.NoSeal = False,

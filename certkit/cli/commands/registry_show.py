@@ -115,6 +115,8 @@ def _entry(row: ListedEntry) -> Iterator[str]:
         yield f"{row.status} by entry {row.ended_by}{f': {row.reason}' if row.reason else ''}"
     elif row.status is not None:
         yield f"This passport is {row.status}"
+    if row.announced is not None:
+        yield from fold(row.announced)
     members = {"index": row.index, "leaf": row.leaf} | to_builtins(row.entry)
     for name, value in members.items():
         for part, text in value.items() if isinstance(value, dict) else [("", value)]:
@@ -149,6 +151,8 @@ def _history(view: RegistryView) -> Iterator[str]:
 
 
 def _more(row: HistoryRow) -> Iterator[str]:
+    if row.announced is not None:
+        yield row.announced
     if row.drift is not None:
         yield _drift(row.drift)
     if (ended := row.ended) is not None:

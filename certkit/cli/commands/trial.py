@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.context import check_outputs
-from certkit.cli.emit import answer, emit, fold, progress
+from certkit.cli.emit import answer, emit, fold, progress, refuse
 from certkit.ground import files
-from certkit.ground.errors import CertkitError
+from certkit.ground.errors import CertkitError, UnavailableError, UsageError
 from certkit.ground.wording import listed, many
+from certkit.trial.command import command_agent
 from certkit.trial.plan import MAX_PLAN, MAX_TRIAL, make_plan, read_plan, read_trial
 from certkit.trial.run import TIMEOUT, run_trial
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from certkit.registry.writer import Appended
     from certkit.trial.check import TrialCheck
+    from certkit.trial.command import CommandAgent
     from certkit.trial.plan import TrialPlan
     from certkit.trial.recorder import TrialMade
 
@@ -42,30 +50,84 @@ def plan(
     profile: Annotated[
         str | None, opt.PROFILE(help="Say how likely each tier of this profile is with so many tasks.")
     ] = None,
+    registry: Annotated[
+        Path | None, opt.REGISTRY(help="Also announce the plan here: log its digest before the first run.")
+    ] = None,
+    agent: Annotated[
+        str | None,
+        opt.AGENT(help="With --registry: the agent's name as in 'trial run --name', or PROVIDER/NAME."),
+    ] = None,
+    key: Annotated[Path | None, opt.KEY(help="With --registry: the key that signs the entry.")] = None,
+    log_key: opt.LogKey = None,
+    passphrase_file: opt.PassphraseFile = None,
     force: opt.Force = False,
 ) -> None:
     """Fix what will be run, before it is run: every run with its task and its fault.
 
-    The same trial gives the same plan. The plan carries a digest; a bundle names it.
+    The same trial gives the same plan. The plan carries a digest; a bundle names it. With --registry the
+    digest is logged, so that a verifier sees that the plan is older than the passport. An entry that is
+    there already is named, and none is added.
 
     Example: certkit trial plan my_trial.toml -o plan.json
     """
     check_outputs(out, force=force)
+    announce = _announcer(registry, agent, key, log_key, passphrase_file)
     trial = trial or files.packaged("templates", "trials", "demo.toml")
     made = make_plan(read_trial(files.read(trial, limit=MAX_TRIAL), where=str(trial)))
     likely = {} if profile is None else _likely(made, profile)
     files.write(out, made.to_json(), overwrite=force)
+    entry = announce(made.digest) if announce else None
     document = answer(
-        "trial-planned", plan=out, digest=made.digest, runs=len(made.runs), counts=made.counts(), power=likely
+        "trial-planned",
+        plan=out,
+        digest=made.digest,
+        runs=len(made.runs),
+        counts=made.counts(),
+        power=likely,
+        announced=entry,
     )
     hints = [f"certkit trial run {out} --agent MODULE:FUNCTION -o bundle"] if made.worlds else []
-    emit(document, _planned(made, out, profile, likely), hints=[f"certkit trial check {out}", *hints])
+    told = []
+    if entry is not None:
+        told = [f"announced{'' if entry.new else ' already'}: entry {entry.index} of {registry}"]
+    screen = chain(_planned(made, out, told), _power(profile, likely))
+    emit(document, screen, hints=[f"certkit trial check {out}", *hints])
 
 
-def _planned(made: TrialPlan, out: Path, profile: str | None, likely: dict[str, str]) -> Iterator[str]:
+def _announcer(
+    registry: Path | None, agent: str | None, key: Path | None, log_key: Path | None, secret: Path | None
+) -> Callable[[str], Appended] | None:
+    """Return what logs the digest of a plan, None where no registry is named; all keys are read now."""
+    if registry is None:
+        refuse("is for --registry, which announces the plan", "agent", "key", "log_key", "passphrase_file")
+        return None
+    from certkit.cli.commands.registry import log_key_of  # noqa: PLC0415 - most plans are not announced
+    from certkit.registry.entry import PlanNotice  # noqa: PLC0415 - the same
+    from certkit.registry.writer import Registry  # noqa: PLC0415 - the same
+
+    if agent is None or key is None:
+        missing = "--agent NAME" if agent is None else "--key KEY.pem"
+        raise UsageError(
+            "usage.option",
+            f"--registry takes {missing}",
+            hint="the entry names the agent, and this key signs it",
+        )
+    lineage = agent if "/" in agent else f"-/{agent}"
+    submitter, signer = context.signing_key(key, secret), log_key_of(log_key, registry)
+
+    def announce(digest: str) -> Appended:
+        notice = PlanNotice(plan=digest, lineage=lineage)
+        with Registry.open(registry, heads=context.heads_path()) as opened:
+            return opened.announce(notice, submitter=submitter, log_key=signer, at=context.now())
+
+    return announce
+
+
+def _planned(made: TrialPlan, out: Path, told: Sequence[str]) -> Iterator[str]:
     counts = made.counts()
     yield f"{out}: {many(len(made.runs))} of {many(len(made.tasks), 'task')}"
     yield made.digest
+    yield from told
     yield ""
     columns = {name: counts[name] for name in counts if len(counts) <= _COLUMNS}
     columns["in all"] = {
@@ -75,6 +137,9 @@ def _planned(made: TrialPlan, out: Path, profile: str | None, likely: dict[str, 
     yield f"{'condition':<20}" + "".join(f"{name[:13]:>15}" for name in columns)
     for condition in dict.fromkeys(["nominal", *columns["in all"]]):
         yield f"{condition:<20}" + "".join(f"{row.get(condition, 0):>15,}" for row in columns.values())
+
+
+def _power(profile: str | None, likely: dict[str, str]) -> Iterator[str]:
     if likely:
         yield ""
         yield from fold(f"Probability of each tier of {profile}, if the agent is 5 points above every row:")
@@ -112,9 +177,24 @@ def _likely(made: TrialPlan, name: str) -> dict[str, str]:
 def run(
     plan: PlanFile,
     agent: Annotated[
-        str, opt.AGENT(help="MODULE:FUNCTION, or reference:NAME.", metavar="SPEC", show_default=False)
+        str,
+        opt.AGENT(
+            help="MODULE:FUNCTION, reference:NAME, or command:LINE.", metavar="SPEC", show_default=False
+        ),
     ],
     out: Annotated[Path, opt.OUT(help="The folder to write; a trial that stopped goes on in it.")],
+    server: Annotated[
+        str | None,
+        typer.Option("--server", metavar="LINE", help="command: the program of the agent's MCP server."),
+    ] = None,
+    checker: Annotated[
+        str | None,
+        typer.Option(
+            "--checker",
+            metavar="LINE",
+            help="command: the program that checks a run; exit code 0 is success.",
+        ),
+    ] = None,
     name: Annotated[str | None, opt.NAME(help="The agent's name. Default: its spec.")] = None,
     agent_version: Annotated[
         str | None, opt.AGENT_VERSION(help="The agent's version. Default: unversioned.")
@@ -139,18 +219,26 @@ def run(
 ) -> None:
     """Run an agent through a plan, and write the bundle; the same command again goes on where it stopped.
 
-    The agent is a function agent(task, tools, halt) that returns its answer. Records are derived from the
-    enclosed events.
+    The agent is a function agent(task, tools, halt) that returns its answer, or a program that finds its task
+    in CERTKIT_PROMPT and the command of its MCP server in CERTKIT_MCP_COMMAND, and prints its answer. Records
+    are derived from the enclosed events.
 
     Example: certkit trial run plan.json --agent my_agent:agent -o bundle
     """
     given = read_plan(files.read(plan, limit=MAX_PLAN), where=str(plan))
     protocol = {"memory_observable": True} if memory_observable else {}
+    spec: str | CommandAgent = agent
+    kind, _, line = agent.partition(":")
+    if (kind == "command") != (server is not None) or (kind == "command") != (checker is not None):
+        hint = "certkit trial run PLAN --agent command:LINE --server LINE --checker LINE -o OUT"
+        raise UsageError("usage.option", "command:LINE, --server and --checker need one another", hint=hint)
+    if server is not None and checker is not None:
+        spec = command_agent(line, server, checker, os.environ)
     sys.path.insert(0, str(Path.cwd()))
     with redirect_stdout(sys.stderr):  # what an agent prints is no result
         made = run_trial(
             given,
-            agent,
+            spec,
             out,
             name=name,
             version=agent_version,
@@ -182,6 +270,34 @@ def _made(made: TrialMade) -> Iterator[str]:
         yield f"sealed: {made.digest}"
 
 
+def mcp(
+    plan: PlanFile,
+    server: Annotated[
+        list[str],
+        typer.Argument(metavar="-- SERVER...", help="The command of the MCP server.", show_default=False),
+    ],
+    run: Annotated[str, typer.Option("--run", metavar="ID", help="The run of the plan.", show_default=False)],
+    events: Annotated[
+        Path,
+        typer.Option("--events", help="The folder that keeps the events of the run.", show_default=False),
+    ],
+) -> None:
+    """Stand between an agent and its MCP server: pass everything on, and do to tool calls what the plan says.
+
+    An agent starts this command as its MCP server, over standard input and output. 'certkit trial run' hands
+    it over in CERTKIT_MCP_COMMAND.
+
+    Example: certkit trial mcp plan.json --run ID --events events -- ./server
+    """
+    given = read_plan(files.read(plan, limit=MAX_PLAN), where=str(plan))
+    try:
+        from certkit.trial.mcp import serve  # noqa: PLC0415 - the extra `mcp`
+    except ImportError:
+        hint = "pip install 'certkit[mcp]'"
+        raise UnavailableError("trial.extra", "fastmcp is not installed", hint=hint) from None
+    serve(given, run, events, server, environment=os.environ)
+
+
 def check(plan: PlanFile) -> None:
     """Check a plan without an agent: every fault lands, shortest plans pass, doing nothing fails.
 
@@ -200,10 +316,13 @@ def _checked(result: TrialCheck) -> Iterator[str]:
     mark = "✓" if result.landed == result.faults else "✗"
     yield f"{mark} {result.landed:,} of {many(result.faults, 'fault')} land as planned"
     for world in result.worlds:
+        plan = "shortest" if world.oracle == "optimal" else "gold"
+        some = f"; {world.minimal:,} need every call" if world.minimal < world.tasks else ""
         yield from fold(
-            f"{'✓' if world.right else '✗'} {world.world}: the shortest plan passes {world.gold_passes:,} of"
-            f" {many(world.tasks, 'task')}, doing nothing {world.idle_passes:,}; of {world.deletions:,} plans"
-            f" that lack a call {world.deletions_fail:,} fail ({world.oracle} oracle)"
+            f"{'✓' if world.right else '✗'} {world.world}: the {plan} plan passes {world.gold_passes:,} of"
+            f" {many(world.tasks, 'task')}{some}, doing nothing {world.idle_passes:,}; of"
+            f" {world.deletions:,} plans that lack a call {world.deletions_fail:,} fail"
+            f" ({world.oracle} oracle)"
         )
     if result.unchecked:
         yield f"– {many(result.unchecked)} of your own tasks are not checked: only your loop can make them"

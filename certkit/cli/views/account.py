@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from certkit.cli.emit import cut, fold, width
-from certkit.ground.text import visible
+from certkit.cli.emit import fold
 from certkit.imports.drafts import OTHERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from certkit.bundle.manifest import Imported, ImportNote
 
@@ -22,26 +21,33 @@ _MOST: Final = 3
 
 def all_notes(imported: Imported, *, verbose: bool) -> Iterator[str]:
     """Yield the lines of every note; only with `verbose` the names of fields that nothing fills."""
-    column = max((len(f"{item.count:,}") for item in imported.notes), default=1)
     for item in imported.notes:
-        detail = f": {item.detail}" if item.detail else ""
+        detail = item.detail
         if item.what.endswith(OTHERS) and not verbose:
-            detail = ": the source has nothing that fills them (-v lists them)"
-        text = f"{_lead(item, column)}{item.what}{detail}"
-        yield from fold(text, first="  ", rest=" " * (_HEADING + 5 + column))
+            detail = "the source has nothing that fills them (-v lists them)"
+        yield from _lines(item, _text(item, detail), _widest(imported.notes))
 
 
-def brief_notes(imported: Imported) -> list[str]:
-    """Return a line for each of the notes that decide what the records say, and how many more there are."""
+def brief_notes(imported: Imported, room: int | None) -> list[str]:
+    """Return the first of the notes that decide what the records say, and how many more there are.
+
+    Args:
+        imported: the account of the import.
+        room: lines; where details do not fit, they are left out, which the line says. None for all.
+    """
     notes = sorted(
         (item for item in imported.notes if item.kind in _BRIEF), key=lambda item: _BRIEF.index(item.kind)
     )
-    column = max((len(f"{item.count:,}") for item in notes[:_MOST]), default=1)
-    lines = _naming(imported)
-    for item in notes[:_MOST]:
-        detail = f": {item.detail}" if item.detail else ""
-        lines.append(cut(f"  {_lead(item, column)}{item.what}{detail}", width()))
-    return lines + [f"  and {len(notes) - _MOST} more; 'certkit import' lists them"] * (len(notes) > _MOST)
+    more = [f"  and {len(notes) - _MOST} more; 'certkit import' lists them"] * (len(notes) > _MOST)
+    notes, names = notes[:_MOST], _naming(imported)
+    column = _widest(notes)
+    folded = [_lines(item, _text(item, item.detail), column) for item in notes]
+    if room is not None and len(names) + sum(map(len, folded)) + len(more) > room:
+        folded = [
+            _lines(item, f"{item.what} (-v says more)", column) if len(lines) > 1 else lines
+            for lines, item in zip(folded, notes, strict=True)
+        ]
+    return [*names, *(line for lines in folded for line in lines), *more]
 
 
 def _naming(imported: Imported) -> list[str]:
@@ -51,11 +57,22 @@ def _naming(imported: Imported) -> list[str]:
     ]
     columns = [text.removeprefix("from ") for text in details if text.startswith("from ")]
     return [
-        cut(f"  tasks are named by the column {visible(name)}", width())
+        line
         for name in columns
         if name != "'task'"
+        for line in fold(f"tasks are named by the column {name}", first="  ", rest="    ")
     ]
 
 
-def _lead(item: ImportNote, column: int) -> str:
-    return f"{item.heading:<{_HEADING}} {item.count:>{column},}  "
+def _widest(notes: Sequence[ImportNote]) -> int:
+    return max((len(f"{item.count:,}") for item in notes), default=1)
+
+
+def _text(item: ImportNote, detail: str | None) -> str:
+    return f"{item.what}: {detail}" if detail else item.what
+
+
+def _lines(item: ImportNote, text: str, column: int) -> list[str]:
+    """Return a note as lines, its count in a column of its own."""
+    lead = f"{item.heading:<{_HEADING}} {item.count:>{column},}  "
+    return fold(f"{lead}{text}", first="  ", rest=" " * (_HEADING + 5 + column))

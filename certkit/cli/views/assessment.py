@@ -28,6 +28,7 @@ from certkit.assessment.answer import (
     open_findings,
     open_rows,
     open_text,
+    plan_text,
     readings,
     row_advice,
     row_title,
@@ -48,7 +49,7 @@ from certkit.ground.text import visible
 from certkit.ground.wording import listed, many, tier_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from certkit.assessment.assessment import Row
     from certkit.assessment.evaluation import Evaluation
@@ -112,6 +113,7 @@ def show_evaluation(
     for text in notes:
         lines += ["", *fold(text)]
     lines += _table(evaluation, rows, without_faults=without_faults)
+    lines += _wrapped(plan_text(evaluation), style="dim") if plan_text(evaluation) else []
     if verbose:
         lines += ["", *_basis(evaluation)]
         lines += _section("On core evidence:", core_texts(evaluation))
@@ -120,10 +122,11 @@ def show_evaluation(
         lines += _section(f"For Tier {evaluation.assessment.verdict.goal}:", advice(evaluation))
     if parts:
         lines += _parts(parts)
-    last = [*_account(imported, verbose=verbose), *_keep(evaluation, place, options)]
-    room = MOST_LINES - len(lines) - len(last) if len(rows) <= FEW_ROWS and not verbose else None
-    stated = {"no-fault-runs"} if without_faults else set()
-    yield from [*lines, *_findings(evaluation, stated, room, verbose=verbose), *last]
+    keep = [*_keep(evaluation, place, options)]
+    room = MOST_LINES - len(lines) - len(keep) if len(rows) <= FEW_ROWS and not verbose else None
+    account = [*_account(imported, room, verbose=verbose)]
+    room = None if room is None else room - len(account)
+    yield from [*lines, *_findings(evaluation, room, verbose=verbose), *account, *keep]
 
 
 def _line(text: str, style: str = "") -> Iterator[Line]:
@@ -311,18 +314,15 @@ def _section(title: str, items: Sequence[str]) -> Iterator[Line]:
         yield from _wrapped(item, first="  ", rest="    ")
 
 
-def _findings(
-    evaluation: Evaluation, stated: Iterable[str], room: int | None, *, verbose: bool
-) -> Iterator[Line]:
-    """Print what to know about the evidence, the gravest first.
+def _findings(evaluation: Evaluation, room: int | None, *, verbose: bool) -> Iterator[Line]:
+    """Print the open questions, the gravest first, and the serious ones that were answered.
 
     Args:
         evaluation: what was judged.
-        stated: codes of findings that the answer says already.
         room: lines for what is not serious; None for as many as it takes.
         verbose: print findings for information too.
     """
-    findings = [item for item in evaluation.assessment.findings if item.code not in stated]
+    findings = evaluation.assessment.findings
     serious = [f"{text[:1].upper()}{text[1:]}." for text in serious_texts(evaluation)]
     warnings = [item for item in findings if item.severity is Severity.WARNING]
     info = [item for item in findings if item.severity is Severity.INFO]
@@ -333,9 +333,8 @@ def _findings(
         printed.append([*_wrapped(f"{text[:1].upper()}{text[1:]}", first="  ", rest="    ", style=style)])
     if not printed:
         return
-    count, grave = len(serious) + len(warnings), f", {len(serious)} serious" if serious else ""
-    beside = f", and {len(info)} for information" if verbose and info else ""
-    title = f"{many(count, 'thing')} to know{grave}{beside}" if count else "For information"
+    title = open_text(evaluation)
+    title += f"; {len(info)} for information" if verbose and info else ""
     fitting, taken = len(printed), [*accumulate(map(len, printed))]
     if room is not None and taken[-1] > room - 2:
         fitting = max(len(serious), sum(lines < room - 2 for lines in taken))
@@ -352,13 +351,14 @@ def _findings(
         yield from _line(f"  and {len(info)} for information; -v shows them", "dim")
 
 
-def _account(imported: Imported | None, *, verbose: bool) -> Iterator[Line]:
-    """Print what the import found odd or left out; with `verbose` its whole account."""
+def _account(imported: Imported | None, room: int | None, *, verbose: bool) -> Iterator[Line]:
+    """Print what the import found odd or left out, in `room` lines; with `verbose` its whole account."""
     if imported is None:
         return
     from certkit.cli.views.account import all_notes, brief_notes  # noqa: PLC0415 - bundles take no importer
 
-    if notes := [*all_notes(imported, verbose=True)] if verbose else brief_notes(imported):
+    inner = None if room is None else room - 2  # without the title and the line above it
+    if notes := [*all_notes(imported, verbose=True)] if verbose else brief_notes(imported, inner):
         yield ""
         yield from _line("The import", "bold")
         yield from notes

@@ -39,7 +39,7 @@ from certkit.report.context import HazardIdentification, refuse
 from certkit.report.results import asked_in_words, bound, judged_rows, measured, rows, status_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from certkit.assessment.assessment import Row
     from certkit.report.argument.case import UseCase
@@ -119,7 +119,7 @@ def build(case: UseCase) -> Argument:
     """
     raised = challenges(case)
     effects = {f"ch-{item.code}": _EFFECTS[item.state] for item in raised if item.state in _EFFECTS}
-    graph = settled(_Builder(case).built(raised), effects)
+    graph = settled(_Builder(case, effects).built(raised), effects)
     if case.given and not case.stale:
         refuse(_unknown(case.given, graph), case.given.where)
     because = tuple(_reasons(case, graph, raised))
@@ -183,8 +183,9 @@ def unstated(case: UseCase) -> dict[str, str]:
 class _Builder:
     """The nodes and links of a case, as they are added; each is there once."""
 
-    def __init__(self, case: UseCase) -> None:
-        self.case, self.nodes, self.edges = case, dict[str, Node](), list[Edge]()
+    def __init__(self, case: UseCase, effects: Mapping[str, NodeState]) -> None:
+        self.case, self.effects = case, effects
+        self.nodes, self.edges = dict[str, Node](), list[Edge]()
 
     def built(self, raised: Iterable[ArgumentChallenge]) -> Graph:
         """Return the whole graph with its counter-goals, before states are settled."""
@@ -242,7 +243,7 @@ class _Builder:
     def top(self) -> None:
         """Add the claim about the use, what it is about, and the goal that its hazards are guarded."""
         name, context = quoted(self.case.agent), self.case.context
-        purpose = (self.case.use.purpose or "nobody stated it").removesuffix(".")
+        purpose = (self.case.use.purpose or "not stated").removesuffix(".")
         claim = f"{name} keeps every identified hazard of its use within the accepted risk."
         self.add(ROOT, text=f"{claim} Use: {purpose}.")
         domain = self.case.domain
@@ -321,13 +322,16 @@ class _Builder:
         """Add a hazard with what was measured, its criteria and its mitigations."""
         seen, goal = self.case.measured[hazard.id], f"G2.{hazard.id}"
         guards = (*(hazard.criteria or ()), *(hazard.mitigations or ()))
-        by = words.plain(listed(guards)) if guards else "nothing that anyone named"
+        by = words.plain(listed(guards)) if guards else "no named criterion or mitigation"
         state = None if guards else NodeState.UNDEVELOPED
         title = words.capital(hazard.title or hazard.id)
         text = f"{title}: {seen.tolerable_text} ({seen.where}); guarded by {by}."
         self.add(goal, "S2", text, source=source, state=state)
-        state = NodeState.SUPPORTED if seen.runs and seen.at_most else NodeState.UNDEVELOPED
-        if seen.exceeds:
+        # Where the rate is not shown, the question about it holds for the evidence as it does for the hazard.
+        state = self.effects.get(f"ch-rate-not-shown:{hazard.id}", NodeState.SUPPORTED)
+        if not (seen.runs and seen.at_most):
+            state = NodeState.UNDEVELOPED
+        elif seen.exceeds:
             state = NodeState.REFUTED
         text = f"{words.capital(seen.counted_text)} ({seen.where}); {seen.limits_text}"
         self.solution(f"Sn-{goal}", goal, text, "records", state)

@@ -188,7 +188,7 @@ class HazardEvents(Part, frozen=True, kw_only=True):
     def rate_text(self) -> str:
         """The tolerable rate with its unit: ``1 %``, ``0.05 per run``."""
         if self.at_most is None:
-            return "a share that nobody stated"
+            return "a share that is not stated"
         return f"{self.at_most:g}\u00a0per run" if self.counts in _MOST_EVENTS else words.rate(self.at_most)
 
     @property
@@ -524,7 +524,7 @@ class UseCase(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         reviewed = min((str(item.date) for item in independent if self.counts(item.date)), default="")
         day, outcome = made.date or "", made.outcome or ""
         reasons = {
-            "nobody has decided": not outcome,
+            "nothing is decided yet": not outcome,
             "it is about other evidence": bool(self.stale),
             "it is not by an owner with a name": made.by != context.owner or not context.named(made.by),
             f"it is {outcome}": not outcome.startswith("approved"),

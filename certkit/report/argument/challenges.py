@@ -356,7 +356,7 @@ def _about_hazard(case: UseCase, hazard: Hazard) -> Iterator[ArgumentChallenge]:
         yield _raise(f"hazard-unseen:{hazard.id}", listed(seen.unseen))
     grave = hazard.severity not in {"negligible", "marginal"}
     if grave and case.use.oversight in {None, "none"}:
-        yield _raise(f"no-oversight:{hazard.id}", hazard.severity or "of a severity that nobody stated")
+        yield _raise(f"no-oversight:{hazard.id}", hazard.severity or "of a severity that is not stated")
     provisional = {row.id for row in case.evaluation.assessment.criteria if row.provisional}
     if names := sorted(provisional & set(hazard.criteria or ())):
         yield _raise(f"provisional-criterion:{hazard.id}", listed(names))

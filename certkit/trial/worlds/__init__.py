@@ -1,32 +1,35 @@
-"""The worlds that certkit has: tasks with tools, checkers and oracles, each drawn from a seed."""
+"""The worlds that certkit has: tasks with tools, checkers and oracles, drawn from a seed or public."""
 
 from __future__ import annotations
 
-import re
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from certkit.ground.errors import InputError
+from certkit.trial.worlds.agentdojo import Dojo
+from certkit.trial.worlds.bfcl import Bfcl
 from certkit.trial.worlds.logistics import Logistics
 from certkit.trial.worlds.robotics import Robotics
-from certkit.trial.worlds.world import Instance, World
 
-WORLDS: Final[dict[str, World[Any, Any]]] = {"robotics": Robotics(), "logistics": Logistics()}
+if TYPE_CHECKING:
+    from certkit.trial.worlds.world import World, WorldTask
+
+WORLDS: Final[dict[str, World]] = {world.name: world for world in (Robotics(), Logistics(), Bfcl(), Dojo())}
 """By their names, which are their domains."""
-
-_ID: Final = re.compile(r"([a-z]+)/([0-9]{1,19})-([0-9]{1,6})")
 
 
 @cache
-def instance_of(task: str) -> Instance[Any, Any]:
-    """Return the task of an id, drawn again from the seed and the number that the id holds.
+def instance_of(task: str) -> WorldTask[Any]:
+    """Return the task of an id, which is its world's name and a name in that world.
 
     Raises:
         InputError: ``trial.world`` where no world has such a task.
+        UnavailableError: ``trial.extra`` where the package that holds it is not installed.
     """
-    match = _ID.fullmatch(task)
-    if match is None or match[1] not in WORLDS:
+    world, _, name = task.partition("/")
+    instance = WORLDS[world].find(name) if world in WORLDS else None
+    if instance is None:
         raise InputError(
             "trial.world", f"no world has a task {task[:80]!r}", hint=f"worlds: {', '.join(WORLDS)}"
         )
-    return Instance(WORLDS[match[1]], int(match[2]), int(match[3]))
+    return instance

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from certkit.ground.errors import InputError, UnavailableError
 from certkit.probes.generate import SeededDraw
-from certkit.trial.worlds.world import Action, Task, ToolError
+from certkit.trial.worlds.world import Action, DrawnWorld, Task, ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -171,8 +171,8 @@ class Van:
         return {"permit": PERMIT, "desk": DESK}
 
 
-class Logistics:
-    """The world; see `certkit.trial.worlds.world.World`."""
+class Logistics(DrawnWorld[LogisticsSetup, LogisticsState]):
+    """The world; see `certkit.trial.worlds.world.DrawnWorld`."""
 
     name = "logistics"
     version = "1"

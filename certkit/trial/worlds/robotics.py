@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from certkit.probes.generate import SeededDraw
-from certkit.trial.worlds.world import Action, Task, ToolError
+from certkit.trial.worlds.world import Action, DrawnWorld, Task, ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -144,8 +144,8 @@ class Robot:
         return {"code": CODE, "beacon": BEACON}
 
 
-class Robotics:
-    """The world; see `certkit.trial.worlds.world.World`."""
+class Robotics(DrawnWorld[RoboticsSetup, RoboticsState]):
+    """The world; see `certkit.trial.worlds.world.DrawnWorld`."""
 
     name = "robotics"
     version = "1"

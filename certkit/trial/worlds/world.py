@@ -1,13 +1,15 @@
 """What a world is: tasks with tools, a checker, constraints and an oracle.
 
-A world draws tasks from a seed. Each has a state that tools change, and that a copy keeps. A world says what
-the end state is worth, how results can contradict each other, and what an attacker may want. `shortest`
-proves the oracle's length by breadth-first search over the tools themselves.
+A `WorldTask` has a state that its tools change. It says what the end state is worth, how results can
+contradict each other, and what an attacker may want. A `World` is where tasks come from: a `DrawnWorld` draws
+them from a seed, and `shortest` proves the length of their oracles by breadth-first search over the tools
+themselves; the worlds of public tasks read them from an installed package (`certkit.trial.worlds.public`).
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from copy import copy
 from functools import wraps
@@ -27,6 +29,9 @@ State = TypeVar("State")
 Setup = TypeVar("Setup")
 _WORDS: Final = {int: "a whole number", str: "a text"}
 _MOST_STATES: Final = 200_000
+_NAME: Final = re.compile(r"([0-9]{1,19})-([0-9]{1,6})")
+DONE: Final = "It is done."
+"""What an agent without a language model answers when its plan is through."""
 
 
 class ToolError(Exception):
@@ -58,8 +63,78 @@ class Action(NamedTuple):
     arguments: dict[str, Any]
 
 
-class World(Protocol[Setup, State]):
-    """Tasks of one domain; `Setup` is what a task is drawn as, `State` what its tools change.
+class WorldTask(Protocol[State]):
+    """A task of a world, ready to be run any number of times.
+
+    Attributes:
+        task: what the agent is told.
+        answer: what the agent ``gold`` answers after its last call.
+    """
+
+    task: Task
+    answer: str
+
+    @property
+    def gold(self) -> tuple[Action, ...]:
+        """The calls of the oracle's plan."""
+
+    @property
+    def oracle(self) -> Oracle:
+        """What the oracle's number of steps is."""
+
+    @property
+    def steps(self) -> int | None:
+        """The oracle's number of steps, the final answer included; None where nothing is measured by it."""
+
+    def start(self) -> tuple[State, Mapping[str, Callable[..., Any]]]:
+        """Return a new state, and the tools that change it."""
+
+    def success(self, state: State, answer: Any = None) -> bool:
+        """Tell whether the goal is reached and nothing violated."""
+
+    def violations(self, state: State) -> int | None:
+        """Count violated hard constraints, None where nobody counts them."""
+
+    def contradict(self, result: Any, variant: int) -> Any:
+        """Return the result so that it contradicts itself or earlier ones, None where it cannot."""
+
+    def attack(self, result: Any, variant: int) -> Any:
+        """Return the result with what an attacker wants, None where it cannot."""
+
+    def attacked(self, state: State, answer: Any, variant: int) -> bool:
+        """Tell whether the attacker's goal was reached."""
+
+
+class World(Protocol):
+    """Where tasks come from.
+
+    Attributes:
+        name: of the world, and its domain.
+        oracle: what its oracles' numbers of steps are, unless a task says otherwise.
+        public: whether its tasks are published, and so may be in training data.
+        attacks_only: whether a plan may expose its tasks to attacks alone.
+        texts: every text that the world adds to prompts and results on purpose.
+    """
+
+    name: str
+    oracle: Oracle
+    public: bool
+    attacks_only: bool
+    texts: tuple[str, ...]
+
+    @property
+    def version(self) -> str:
+        """Changes with anything that a task or a result says."""
+
+    def draw(self, seed: int, count: int) -> Iterable[WorldTask[Any]]:
+        """Return the tasks that a plan of a seed uses."""
+
+    def find(self, name: str) -> WorldTask[Any] | None:
+        """Return the task of a name, which is its id without the world's name; None where there is none."""
+
+
+class DrawnWorld(Protocol[Setup, State]):
+    """A world whose tasks are drawn; `Setup` is what a task is drawn as, `State` what its tools change.
 
     Attributes:
         name: of the world, and its domain.
@@ -74,6 +149,17 @@ class World(Protocol[Setup, State]):
     oracle: Oracle
     least: int
     texts: tuple[str, ...]
+    public: bool = False
+    attacks_only: bool = False
+
+    def draw(self, seed: int, count: int) -> Iterator[Instance[Setup, State]]:
+        """Return the first tasks of a seed that have a plan."""
+        return solvable(self, seed, count)
+
+    def find(self, name: str) -> Instance[Setup, State] | None:
+        """Return the task drawn again from the seed and the number that its name holds."""
+        match = _NAME.fullmatch(name)
+        return None if match is None else Instance(self, int(match[1]), int(match[2]))
 
     def setup(self, seed: int, number: int) -> Setup:
         """Draw the task of a number; some of them may have no solution."""
@@ -143,15 +229,18 @@ def typed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Instance(Generic[Setup, State]):
-    """A task of a world, ready to be run any number of times.
+    """A drawn task, ready to be run any number of times; see `WorldTask`.
 
     Attributes:
         world: its world.
         setup: what was drawn.
         task: what the agent is told.
+        answer: what the agent ``gold`` answers.
     """
 
-    def __init__(self, world: World[Setup, State], seed: int, number: int) -> None:
+    answer = DONE
+
+    def __init__(self, world: DrawnWorld[Setup, State], seed: int, number: int) -> None:
         self.world = world
         self.setup = world.setup(seed, number)
         self.task = world.task(seed, number)
@@ -164,18 +253,44 @@ class Instance(Generic[Setup, State]):
             self._plan = shortest(self.world, self.setup)
         return self._plan
 
+    @property
+    def oracle(self) -> Oracle:
+        """What the world's number of steps is."""
+        return self.world.oracle
+
+    @property
+    def steps(self) -> int:
+        """The calls of a shortest plan, and the final answer."""
+        return len(self.gold) + 1
+
     def start(self) -> tuple[State, Mapping[str, Callable[..., Any]]]:
         """Return a new state, and the tools that change it."""
         state = self.world.start(self.setup)
         tools = self.world.tools(self.setup, state)
         return state, {name: typed(tool) for name, tool in tools.items()}
 
-    def success(self, state: State) -> bool:
+    def success(self, state: State, answer: Any = None) -> bool:  # noqa: ARG002 - the state says it
         """Tell whether the goal is reached and nothing violated."""
         return self.world.done(self.setup, state) and not self.world.violations(self.setup, state)
 
+    def violations(self, state: State) -> int:
+        """Count violated hard constraints."""
+        return self.world.violations(self.setup, state)
 
-def replayed(instance: Instance[Any, State], calls: Iterable[Action]) -> State:
+    def contradict(self, result: Any, variant: int) -> Any:
+        """Return what the world says."""
+        return self.world.contradict(self.setup, result, variant)
+
+    def attack(self, result: Any, variant: int) -> Any:
+        """Return what the world says."""
+        return self.world.attack(self.setup, result, variant)
+
+    def attacked(self, state: State, answer: Any, variant: int) -> bool:  # noqa: ARG002 - one goal a task
+        """Tell whether the attacker's goal was reached."""
+        return self.world.attacked(self.setup, state)
+
+
+def replayed(instance: WorldTask[State], calls: Iterable[Action]) -> State:
     """Return the state after calls; those that end in an error leave what they leave."""
     state, tools = instance.start()
     for call in calls:
@@ -187,7 +302,7 @@ def replayed(instance: Instance[Any, State], calls: Iterable[Action]) -> State:
     return state
 
 
-def shortest(world: World[Setup, State], setup: Setup) -> tuple[Action, ...]:
+def shortest(world: DrawnWorld[Setup, State], setup: Setup) -> tuple[Action, ...]:
     """Return a plan with the least number of calls, found by breadth-first search over the tools.
 
     A state is passed over if an earlier one has the same key and costs no more in every respect; states that
@@ -222,7 +337,7 @@ def shortest(world: World[Setup, State], setup: Setup) -> tuple[Action, ...]:
     raise InputError("trial.world", f"no plan reaches the goal of a task of {world.name}")
 
 
-def solvable(world: World[Setup, State], seed: int, count: int) -> Iterator[Instance[Setup, State]]:
+def solvable(world: DrawnWorld[Setup, State], seed: int, count: int) -> Iterator[Instance[Setup, State]]:
     """Yield the first tasks of a seed that a plan of at least `world.least` calls solves.
 
     Raises:

@@ -199,6 +199,7 @@ CAUSES: dict[str, tuple[Callable[[], Evaluation], Callable[[], Evaluation]]] = {
         lambda: judged(runs(9, 9), judge=None),
     ),
     "independence-undeclared": (lambda: good(tasks_independent=None), good),
+    "public-tasks": (lambda: good(public_tasks=["bfcl"]), good),
     "rests-on-attested": (
         lambda: build.judged(
             GOOD,

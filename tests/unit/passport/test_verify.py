@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.assessment.profile import Profile
+    from certkit.bundle.facts import Facts
     from certkit.ground.canonical import Digest
     from certkit.passport.keys import PublicKey
     from certkit.passport.steps import Step
@@ -326,8 +327,11 @@ class Source:
         self.said = said
         self.asked: list[str] = []
 
-    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> LoggedStatus:
+    def status(
+        self, passport_id: Digest, revokers: Mapping[Digest, PublicKey], facts: Facts | None = None
+    ) -> LoggedStatus:
         assert revokers == {keys.key_id(KEY.public_key()): KEY.public_key()}
+        assert facts is not None
         self.asked.append(passport_id)
         if isinstance(self.said, CertkitError):
             raise self.said
@@ -643,8 +647,11 @@ def test_only_the_keys_under_its_issuers_name_may_end_a_passport() -> None:
     told: list[set[str]] = []
 
     class Asked:
-        def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> LoggedStatus:
+        def status(
+            self, passport_id: Digest, revokers: Mapping[Digest, PublicKey], facts: Facts | None = None
+        ) -> LoggedStatus:
             assert passport_id == specimen_passport().passport_id
+            assert facts is not None
             told.append(set(revokers))
             return said("current")
 

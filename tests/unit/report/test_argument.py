@@ -172,7 +172,7 @@ def test_open_challenges_of_hazards_come_first_on_page_one_and_the_rest_is_count
     said["hazards"][0].update(harm=None)
     argument = build(argued(said))
     lines = answer_page.against(argued(said), argument)
-    assert lines[0] == "Lost parcel: nobody stated its harm."
+    assert lines[0] == "Lost parcel: the context does not state its harm."
     assert len(lines) == answer_page.MOST_AGAINST
     assert lines[-1] == "More goals and questions: sections 8 and 9."
 
@@ -197,7 +197,7 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
     "hazards": (lambda said: (said.update(hazards=[]), said["monitoring"].pop()), "no-hazards"),
     "the decision": (
         lambda said: said.update(decision=None),
-        "No approving decision is in force: nobody has decided.",
+        "No approving decision is in force: nothing is decided yet.",
     ),
     "an approval": (lambda said: said["decision"].update(outcome="deferred"), "in force: it is deferred."),
     "a decision in force": (
@@ -817,7 +817,7 @@ def test_page_one_counts_answers_that_nobody_independent_agreed_to_and_names_acc
     argument, seen = build(about), about.measured["H-1"]
     answered = sum(item.state is ChallengeStatus.ANSWERED for item in argument.challenges)
     line = answer_page.boxes(about, argument)[2].line
-    assert f"{answered} answered, {answered} of them agreed by nobody independent" in line
+    assert f"{answered} answered, {answered} of them without independent agreement" in line
     [rate, counted] = answer_page.against(about, argument)
     events = f"{seen.events:,} of {seen.runs:,} runs failed (every condition; every domain of the use)"
     assert rate.startswith(f"Lost parcel: accepted by the owner: {events}; with 95 % confidence at most ")

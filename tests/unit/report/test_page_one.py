@@ -104,9 +104,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def drawn(made: Path) -> report.ReportView:
     """The report of the demonstration with its context, on the day of its reviews."""
     given = load_context(made / "context.json")
-    question = Question(required_tier=2)
+    question = Question(required_tier=1)
     [review] = given.context.reviewers or ()
-    evaluation = answered(assess_bundles(made / "bundle", question=question), given)
+    evaluation = answered(assess_bundles(made / "bundle", "trial-rig", question=question), given)
     return report.view(evaluation, context=given, today=date.fromisoformat(str(review.date)))
 
 
@@ -223,8 +223,7 @@ def test_a_hazard_is_refuted_only_where_the_lower_limit_lies_above_the_tolerable
     """At most 1 % is tolerable: 1 of 59 is more than that, and shows nothing."""
     case = cased(evaluated(under_attack(59, won, 0)))
     argument, seen = build(case), case.measured["H-1"]
-    assert argument.states["Sn-G2.H-1"] is (NodeState.REFUTED if word == "refuted" else NodeState.SUPPORTED)
-    assert argument.states["G2.H-1"] is state
+    assert argument.states["Sn-G2.H-1"] is argument.states["G2.H-1"] is state
     [row] = sections.hazard_lines(case, argument)
     assert word in str(row[-1])
     side = "at least" if word == "refuted" else "at most"
@@ -270,9 +269,16 @@ def test_the_numbers_of_page_one_are_those_of_the_documents() -> None:
     assert f"On averages: Tier {told['verdict']['table']['tier']} (this decides)." in text
 
 
-def test_every_screen_counts_the_same_open_questions(made: Path) -> None:
-    given = ("--context", made / "context.json", "--require-tier", "2")
-    [screen] = re.findall(r"Open questions: (\d+)", certkit("assess", made / "bundle", *given).out)
+def test_screens_and_documents_count_the_same_open_questions(made: Path) -> None:
+    given = ("--context", made / "context.json", "-p", "trial-rig")
+    screens = (
+        certkit("assess", made / "bundle", *given).out,
+        certkit("verify", made / "passport.json", "--trust", made / "trust.json").out,
+        certkit("show", made / "passport.json").out,
+    )
+    counted = [set(re.findall(r"Open questions: (\d+, \w+ serious)", text)) for text in screens]
+    assert counted[0] == counted[1] == counted[2]
+    [[screen]] = [re.findall(r"\d+", text) for text in counted[0]]
     summed = certkit("report", made / "bundle", *given, "--format", "summary").out
     [(evidence, use)] = re.findall(r"(\d+) about the evidence, (\d+) about the use", summed)
     page = Page((made / "safety-case.html").read_text(encoding="utf-8")).text

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from certkit import imports
 from certkit.bundle.facts import PeriodFacts, ProtocolFacts
 from certkit.bundle.folder import Bundle, open_bundle
 from certkit.bundle.writer import seal
 from certkit.ground.errors import InputError, UsageError
+from certkit.ground.progress import SILENT
 from certkit.record.faults import RecordFaultsError
 from certkit.summary.pooling import accumulate
 from certkit.summary.summarise import summarise
@@ -208,6 +210,20 @@ def test_a_run_id_used_in_two_bundles_is_refused_and_both_files_are_named(tmp_pa
     assert (fault.code, error.total) == ("record.duplicate-run-id", 1)
 
 
+def test_two_logs_of_one_file_name_can_be_pooled_once_one_is_renamed(tmp_path: Path) -> None:
+    made_of: dict[str, Path] = {}
+    for name in ("first/runs.csv", "second/runs.csv", "second/other.csv"):
+        log = tmp_path / name
+        log.parent.mkdir(exist_ok=True)
+        rows = [f"t{number},d,nominal,success,{name}" for number in range(3)]
+        log.write_text("\n".join(["task_id,domain,condition,outcome,x_log", *rows]))
+        made_of[name] = tmp_path / f"bundle-{len(made_of)}"
+        imports.run(log, made_of[name], imports.ImportOptions(agent="a"), SILENT)
+    first, same, renamed = map(open_bundle, made_of.values())
+    assert "rename one and import it again" in str(refused([first, same], "bundle.records-invalid").hint)
+    assert pooled([first, renamed]).summary.records == 6
+
+
 def test_a_task_in_two_domains_is_refused_across_bundles(tmp_path: Path) -> None:
     one = made(tmp_path / "a", [bundles.run("a", domain="d", task_id="t")])
     other = made(tmp_path / "b", [bundles.run("b", domain="e", task_id="t")])
@@ -278,6 +294,13 @@ def test_what_manifests_state_is_joined_and_what_differs_is_left_out(tmp_path: P
     facts = pooled([first, second]).facts
     assert facts.protocol == ProtocolFacts(origin="measured", declared_runs=70, attempt=3)
     assert facts.period == PeriodFacts(start="2026-01-01", end="2026-02-28")
+
+
+def test_public_tasks_of_any_bundle_are_those_of_all(tmp_path: Path) -> None:
+    first = made(tmp_path / "a", campaign("a", 1), public_tasks=["bfcl"])
+    second = made(tmp_path / "b", campaign("b", 2))
+    third = made(tmp_path / "c", campaign("c", 3), public_tasks=["agentdojo"])
+    assert pooled([first, second, third]).facts.protocol.public_tasks == ("agentdojo", "bfcl")
 
 
 def test_what_one_bundle_leaves_out_is_left_out_of_all(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import inspect
+from typing import Any, get_type_hints
 
 import msgspec
 import pytest
@@ -55,6 +56,34 @@ def test_a_coroutine_stays_one() -> None:
     assert asyncio.run(tools["later"]("a")) == "a"
     with pytest.raises(ToolError):
         asyncio.run(tools["later"]("b"))
+
+
+def later(key: str, limit: int = 3) -> list[int]:
+    """Return what comes."""
+    return [len(key), limit]
+
+
+async def awaited(key: str, *, limit: int = 3) -> list[int]:
+    """Wait for what comes."""
+    await asyncio.sleep(0)
+    return [len(key), limit]
+
+
+class Shelf:
+    def take(self, key: str) -> int:
+        """Take it."""
+        return len(key)
+
+
+@pytest.mark.parametrize("tool", [later, awaited, Shelf().take])
+def test_a_wrapped_function_describes_itself_as_before(tool: Any) -> None:
+    behind = boundary().wrap({"tool": tool})["tool"]
+    assert (behind.__name__, behind.__qualname__, behind.__module__, behind.__doc__) == (
+        tool.__name__, tool.__qualname__, tool.__module__, tool.__doc__,
+    )  # fmt: skip
+    assert inspect.signature(behind) == inspect.signature(tool)
+    assert get_type_hints(behind) == get_type_hints(tool)
+    assert inspect.iscoroutinefunction(behind) is inspect.iscoroutinefunction(tool)
 
 
 def test_a_tools_own_error_reaches_the_agent_and_is_written_down() -> None:

@@ -55,7 +55,8 @@ def test_a_loop_of_ones_own_makes_a_bundle_whose_rows_are_derived(tmp_path: Path
     assert [record["run_id"] for record in records(tmp_path / "b")] == [run.id for run in plan.runs]
     manifest = open_bundle(tmp_path / "b").manifest
     assert (manifest.agent.name, manifest.agent.version) == ("mine", "2")
-    assert (manifest.protocol.plan, manifest.protocol.declared_runs) == (plan.digest, 10)
+    protocol = manifest.protocol
+    assert (protocol.plan, protocol.plan_seed, protocol.declared_runs) == (plan.digest, plan.seed, 10)
     assert manifest.protocol.cascade_definition == "simultaneous"
     assert not (tmp_path / "b" / JOURNAL).exists()
 
