@@ -208,7 +208,7 @@ class _Halted(Struct, frozen=True):
     reason: str = ""
 
 
-class _Ended(Struct, frozen=True):
+class _RunEnded(Struct, frozen=True):
     ended: Ending
 
 
@@ -375,7 +375,7 @@ class _TranscriptReader:
             self.ended = "halted"
             yield RunEvent(event="halt", reason=halted.reason)
         elif event.source == END_SOURCE:
-            self.ended = msgspec.convert(event.data, _Ended).ended
+            self.ended = msgspec.convert(event.data, _RunEnded).ended
 
     def _call(
         self, call_id: str, name: str, arguments: Any, again: _InspectEvent | None = None

@@ -29,7 +29,7 @@ from certkit.record.outcome import FIELDS, decode_log, derive
 from certkit.record.trace import logs as traces_of
 from certkit.trial.boundary import Boundary, OwnRules
 from certkit.trial.plan import read_plan
-from tests.support.trials import records
+from tests.support.trials import GIVEN_AWAY, records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 WRITER = ROOT / "tests" / "support" / "inspect_trials.py"
-GIVEN_AWAY = re.compile(r"\b(faults?|inject\w*|simulat\w*|tests?|testing|tested)\b", re.IGNORECASE)
 
 
 @pytest.fixture(scope="module")
