@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from certkit.record.record import Record
     from certkit.report.context import Given
 
-MOST_NAMED: Final = 10
+MOST_NAMED: Final = 7
 """Failed runs that a report names."""
 MOST_RECORDS: Final = 200_000
 """Records up to which a report names them: it takes another look at all of them."""

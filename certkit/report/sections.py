@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 CellText = str | tuple[str, str]
 """The text of a cell, or its text and its style."""
 
-MOST_CELLS: Final = 10
+MOST_CELLS: Final = 6
 MOST_CONDITIONS: Final = 8
 """Columns of the coverage map that fit a page."""
 PLACES: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}

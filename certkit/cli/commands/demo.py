@@ -155,7 +155,7 @@ def _demonstrated(made: Demonstrated, out: Path) -> Iterator[Line]:
     from certkit.trial.agents import LABEL  # noqa: PLC0415
 
     yield from fold(f"{AGENT} is a {LABEL}: the evidence is measured.")
-    yield from fold(f"its plan is announced before the first run: entry {made.plan} of {out}/registry")
+    yield from fold(f"The plan is announced before the first run: entry {made.plan} of {out}/registry")
     yield ""
     yield from show_evaluation(made.issued.judged, verbose=False)
     yield ""
@@ -174,6 +174,7 @@ def _demonstrated(made: Demonstrated, out: Path) -> Iterator[Line]:
     yield "with your own agent:"
     yield "  certkit trial plan my_trial.toml -o plan.json"
     yield "and on a real log:"
+    yield "  certkit assess LOG"
     yield "  certkit import LOG -o my-bundle"
-    yield "  certkit assess my-bundle"
-    yield f"  certkit issue my-bundle --key {out}/issuer-key.pem --issuer Me -o my-passport"
+    yield f"  certkit issue my-bundle --key {out}/issuer-key.pem \\"
+    yield "    --issuer Me -o my-passport"

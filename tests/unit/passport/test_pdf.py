@@ -11,6 +11,7 @@ from certkit.ground.errors import CertkitError
 from certkit.passport import pdf
 from certkit.passport.passport import read_passport
 from certkit.passport.verify import verify
+from certkit.report import page as drawing
 from tests.support.drawing import needs_pdf, tool
 from tests.support.passports import KEY, NOW, evaluation, issued, trust
 from tests.support.pdfs import PAGES, PASSPORT, attaching, bomb, code, document, draws, stream
@@ -210,7 +211,7 @@ def drawn() -> bytes:
     passport = report.IssuedPassport.of(read_passport(PASSPORT))
     view = report.view(evaluation(), passport=passport)
     head, pages, _ = report.html(view).partition("<main>")
-    return report.pdf(view, f"{head}{pages}A page.")  # what is attached to it does not depend on the pages
+    return drawing.pdf(view, f"{head}{pages}A page.")  # what is attached to it does not depend on the pages
 
 
 @needs_pdf
