@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from certkit.assessment.evaluation import Evaluation, evaluate
 from certkit.assessment.profile_file import DEFAULT_PROFILE, load_profile
@@ -72,14 +72,28 @@ def reduce_bundles(
     opened = [open_bundle(path, defer_records=True, progress=progress) for path in paths_of(bundles)]
     if len(opened) == 1:
         summary = summarise(opened[0], core_conditions=core_conditions, progress=progress)
-        return Reduced(bundle_facts(opened[0]), summary)
+        return Reduced(bundle_facts(opened[0], summary), summary)
     pooled = accumulate(opened, core_conditions=core_conditions, progress=progress)
-    return Reduced(pooled.facts, pooled.summary, tuple((part.facts, part.summary) for part in pooled.parts))
+    parts = tuple((_joined(part.facts, part.summary), part.summary) for part in pooled.parts)
+    return Reduced(_joined(pooled.facts, pooled.summary), pooled.summary, parts)
 
 
-def bundle_facts(bundle: Bundle) -> Facts:
-    """Return the facts of a bundle, with its counts of commitment integrity."""
-    return structs.replace(bundle.facts, integrity=integrity_facts(bundle))
+def bundle_facts(bundle: Bundle, summary: Summary) -> Facts:
+    """Return the facts of a bundle, with its counts of commitment integrity.
+
+    Args:
+        bundle: the bundle.
+        summary: of its records.
+    """
+    return structs.replace(_joined(bundle.facts, summary), integrity=integrity_facts(bundle))
+
+
+def _joined(facts: Facts, summary: Summary) -> Facts:
+    """Return facts that name a plan only where every record is of one of its runs; else it is stated."""
+    protocol, plan = facts.protocol, summary.plan
+    if protocol.plan is None or (plan is not UNSET and not plan.astray):
+        return facts
+    return structs.replace(facts, protocol=structs.replace(protocol, plan=None, plan_stated=protocol.plan))
 
 
 def assess_bundles(
