@@ -204,11 +204,7 @@ def read_traces(bundle: Bundle, partial: Partial) -> Traces:
     paths = {f"sha256:{file['sha256']}": str(file["path"]) for file in files}
     if not (named and paths):
         return Traces(**counts)
-    plan, rules, naming = (
-        bundle.manifest.protocol.plan,
-        bundle.trace_rules(),
-        defaultdict[str, dict[str, Stated]](dict),
-    )
+    rules, naming = bundle.trace_rules(), defaultdict[str, dict[str, Stated]](dict)
     for record in _naming(bundle):
         if record.trace in paths:
             naming[record.trace][record.run_id] = record

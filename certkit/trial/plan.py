@@ -470,10 +470,10 @@ def read_plan(data: bytes, *, where: str) -> TrialPlan:
     except msgspec.ValidationError as error:
         hint = "certkit trial plan TRIAL.toml -o plan.json"
         raise InputError("trial.invalid", f"no plan of a trial: {error}", where=where, hint=hint) from None
-    if plan.digest != (actual := plan_digest(plan.to_dict())):
+    if plan.digest != (computed := plan_digest(plan.to_dict())):
         raise InputError(
             "trial.plan-changed",
-            f"expected {plan.digest}, found {actual}",
+            f"expected {plan.digest}, found {computed}",
             where=where,
             hint="a plan is fixed before the first run: change the trial, and make a new plan",
         )
