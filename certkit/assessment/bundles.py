@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import UNSET, structs
+from msgspec import structs
 
 from certkit.assessment.evaluation import Evaluation, evaluate
 from certkit.assessment.profile_file import DEFAULT_PROFILE, load_profile
@@ -18,7 +18,7 @@ from certkit.ground.errors import UsageError
 from certkit.ground.progress import SILENT, Progress
 from certkit.probes.score import integrity_facts
 from certkit.summary.pooling import accumulate
-from certkit.summary.summarise import summarise
+from certkit.summary.summarise import joined_facts, summarise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -74,26 +74,17 @@ def reduce_bundles(
         summary = summarise(opened[0], core_conditions=core_conditions, progress=progress)
         return Reduced(bundle_facts(opened[0], summary), summary)
     pooled = accumulate(opened, core_conditions=core_conditions, progress=progress)
-    parts = tuple((_joined(part.facts, part.summary), part.summary) for part in pooled.parts)
-    return Reduced(_joined(pooled.facts, pooled.summary), pooled.summary, parts)
+    return Reduced(pooled.facts, pooled.summary, tuple((part.facts, part.summary) for part in pooled.parts))
 
 
-def bundle_facts(bundle: Bundle, summary: Summary) -> Facts:
+def bundle_facts(bundle: Bundle, summary: Summary | None) -> Facts:
     """Return the facts of a bundle, with its counts of commitment integrity.
 
     Args:
         bundle: the bundle.
-        summary: of its records.
+        summary: of its records; it may be None where the bundle encloses no plan.
     """
-    return structs.replace(_joined(bundle.facts, summary), integrity=integrity_facts(bundle))
-
-
-def _joined(facts: Facts, summary: Summary) -> Facts:
-    """Return facts that name a plan only where every record is of one of its runs; else it is stated."""
-    protocol, plan = facts.protocol, summary.plan
-    if protocol.plan is None or (plan is not UNSET and not plan.astray):
-        return facts
-    return structs.replace(facts, protocol=structs.replace(protocol, plan=None, plan_stated=protocol.plan))
+    return structs.replace(joined_facts(bundle.facts, summary), integrity=integrity_facts(bundle))
 
 
 def assess_bundles(

@@ -39,7 +39,7 @@ from certkit.summary.finish import Unordered, finish
 from certkit.summary.lines import record_lines, refuse_repetitions
 from certkit.summary.ratings import read_ratings
 from certkit.summary.reduce import Partial, merge
-from certkit.summary.summarise import finish_bundle, summarise_part
+from certkit.summary.summarise import finish_bundle, joined_facts, summarise_part
 from certkit.summary.summary import MOST_TASKS, PlannedRuns, Summary, Traces
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def _read(
     return _Read(
         bundle=bundle,
         partial=partial,
-        part=PooledPart(facts=bundle.facts, summary=summary),
+        part=PooledPart(facts=joined_facts(bundle.facts, summary), summary=summary),
         span=span,
         middle=_NEVER if span is None else int(np.median(started)) if timed else sum(span) // 2,
     )

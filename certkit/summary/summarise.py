@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from certkit.bundle.facts import Facts
     from certkit.bundle.folder import Bundle
 
 CHECKED: Final = 1024 * 1024
@@ -292,6 +293,14 @@ def compare_plan(bundle: Bundle) -> PlannedRuns | None:
             stated = record.task_id, record.domain, record.condition, record.trial or 0
             counts.update(differ=stated != expected or not _oracle_agrees(record, task.steps))
     return PlannedRuns(planned=len(plan.runs), **counts)
+
+
+def joined_facts(facts: Facts, summary: Summary | None) -> Facts:
+    """Return facts that name a plan only where every record is of one of its runs; else it is stated."""
+    protocol, plan = facts.protocol, msgspec.UNSET if summary is None else summary.plan
+    if protocol.plan is None or (plan is not msgspec.UNSET and not plan.astray):
+        return facts
+    return replace(facts, protocol=replace(protocol, plan=None, plan_stated=protocol.plan))
 
 
 def _oracle_agrees(record: _Planned, steps: int | None) -> bool:
