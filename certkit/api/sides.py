@@ -54,7 +54,7 @@ def _read(path: Path, progress: Progress) -> tuple[Summary, Facts]:
     try:
         bundle = open_bundle(path, defer_records=True, progress=progress)
         summary = summarise(bundle, most_tasks=None, salt=SALT, progress=progress)
-        return summary, bundle_facts(bundle)
+        return summary, bundle_facts(bundle, summary)
     except CertkitError as failure:
         if not (failure.where or "").startswith(str(path)):
             failure.where = f"{path}/{failure.where}" if failure.where else str(path)

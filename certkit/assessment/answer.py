@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec import UNSET
+
 from certkit.assessment.assessment import FindingState, Row, Severity, Status, TierStatus
 from certkit.assessment.catalogue import CATALOGUE, WEAKEST, named
 from certkit.assessment.metric import Reason
@@ -440,13 +442,14 @@ def fragility_texts(evaluation: Evaluation) -> tuple[str, ...]:
 
 
 def plan_text(evaluation: Evaluation) -> str:
-    """Return which plan is declared and how many of its runs are there; empty where none is."""
-    protocol, recorded = evaluation.facts.protocol, evaluation.summary.records
-    if protocol.plan is None:
+    """Return which plan is enclosed and how many of its runs are there; empty where none is named."""
+    protocol, plan = evaluation.facts.protocol, evaluation.summary.plan
+    if (digest := protocol.plan or protocol.plan_stated) is None:
         return ""
-    declared = protocol.declared_runs
-    runs = "its runs" if declared is None else f"its {many(declared)}"
-    return f"A plan is declared ({protocol.plan[:15]}…): {recorded:,} of {runs} are there."
+    if plan is UNSET:
+        return f"A plan's digest is stated ({digest[:15]}…); the plan is not enclosed."
+    said = f"A plan is enclosed ({digest[:15]}…): {plan.present:,} of its {many(plan.planned)} are there."
+    return f"{said} Records that are not of it: {plan.astray:,}." if plan.astray else said
 
 
 def judge_texts(evaluation: Evaluation) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from certkit.ground.errors import UsageError
 from certkit.ground.progress import SILENT, Progress
 from certkit.probes.score import integrity_facts
 from certkit.summary.pooling import accumulate
-from certkit.summary.summarise import summarise
+from certkit.summary.summarise import joined_facts, summarise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,14 +72,19 @@ def reduce_bundles(
     opened = [open_bundle(path, defer_records=True, progress=progress) for path in paths_of(bundles)]
     if len(opened) == 1:
         summary = summarise(opened[0], core_conditions=core_conditions, progress=progress)
-        return Reduced(bundle_facts(opened[0]), summary)
+        return Reduced(bundle_facts(opened[0], summary), summary)
     pooled = accumulate(opened, core_conditions=core_conditions, progress=progress)
     return Reduced(pooled.facts, pooled.summary, tuple((part.facts, part.summary) for part in pooled.parts))
 
 
-def bundle_facts(bundle: Bundle) -> Facts:
-    """Return the facts of a bundle, with its counts of commitment integrity."""
-    return structs.replace(bundle.facts, integrity=integrity_facts(bundle))
+def bundle_facts(bundle: Bundle, summary: Summary | None) -> Facts:
+    """Return the facts of a bundle, with its counts of commitment integrity.
+
+    Args:
+        bundle: the bundle.
+        summary: of its records; it may be None where the bundle encloses no plan.
+    """
+    return structs.replace(joined_facts(bundle.facts, summary), integrity=integrity_facts(bundle))
 
 
 def assess_bundles(

@@ -360,17 +360,23 @@ def _rests_on_attested(case: Judging) -> Counts | None:
 
 def _declared_runs(case: Judging) -> Counts | None:
     declared, recorded = case.facts.protocol.declared_runs, case.summary.records
-    if declared in {None, recorded} or _runs_missing(case):
+    plan = case.summary.plan
+    if declared in {None, recorded} or (plan is not UNSET and plan.records == recorded):
         return None
     return {"declared": declared or 0, "recorded": recorded}
 
 
 def _runs_missing(case: Judging) -> Counts | None:
-    """Count the runs of a plan whose digest is declared that the bundle does not hold."""
-    declared, recorded = case.facts.protocol.declared_runs, case.summary.records
-    if case.facts.protocol.plan is None or declared is None or declared <= recorded:
+    """Count the runs of the enclosed plan that have no record."""
+    plan = case.summary.plan
+    if plan is UNSET or plan.present == plan.planned:
         return None
-    return {"missing": declared - recorded, "declared": declared}
+    return {"missing": plan.planned - plan.present, "planned": plan.planned}
+
+
+def _plan_differs(case: Judging) -> Counts | None:
+    plan = case.summary.plan
+    return None if plan is UNSET or not plan.astray else {"runs": plan.astray}
 
 
 def _harness_errors(case: Judging) -> Counts | None:
@@ -517,6 +523,7 @@ FINDINGS: Final = (
     Test("success-with-attack", SERIOUS, lambda case: _success_with_attack(case, utility=False)),
     Test("outcome-inverted", SERIOUS, _note("inverted")),
     Test("trace-differs", SERIOUS, _trace_differs),
+    Test("plan-differs", SERIOUS, _plan_differs),
     Test("judge-correction", SERIOUS, _judge_correction),
     Test("calibration-chosen", SERIOUS, _calibration_chosen),
     Test("no-records", WARNING, _when(lambda case: not case.summary.records)),

@@ -19,7 +19,7 @@ from copy import copy
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from certkit.assessment import beta, bounds
 from certkit.assessment.assessment import Status
@@ -342,6 +342,8 @@ def _terms(tally: Tally) -> Terms:
 
 def _missing(evidence: Evidence) -> MissingRuns | None:
     declared, recorded = evidence.facts.protocol.declared_runs, evidence.summary.records
+    if (plan := evidence.summary.plan) is not UNSET and plan.records == evidence.summary.records:
+        declared, recorded = plan.planned, plan.present
     if declared is None or declared <= recorded:
         return None
     fault, missing = evidence.groups.fault, declared - recorded

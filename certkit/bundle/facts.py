@@ -88,7 +88,8 @@ class ProtocolFacts(_Fact, frozen=True, kw_only=True):
         declared_mix: planned share of each condition among all runs.
         attempt: 1 for a first evaluation of this agent under the profile.
         evaluator: who ran the evaluation.
-        plan: digest of the plan of a trial.
+        plan: digest of the trial's plan: the bundle encloses it, and every record is of one of its runs.
+        plan_stated: digest of a plan that is named, and of which one of both is not so.
     """
 
     origin: Literal["measured", "simulated"]
@@ -106,6 +107,7 @@ class ProtocolFacts(_Fact, frozen=True, kw_only=True):
     attempt: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     evaluator: EvaluatorFacts | None = None
     plan: Digest | None = None
+    plan_stated: Digest | None = None
 
 
 class PeriodFacts(_Fact, frozen=True, kw_only=True, rename={"start": "from", "end": "to"}):

@@ -43,6 +43,7 @@ from certkit.ground.progress import SILENT, Progress
 from certkit.ground.text import skeleton
 from certkit.record import trace
 from certkit.record.expressions import shell
+from certkit.record.planned import MAX_PLAN, PLAN_FILE, EnclosedPlan, read_enclosed
 from certkit.record.reader import blocks_of
 from certkit.record.transcript import turns
 
@@ -83,6 +84,7 @@ class Bundle(Struct, frozen=True, kw_only=True, dict=True):
         manifest: The manifest as a typed object.
         files: The list of files that the manifest holds, or would hold once sealed.
         facts: What is judged and signed of the manifest.
+        plan: The plan that the manifest names, if it is enclosed.
     """
 
     root: Path
@@ -90,6 +92,7 @@ class Bundle(Struct, frozen=True, kw_only=True, dict=True):
     manifest: Manifest
     files: tuple[dict[str, Any], ...]
     facts: Facts
+    plan: EnclosedPlan | None = None
 
     @cached_property
     def by_path(self) -> dict[str, dict[str, Any]]:
@@ -216,14 +219,37 @@ def bundle_of(
         message = _named(absent, "attested as evidence but not found")
         raise InputError("bundle.manifest-invalid", message, where=MANIFEST_NAME)
     _compare_trace_names(hashed)
+    plan = _plan(root, manifest, hashed)
     sealed = document.get("files") is not None
     facts = facts_of(
         manifest,
         agent_digest=canonical.digest(canonical.canonical(document["agent"])),
         digest=canonical.digest(canonical.canonical(document if sealed else document | {"files": hashed})),
         sealed=sealed,
+        plan=None if plan is None else plan.digest,
     )
-    return Bundle(root=root, document=document, manifest=manifest, files=tuple(hashed), facts=facts)
+    return Bundle(
+        root=root, document=document, manifest=manifest, files=tuple(hashed), facts=facts, plan=plan
+    )
+
+
+def _plan(root: Path, manifest: Manifest, hashed: Sequence[dict[str, Any]]) -> EnclosedPlan | None:
+    """Return the plan that a manifest names, None where it is not enclosed; refuse another in its place."""
+    stated, listed = manifest.protocol, next((file for file in hashed if file["path"] == PLAN_FILE), None)
+    if stated.plan is None or listed is None:
+        return None
+    data = files.read(root / PLAN_FILE, limit=MAX_PLAN)
+    actual = {"sha256": canonical.digest(data).removeprefix("sha256:"), "size": len(data)}
+    if difference := _difference(listed, actual, since="opening"):
+        raise InputError("bundle.file-changed", difference, hint=_CHANGED)
+    plan = read_enclosed(data, where=PLAN_FILE)
+    if plan.digest != stated.plan:
+        message = f"{MANIFEST_NAME} names {stated.plan}, and {plan.digest} is enclosed"
+        raise InputError("trial.plan-changed", message, where=PLAN_FILE)
+    if stated.declared_runs not in {None, len(plan.runs)}:
+        message = f"protocol.declared_runs is {stated.declared_runs:,}, and the plan has {len(plan.runs):,}"
+        raise InputError("bundle.manifest-invalid", message, where=MANIFEST_NAME)
+    return plan
 
 
 def _refuse_relabelled(manifest: Manifest) -> None:

@@ -23,6 +23,7 @@ def facts_of(
     sealed: bool,
     integrity: IntegrityFacts | None = None,
     bundles: tuple[str, ...] = (),
+    plan: str | None = None,
 ) -> Facts:
     """Return the facts of a manifest.
 
@@ -33,6 +34,7 @@ def facts_of(
         sealed: whether every file is listed.
         integrity: counts of commitment integrity.
         bundles: the digests of pooled bundles, in the order of time.
+        plan: digest of the plan that is enclosed.
     """
     agent = manifest.agent
     period = manifest.protocol.period
@@ -51,7 +53,7 @@ def facts_of(
                 for part in agent.components
             ],
         },
-        "protocol": _protocol(manifest.protocol),
+        "protocol": _protocol(manifest.protocol, plan),
         "period": None if period is None else {"from": period.from_, "to": period.to},
         "attested": [{"id": item.id, "value": item.value, "n": item.n} for item in manifest.attested],
         "imported": None if imported is None else {"format": imported.format, "notes": dict(notes)},
@@ -63,8 +65,11 @@ def facts_of(
     return read_facts(value)
 
 
-def _protocol(protocol: Protocol) -> dict[str, object]:
-    """Return the protocol without prose: a definition in words is `other`, a rule in words is its digest."""
+def _protocol(protocol: Protocol, plan: str | None) -> dict[str, object]:
+    """Return the protocol without prose: a definition in words is `other`, a rule in words is its digest.
+
+    A plan that the manifest names and the bundle does not enclose is stated, and no more.
+    """
     stated: dict[str, object] = protocol.model_dump(
         mode="json", exclude={"period", "plan_seed", "task_salt", "embedding"}, exclude_none=True
     )
@@ -72,4 +77,6 @@ def _protocol(protocol: Protocol) -> dict[str, object]:
         stated["cascade_definition"] = "other"
     if (rule := stated.pop("success_rule", None)) is not None:
         stated["success_rule"] = canonical.digest(str(rule).encode())
+    if (named := stated.get("plan")) is not None and named != plan:
+        stated["plan_stated"] = stated.pop("plan")
     return stated

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
+from certkit.ground import canonical
 from certkit.ground.errors import InputError
 from certkit.ground.progress import SILENT
 from certkit.ground.text import moment, visible
@@ -56,6 +57,7 @@ from certkit.imports.names import MAX_NAME, paths
 from certkit.imports.source import MAX_LOG_ROW, opening
 from certkit.record import trace as traces
 from certkit.record.expressions import MISSING, look_up, shell, spelled, success_test
+from certkit.record.planned import PLAN_FILE, enclosed_plan
 from certkit.record.record import Outcome
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from certkit.imports.drafts import Draft
     from certkit.imports.job import Job
     from certkit.imports.source import Source
+    from certkit.record.planned import EnclosedPlan
 
 ZIP: Final = b"PK\x03\x04"  # only Inspect writes archives: `importers` takes every ZIP file for its log
 _STARTS: Final = ("header.json", "_journal/start.json")  # an interrupted evaluation has no header
@@ -160,6 +163,11 @@ class InspectLog(Importer):
         """Begin to read a log."""
         self._header = header
         self._eval: dict[str, Any] = {} if header is None else to_builtins(header.eval)
+        # The plan is no part of a row: every row holds what is said of the evaluation.
+        metadata = dict(self._eval.get("metadata") or {})
+        self._told: Any = metadata.pop(NAME, {})
+        self._eval |= {"metadata": metadata} if metadata else {}
+        self._trial: tuple[EnclosedPlan, AnnouncedTask] | None = None
         self._held: set[int] = set()  # hashes of the log's samples
         self._drafts: dict[Draft, None] = {}  # the bundles that they are in
         self._judged = False  # one has a score or an error, or is in a log that was read before
@@ -285,11 +293,11 @@ class InspectLog(Importer):
             fields = self._fields(sample, values, eval_, draft)
             transcript: traces.Shown | InspectTrial | None = traces.shown(sample)
             if planned:
-                transcript = self._trial(sample, data, fields, draft, place)
+                transcript = self._run_of_trial(sample, data, fields, draft, place)
             if transcript is not None:
                 yield Run(eval_.model, place, row, fields, transcript, data)
 
-    def _trial(
+    def _run_of_trial(
         self, sample: InspectSample, data: bytes, fields: dict[str, Any], draft: Draft, place: Place
     ) -> InspectTrial | None:
         """Return a run of a trial, and fill the fields that its plan says; None where it is refused."""
@@ -301,23 +309,16 @@ class InspectLog(Importer):
         for rater in (it.rater for it in scores if it is not None and it.rater is not None):
             related = {*rater.split("/")} & {*draft.agent.split("/")}  # its maker, or the model itself
             draft.protocol["judge"] = {"name": rater, "independent": not related}
-        if planned is None or transcript is None or self._announced(draft, planned, place) is None:
+        if planned is None or transcript is None or (plan := self._announced(draft, planned, place)) is None:
             return None
         if draft.repeat(f"run {planned.run}"):
             hint = "give one log of the plan; inspect eval-retry and eval_set go on with one"
             self.job.refuse(place.fault("each run of the plan once", planned.run, hint=hint))
             return None
-        fields |= {
-            "run_id": planned.run,
-            "domain": planned.domain,
-            "task_id": planned.task,
-            "trial": planned.trial,
-            "sequence": planned.sequence,
-            "condition": planned.condition,
-        }
+        fields |= plan.named(plan.runs[planned.run])
         try:
             answer = traces.shown(sample).answer
-            trial = trial_of(transcript, planned, [it for it in scores if it is not None], answer)
+            trial = trial_of(transcript, planned, plan, [it for it in scores if it is not None], answer)
         except (ValueError, RecursionError) as error:
             self.job.refuse(place.fault("events as certkit.trial.inspect writes them", str(error)))
             return None
@@ -334,19 +335,39 @@ class InspectLog(Importer):
         )
         return trial
 
-    def _announced(self, draft: Draft, planned: PlannedSample, place: Place) -> AnnouncedTask | None:
-        """Fill the protocol of a bundle with what an evaluation says of its plan; refuse a second plan."""
-        metadata = (self._eval.get("metadata") or {}).get(NAME, {})
-        announced = self.job.typed(metadata, AnnouncedTask, place, "a task of certkit.trial.inspect")
-        if announced is not None:
-            before = draft.protocol.get("plan", announced.plan)
-            if not before == announced.plan == planned.plan:
-                hint = "import the logs of each plan apart"
-                self.job.refuse(place.fault(f"a run of the plan {before}", planned.plan, hint=hint))
-                return None
-            draft.protocol |= to_builtins(announced)
+    def _announced(self, draft: Draft, planned: PlannedSample, place: Place) -> EnclosedPlan | None:
+        """Return the plan of the log, and enclose it; None where it is refused, or the run is none of it."""
+        if self._told is not None:
+            told, self._told = self._told, None
+            self._trial = self._read_plan(told, place)
+        if self._trial is None:
+            return None
+        plan, announced = self._trial
+        before = draft.protocol.get("plan", plan.digest)
+        if not before == plan.digest == planned.plan:
+            hint = "import the logs of each plan apart"
+            self.job.refuse(place.fault(f"a run of the plan {before}", planned.plan, hint=hint))
+            return None
+        if planned.run not in plan.runs:
+            self.job.refuse(place.fault(f"a run of the plan {before}", planned.run))
+            return None
+        if draft not in self._planned:
             self._planned.add(draft)
-        return announced
+            draft.writer.write(PLAN_FILE, canonical.pretty(announced.plan).encode())
+            stated = to_builtins(announced)
+            draft.protocol |= plan.announced() | {name: stated[name] for name in stated if name != "plan"}
+        return plan
+
+    def _read_plan(self, told: Any, place: Place) -> tuple[EnclosedPlan, AnnouncedTask] | None:
+        """Return the plan that the metadata of an evaluation hold, None where it is refused."""
+        announced = self.job.typed(told, AnnouncedTask, place, "a task of certkit.trial.inspect")
+        if announced is None:
+            return None
+        try:
+            return enclosed_plan(announced.plan, where=place.file), announced
+        except InputError as error:
+            self.job.refuse(place.fault("the plan of a trial", error.message, code=error.code))
+            return None
 
     def _met_before(
         self, sample: InspectSample, values: dict[str, Any], eval_: Eval, draft: Draft, place: Place

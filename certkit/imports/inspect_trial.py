@@ -2,7 +2,8 @@
 
 | in the log | in the run's log (`certkit.record.outcome`) |
 |---|---|
-| metadata ``certkit`` of the sample | plan, task, condition, attack, oracle |
+| metadata ``certkit`` of the evaluation: the plan | task, condition, attack, oracle of its runs |
+| metadata ``certkit`` of the sample | the plan's digest, and which of its runs it is |
 | a tool event, or a model's call that was answered | a call; those of one message in its order |
 | an info event ``certkit.fault`` | what was injected into the call of its id |
 | the tool's message in the input of the next model call | what the agent was given |
@@ -39,6 +40,8 @@ from certkit.record.trace import MAX_TRACE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from certkit.record.planned import EnclosedPlan
+
 NAME: Final = "certkit"
 """Of the member of metadata, of tasks, samples and scores, and of the entry of a sample's store."""
 
@@ -64,41 +67,29 @@ _Name = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 
 class PlannedSample(Struct, frozen=True, kw_only=True):
-    """What the metadata of a sample say was planned.
+    """Which run of the plan a sample is.
 
     Attributes:
         plan: digest of the plan.
         run: id of the run.
-        task: id of its task.
-        domain: of the task.
-        condition: what the run is exposed to.
-        trial: repeat number of the same task and condition.
-        sequence: place of the run in the plan.
-        attack: whether an attack is planned.
-        oracle: the least number of steps, null if it is not known.
         answer_tools: tools by which the agent ends its run.
     """
 
     plan: _Name
     run: _Name
-    task: _Name
-    domain: _Name
-    condition: _Name
-    trial: int = 0
-    sequence: int | None = None
-    attack: bool = False
-    oracle: Annotated[int, Meta(ge=1)] | None = None
     answer_tools: tuple[str, ...] = ()
 
 
 class AnnouncedTask(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the metadata of an evaluation say of its plan: members of the manifest's ``protocol``."""
+    """What the metadata of an evaluation say of its trial.
 
-    plan: str
-    declared_runs: int
-    declared_mix: dict[str, float]
-    cascade_definition: str
-    tasks_independent: bool | None = None
+    Attributes:
+        plan: the document of the plan.
+        memory_observable: whether a search of the agent's memory would show.
+        embedding: of that memory.
+    """
+
+    plan: dict[str, Any]
     memory_observable: bool | None = None
     embedding: dict[str, Any] | None = None
 
@@ -256,9 +247,20 @@ class InspectTrial:
 
 
 def trial_of(
-    sample: PlannedTranscript, planned: PlannedSample, scores: Sequence[ScoredRun], answer: str | None
+    sample: PlannedTranscript,
+    planned: PlannedSample,
+    plan: EnclosedPlan,
+    scores: Sequence[ScoredRun],
+    answer: str | None,
 ) -> InspectTrial:
     """Return the run of a sample.
+
+    Args:
+        sample: the sample.
+        planned: which run of the plan it is.
+        plan: the plan.
+        scores: what scorers say.
+        answer: the agent's last text.
 
     Raises:
         ValueError: where an event of certkit's has another form, or the log is too long; also
@@ -277,12 +279,14 @@ def trial_of(
             ),
         )
     )
+    run = plan.runs[planned.run]
     log = RunLog(
-        plan=planned.plan,
-        task=planned.task,
-        condition=planned.condition,
-        attack=planned.attack,
-        oracle=planned.oracle,
+        plan=plan.digest,
+        run=run.id,
+        task=run.task,
+        condition=run.condition,
+        attack=plan.attacks(run),
+        oracle=plan.tasks[run.task].steps,
         events=events,
     )
     rating = next((it.traceability for it in scores if it.traceability is not None), None)

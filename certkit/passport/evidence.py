@@ -38,7 +38,7 @@ class BundleEvidence:
     def __init__(self, roots: Sequence[Path], *, progress: Progress = SILENT) -> None:
         self._roots = tuple(roots)
         self._progress = progress
-        self._pooled = cache(self._accumulate)
+        self._pooled, self._summarised = cache(self._accumulate), cache(self._summarise)
 
     @cached_property
     def bundles(self) -> tuple[Bundle, ...]:
@@ -51,13 +51,16 @@ class BundleEvidence:
             raise
 
     def facts(self, core_conditions: tuple[str, ...] = ()) -> Facts:
-        """Return what the manifests state; several bundles are read to know their order.
+        """Return what the manifests state.
+
+        Several bundles are read to know their order, and one that encloses a plan to know its runs.
 
         Args:
-            core_conditions: as for `summary`, so that several bundles are read once.
+            core_conditions: as for `summary`, so that bundles are read once.
         """
         if len(self.bundles) == 1:
-            return bundle_facts(self.bundles[0])
+            bundle = self.bundles[0]
+            return bundle_facts(bundle, None if bundle.plan is None else self.summary(core_conditions))
         return self._pooled(core_conditions).facts
 
     def summary(self, core_conditions: tuple[str, ...] = ()) -> Summary:
@@ -67,8 +70,11 @@ class BundleEvidence:
             core_conditions: `x_` conditions that count as core evidence.
         """
         if len(self.bundles) == 1:
-            return summarise(self.bundles[0], core_conditions=core_conditions, progress=self._progress)
+            return self._summarised(core_conditions)
         return self._pooled(core_conditions).summary
+
+    def _summarise(self, core_conditions: tuple[str, ...]) -> Summary:
+        return summarise(self.bundles[0], core_conditions=core_conditions, progress=self._progress)
 
     def _accumulate(self, core_conditions: tuple[str, ...]) -> Pooled:
         return accumulate(self.bundles, core_conditions=core_conditions, progress=self._progress)

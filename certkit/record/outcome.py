@@ -138,6 +138,7 @@ class RunLog(Struct, kw_only=True, omit_defaults=True):
 
     Attributes:
         plan: digest of the trial's plan.
+        run: id of the run in it.
         task: id of the task.
         condition: what was planned for the run.
         attack: whether an attack was planned.
@@ -146,6 +147,7 @@ class RunLog(Struct, kw_only=True, omit_defaults=True):
     """
 
     plan: str
+    run: str
     task: str
     condition: str
     attack: bool = False
@@ -158,11 +160,13 @@ class TrialShown(Struct, frozen=True):
 
     Attributes:
         derived: the fields of the record.
+        identity: ``plan``, ``run_id`` and ``task_id`` of the run, as the log says.
         shows: the fields that such a log can show.
         form: of the log.
     """
 
     derived: dict[str, Any]
+    identity: dict[str, str]
     shows: tuple[str, ...] = FIELDS
     form: str = "trial"
 

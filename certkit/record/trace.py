@@ -169,7 +169,8 @@ class Call(NamedTuple):
 class Shown(Struct, frozen=True):
     """What a transcript shows: the number of model calls, the tool calls, the agent's last text.
 
-    `form` is that of the log, a key of `FORMS`; `shows` are the record fields that such a log can show.
+    `form` is that of the log, a key of `FORMS`; `shows` are the record fields that such a log can show;
+    `identity` is empty, since such a log does not say whose run it is.
     """
 
     steps: int = 0
@@ -177,6 +178,7 @@ class Shown(Struct, frozen=True):
     answer: str | None = None
     form: str = "messages"
     shows: tuple[str, ...] = FIELDS
+    identity: dict[str, str] = {}
 
     @property
     def empty(self) -> bool:
@@ -256,10 +258,14 @@ def read(file: BinaryIO, where: str) -> Iterator[tuple[str, Shown | TrialShown]]
     for run_id, form, log in logs(file, where):
         try:
             content = decoded(log, FORMS[form])
-            transcript = TrialShown(derive(content)) if isinstance(content, RunLog) else shown(content)
+            transcript = _of_trial(content) if isinstance(content, RunLog) else shown(content)
         except _BROKEN as error:
             raise InputError("bundle.trace", f"no trace: {error}", where=where) from None
         yield run_id, transcript
+
+
+def _of_trial(log: RunLog) -> TrialShown:
+    return TrialShown(derive(log), {"plan": log.plan, "run_id": log.run, "task_id": log.task})
 
 
 def logs(file: BinaryIO, where: str) -> Iterator[tuple[str, str, bytes]]:

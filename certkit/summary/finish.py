@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from certkit.record.columns import ABSENT
 from certkit.record.record import Split
@@ -41,6 +41,7 @@ from certkit.summary.summary import (
     Effect,
     LatestRun,
     Order,
+    PlannedRuns,
     Summary,
     TaskColumn,
     TaskRow,
@@ -87,6 +88,7 @@ def finish(
     most_tasks: int | None = MOST_TASKS,
     salt: bytes | None = None,
     traces: Traces | None = None,
+    plan: PlannedRuns | None = None,
     ratings: Ratings | None = None,
     unordered: Unordered | None = None,
     backwards: int | None = None,
@@ -100,6 +102,7 @@ def finish(
         most_tasks: how many tasks get rows, those with the smallest tags; None for all.
         salt: what `partial` was tagged with, None where its tasks are numbered.
         traces: what the enclosed traces of the runs show, None where none is enclosed.
+        plan: the records beside the enclosed plan, None where none is enclosed.
         ratings: what people's labels show.
         unordered: why the runs have no order, whatever their times say.
         backwards: start times that go backwards, where `sequence` does not tell it.
@@ -133,6 +136,7 @@ def finish(
         traces=traces or Traces(named=partial.count("traced"), bare=partial.count("derived")),
         labels=labels(ratings or Ratings(), units, sources),
         tasks=_task_table(units, sources, salt, most_tasks),
+        plan=UNSET if plan is None else plan,
     )
 
 

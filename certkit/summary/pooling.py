@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from certkit.bundle.facts import Facts
@@ -39,8 +39,8 @@ from certkit.summary.finish import Unordered, finish
 from certkit.summary.lines import record_lines, refuse_repetitions
 from certkit.summary.ratings import read_ratings
 from certkit.summary.reduce import Partial, merge
-from certkit.summary.summarise import finish_bundle, summarise_part
-from certkit.summary.summary import MOST_TASKS, Summary, Traces
+from certkit.summary.summarise import finish_bundle, joined_facts, summarise_part
+from certkit.summary.summary import MOST_TASKS, PlannedRuns, Summary, Traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -150,6 +150,7 @@ def accumulate(
         most_tasks=most_tasks,
         salt=manifest.protocol.salt if salt is None else salt,
         traces=_all_traces([part.summary.traces for part in parts]),
+        plan=_all_plans([part.summary.plan for part in parts]),
         ratings=read_ratings(*(item.bundle for item in read)),
         unordered=unordered,
         backwards=sum(part.summary.times.backwards for part in parts),
@@ -161,6 +162,7 @@ def accumulate(
             digest=accumulation_digest([part.facts.digest for part in parts]),
             sealed=all(part.facts.sealed for part in parts),
             bundles=tuple(part.facts.digest for part in parts),
+            plan=plans.pop() if len(plans := {part.facts.protocol.plan for part in parts}) == 1 else None,
         ),
         summary=summary,
         parts=parts,
@@ -170,6 +172,14 @@ def accumulate(
 
 def _all_traces(traces: Sequence[Traces]) -> Traces:
     return Traces(**{name: sum(getattr(item, name) for item in traces) for name in Traces.__struct_fields__})
+
+
+def _all_plans(plans: Sequence[PlannedRuns | UnsetType]) -> PlannedRuns | None:
+    """Return the sums over the bundles that enclose a plan, None where none does."""
+    if not (enclosed := [plan for plan in plans if plan is not UNSET]):
+        return None
+    names = PlannedRuns.__struct_fields__
+    return PlannedRuns(**{name: sum(getattr(plan, name) for plan in enclosed) for name in names})
 
 
 def _lines(read: Sequence[_Read]) -> Iterator[tuple[str, int, bytes]]:
@@ -193,7 +203,7 @@ def _read(
     return _Read(
         bundle=bundle,
         partial=partial,
-        part=PooledPart(facts=bundle.facts, summary=summary),
+        part=PooledPart(facts=joined_facts(bundle.facts, summary), summary=summary),
         span=span,
         middle=_NEVER if span is None else int(np.median(started)) if timed else sum(span) // 2,
     )

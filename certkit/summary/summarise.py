@@ -33,7 +33,7 @@ from certkit.summary.lines import (
 )
 from certkit.summary.ratings import read_ratings
 from certkit.summary.reduce import Partial, merge, reduce
-from certkit.summary.summary import MOST_TASKS, Summary, Traces
+from certkit.summary.summary import MOST_TASKS, PlannedRuns, Summary, Traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from certkit.bundle.facts import Facts
     from certkit.bundle.folder import Bundle
 
 CHECKED: Final = 1024 * 1024
@@ -92,6 +93,7 @@ def finish_bundle(
         most_tasks=most_tasks,
         salt=salt,
         traces=read_traces(bundle, partial),
+        plan=compare_plan(bundle),
         ratings=read_ratings(bundle),
     )
 
@@ -219,6 +221,8 @@ def read_traces(bundle: Bundle, partial: Partial) -> Traces:
             # A record that is not marked as derived may leave out what its trace shows.
             names = [name for name in fields if derived or getattr(stated, name) is not None]
             agrees = all(getattr(stated, name) == fields[name] for name in names)
+            expected = {"plan": bundle.manifest.protocol.plan, "run_id": run_id, "task_id": stated.task_id}
+            agrees &= all(expected[name] == value for name, value in content.identity.items())
             others = (getattr(stated, name) for name in content.shows if name not in fields)
             complete = bool(fields) and not any(value is not None for value in others)
             counts.update(enclosed=1, differ=not agrees, bare=-(derived and complete))
@@ -230,6 +234,7 @@ class Stated(msgspec.Struct, gc=False):
     """What a record states that its trace may show."""
 
     run_id: str
+    task_id: str
     condition: str
     outcome: Outcome
     trace: str | None = None
@@ -257,3 +262,50 @@ def _naming(bundle: Bundle) -> Iterator[Stated]:
     for *_, line in record_lines(bundle):
         if b"sha256:" in line or b"\\" in line:
             yield decoder.decode(line)
+
+
+class _Planned(msgspec.Struct, gc=False):
+    """What a record states that a plan says of its run."""
+
+    run_id: str
+    domain: str
+    task_id: str
+    condition: str
+    outcome: Outcome
+    trial: float | None = None
+    measured: Measured | None = None
+    steps_actual: float | None = None
+    steps_oracle: float | None = None
+
+
+def compare_plan(bundle: Bundle) -> PlannedRuns | None:
+    """Compare the records with the plan that the bundle encloses; None where it encloses none."""
+    if (plan := bundle.plan) is None:
+        return None
+    counts, decoder = Counter[str](), msgspec.json.Decoder(_Planned)
+    for *_, line in record_lines(bundle):
+        record = decoder.decode(line)
+        run = plan.runs.get(record.run_id)
+        counts.update(("outside",) if run is None else ("present",))
+        if run is not None:
+            task = plan.tasks[run.task]
+            expected = run.task, task.domain, run.condition, run.trial
+            stated = record.task_id, record.domain, record.condition, record.trial or 0
+            counts.update(differ=stated != expected or not _oracle_agrees(record, task.steps))
+    return PlannedRuns(planned=len(plan.runs), **counts)
+
+
+def joined_facts(facts: Facts, summary: Summary | None) -> Facts:
+    """Return facts that name a plan only where every record is of one of its runs; else it is stated."""
+    protocol, plan = facts.protocol, msgspec.UNSET if summary is None else summary.plan
+    if protocol.plan is None or (plan is not msgspec.UNSET and not plan.astray):
+        return facts
+    return replace(facts, protocol=replace(protocol, plan=None, plan_stated=protocol.plan))
+
+
+def _oracle_agrees(record: _Planned, steps: int | None) -> bool:
+    """Tell whether a record has the planned oracle; a derived one leaves it out as `derive` does."""
+    if record.steps_oracle is not None or steps is None or record.measured != Measured.DERIVED:
+        return record.steps_oracle in {None, steps}
+    shorter = record.outcome == Outcome.SUCCESS and (record.steps_actual or 0) < steps
+    return record.outcome == Outcome.HARNESS_ERROR or shorter

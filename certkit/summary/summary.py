@@ -32,7 +32,7 @@ from functools import cached_property
 from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from certkit.ground.canonical import MAX_INTEGER
 from certkit.ground.document import Document, Part, read_part
@@ -577,6 +577,36 @@ class Traces(Part, frozen=True, kw_only=True):
             raise ValueError("more traces are enclosed than named")
 
 
+class PlannedRuns(Part, frozen=True, kw_only=True):
+    """Records beside the plan that their bundle encloses.
+
+    Attributes:
+        planned: runs of the plan.
+        present: … that have a record.
+        outside: records of no run of the plan.
+        differ: records whose task, domain, condition, trial or oracle is not that of their planned run.
+    """
+
+    planned: Count = 0
+    present: Count = 0
+    outside: Count = 0
+    differ: Count = 0
+
+    def __post_init__(self) -> None:
+        if not self.differ <= self.present <= self.planned:
+            raise ValueError("more runs are there than planned")
+
+    @property
+    def records(self) -> int:
+        """Records of the bundles that enclose a plan."""
+        return self.present + self.outside
+
+    @property
+    def astray(self) -> int:
+        """Records that are not those of the plan."""
+        return self.outside + self.differ
+
+
 class LabelledTask(Part, frozen=True, kw_only=True):
     """A task with labelled runs, in one domain.
 
@@ -763,6 +793,7 @@ class Summary(Document, frozen=True, kw_only=True, tag="urn:certkit:summary:v1")
         traces: traces of runs.
         labels: what people's labels show of the judge.
         tasks: the task rows.
+        plan: records beside the plan, absent where none is enclosed.
     """
 
     records: Count
@@ -783,6 +814,7 @@ class Summary(Document, frozen=True, kw_only=True, tag="urn:certkit:summary:v1")
     traces: Traces = Traces()
     labels: Labels = Labels()
     tasks: TaskTable = TaskTable()
+    plan: PlannedRuns | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         for reason in _disagreements(self):
@@ -839,6 +871,8 @@ def _disagreements(summary: Summary) -> Iterator[str]:
         yield "more runs are derived than the cells say"
     if summary.times.timed > summary.records:
         yield "more runs have a time than there are"
+    if summary.plan is not UNSET and summary.plan.records > summary.records:
+        yield "more runs are of a plan than there are"
     if summary.equal_runs > summary.records or summary.repeated[1] > summary.records:
         yield "more runs are equal than there are"
     yield from _tasks_against_cells(summary, standard)

@@ -396,6 +396,7 @@ class Boundary:
         )
         log = RunLog(
             plan=self._plan.digest,
+            run=self._run.id,
             task=self._task.id,
             condition=self._run.condition,
             attack=self._plan.attacks(self._run),

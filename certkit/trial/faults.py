@@ -16,7 +16,7 @@ can compare what happened with what was planned. Sources: [25] table 2, [26] §3
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct
 
@@ -27,9 +27,10 @@ from certkit.record.record import Condition
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from certkit.record.planned import Cascade
+
 LOST_RESPONSE: Final = "x_lost_response"
 CASCADES: Final = ("simultaneous", "sequential")
-Cascade = Literal["simultaneous", "sequential"]
 
 LENGTHS: Final[Mapping[str, tuple[int, int]]] = {
     Condition.TOOL_FAILURE: (1, 2),
@@ -101,12 +102,6 @@ class ToolFault(Struct, frozen=True, kw_only=True):
     error: str | None = None
     contradict: bool = False
     attack: bool = False
-
-
-def is_attack(condition: str, cascade: Cascade) -> bool:
-    """Tell whether runs of a condition are attacked."""
-    simultaneous = condition == Condition.CASCADE and cascade == "simultaneous"
-    return condition == Condition.ADVERSARIAL or simultaneous
 
 
 def is_corruption(condition: str, cascade: Cascade) -> bool:

@@ -62,9 +62,10 @@ from certkit.imports.inspect_trial import (
     MEMORY_SOURCE,
     NAME,
 )
+from certkit.record.planned import MAX_PLAN
 from certkit.trial.boundary import OwnRules, WorldRules
 from certkit.trial.faults import CallPlace
-from certkit.trial.plan import MAX_PLAN, announced, read_plan
+from certkit.trial.plan import read_plan
 from certkit.trial.worlds import instance_of
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def under_faults(
             ReviewPolicy(planned_results("escalate" if task.review else "continue"), "*"),
             *(task.review or ()),
         ],
-        metadata=(task.metadata or {}) | {NAME: announced(given) | dict(protocol or {})},
+        metadata=(task.metadata or {}) | {NAME: dict(protocol or {}) | {"plan": given.to_dict()}},
     )
 
 
@@ -142,7 +143,7 @@ def _plan(plan: TrialPlan | Path | str) -> TrialPlan:
 
 
 def _samples(dataset: Dataset, plan: TrialPlan, ends: tuple[str, ...]) -> list[Sample]:
-    """Return a sample for each run: that of its task, with the run's id and what was planned."""
+    """Return a sample for each run: that of its task, with the run's id and the plan's digest."""
     by_id: dict[str, Sample] = {}
     for place, sample in enumerate(dataset, 1):
         by_id[str(place if sample.id is None else sample.id)] = sample
@@ -155,20 +156,8 @@ def _samples(dataset: Dataset, plan: TrialPlan, ends: tuple[str, ...]) -> list[S
     if spare := [name for name in by_id if name not in tasks]:
         _LOG.warning("left out: %s of no task of the plan, first %r", many(len(spare), "sample"), spare[0])
     samples = []
-    for place, run in enumerate(plan.runs):
-        planned = tasks[run.task]
-        about = {
-            "plan": plan.digest,
-            "run": run.id,
-            "task": run.task,
-            "domain": planned.domain,
-            "condition": run.condition,
-            "trial": run.trial,
-            "sequence": place,
-            "attack": plan.attacks(run),
-            "oracle": planned.steps,
-            "answer_tools": list(ends),
-        }
+    for run in plan.runs:
+        about = {"plan": plan.digest, "run": run.id, "answer_tools": list(ends)}
         sample = by_id[run.task]
         update = {"id": run.id, "metadata": (sample.metadata or {}) | {NAME: about}}
         samples.append(sample.model_copy(update=update))

@@ -23,21 +23,27 @@ from pydantic import Field, StrictInt, model_validator
 from certkit.bundle.manifest import Prose, Text  # noqa: TC001 - pydantic reads them
 from certkit.ground import base, canonical, toml
 from certkit.ground.base import Authored
-from certkit.ground.document import Count, Digest, Document, Part, Positive
+from certkit.ground.document import Count, Digest, Document, Part, Positive, fill
 from certkit.ground.errors import InputError
 from certkit.ground.wording import many
 from certkit.probes.generate import SeededDraw
+from certkit.record.planned import (
+    MAX_PLAN,
+    MAX_RUNS,
+    Cascade,
+    enclosed_plan,
+    is_attack,
+    plan_digest,
+)
 from certkit.record.record import Condition
 from certkit.record.schedule import EVEN_MIX, NOMINAL_SHARE
 from certkit.trial.faults import (
     LENGTHS,
     TIMING,
     CallPlace,
-    Cascade,
     PlannedFault,
     ToolFault,
     decide,
-    is_attack,
 )
 from certkit.trial.worlds import WORLDS, instance_of
 from certkit.trial.worlds.world import Oracle, Task
@@ -48,10 +54,6 @@ if TYPE_CHECKING:
     from certkit.trial.worlds.world import World
 
 MAX_TRIAL: Final = 1024 * 1024
-MAX_PLAN: Final = 64 * 1024 * 1024
-"""Longest document, bytes."""
-
-MAX_RUNS: Final = 200_000
 MAX_CALLS: Final = 100
 """Tool calls after which a run is stopped, unless the trial says otherwise."""
 
@@ -175,18 +177,20 @@ class TrialFile(Authored):
         return dict.fromkeys(names, 1 / len(names))
 
 
-class PlannedWorld(Part, frozen=True, kw_only=True):
+class PlannedWorld(Part, frozen=True, kw_only=True, omit_defaults=True):
     """A world of the plan; a plan is run with this version alone.
 
     Attributes:
         name: its name.
         version: its version.
         oracle: what its oracles' numbers of steps are, unless a task says otherwise.
+        public: whether its tasks are published.
     """
 
     name: str
     version: str
     oracle: Oracle
+    public: bool = False
 
 
 class PlannedTask(Part, frozen=True, kw_only=True, omit_defaults=True):
@@ -342,20 +346,11 @@ def make_plan(trial: TrialFile) -> TrialPlan:
         max_calls=trial.max_calls,
         tasks_independent=True if drawn else trial.tasks_independent,
         mix=dict(trial.mix),
-        worlds=tuple(
-            PlannedWorld(name=name, version=WORLDS[name].version, oracle=WORLDS[name].oracle)
-            for name in (world.name for world in trial.worlds)
-        ),
+        worlds=tuple(fill(PlannedWorld, WORLDS[world.name]) for world in trial.worlds),
         tasks=tuple(tasks),
         runs=named,
     )
-    return structs.replace(plan, digest=_digest(plan))
-
-
-def _digest(plan: TrialPlan) -> canonical.Digest:
-    document = plan.to_dict()
-    del document["digest"]
-    return canonical.digest(canonical.canonical(document))
+    return structs.replace(plan, digest=plan_digest(plan.to_dict()))
 
 
 def _shuffled(runs: Sequence[PlannedRun], draw: SeededDraw) -> list[PlannedRun]:
@@ -475,10 +470,10 @@ def read_plan(data: bytes, *, where: str) -> TrialPlan:
     except msgspec.ValidationError as error:
         hint = "certkit trial plan TRIAL.toml -o plan.json"
         raise InputError("trial.invalid", f"no plan of a trial: {error}", where=where, hint=hint) from None
-    if plan.digest != _digest(plan):
+    if plan.digest != (computed := plan_digest(plan.to_dict())):
         raise InputError(
             "trial.plan-changed",
-            f"expected {plan.digest}, found {_digest(plan)}",
+            f"expected {plan.digest}, found {computed}",
             where=where,
             hint="a plan is fixed before the first run: change the trial, and make a new plan",
         )
@@ -486,8 +481,9 @@ def read_plan(data: bytes, *, where: str) -> TrialPlan:
         raise InputError("trial.invalid", complaint, where=where)
     for world in plan.worlds:
         known = WORLDS.get(world.name)
-        if known is None or known.version != world.version:
+        if known is None or (known.version, known.public) != (world.version, world.public):
             actual = "no such world" if known is None else f"version {known.version}"
+            actual += ", whose tasks are published" if known is not None and known.public else ""
             raise InputError(
                 "trial.world",
                 f"the plan is for {world.name} {world.version}; this certkit has {actual}",
@@ -515,14 +511,4 @@ def _complaints(plan: TrialPlan) -> Iterator[str]:
 
 def announced(plan: TrialPlan) -> dict[str, Any]:
     """Return what a manifest says of the plan under ``protocol``."""
-    shares: Counter[str] = Counter(run.condition for run in plan.runs)
-    members = {
-        "plan": plan.digest,
-        "plan_seed": plan.seed,
-        "declared_runs": len(plan.runs),
-        "declared_mix": {name: round(count / len(plan.runs), 6) for name, count in sorted(shares.items())},
-        "cascade_definition": plan.cascade_definition,
-        "tasks_independent": plan.tasks_independent,
-        "public_tasks": [world.name for world in plan.worlds if WORLDS[world.name].public] or None,
-    }
-    return {name: value for name, value in members.items() if value is not None}
+    return enclosed_plan(plan.to_dict(), where="plan").announced()

@@ -34,6 +34,7 @@ from certkit.ground import base, files
 from certkit.ground.errors import InputError, UsageError
 from certkit.ground.progress import SILENT, Progress
 from certkit.record.outcome import RunVerdict, decode_log, derive, run_verdict
+from certkit.record.planned import PLAN_FILE
 from certkit.trial.boundary import Boundary, Halt, OwnRules, Tools, WorldRules
 from certkit.trial.plan import announced
 from certkit.trial.worlds import instance_of
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from certkit.record.outcome import Ending
     from certkit.trial.plan import PlannedRun, PlannedTask, TrialPlan
 
-PLAN_FILE: Final = "trial/plan.json"
 JOURNAL: Final = "trial/runs.jsonl"
 
 
@@ -171,11 +171,14 @@ class Recorder:
     ) -> None:
         self.folder, self.plan = Path(folder), plan
         about = {"name": agent, "version": version, "provider": provider, "components": [*components]}
-        fixed = {"origin": "measured", "methodology": "constraint_verification", **announced(plan)}
+        planned, more = announced(plan), dict(protocol or {})
+        if differing := [name for name, value in planned.items() if more.get(name, value) != value]:
+            raise UsageError("usage.option", f"protocol: the plan says {', '.join(differing)}, and otherwise")
+        fixed = {"origin": "measured", "methodology": "constraint_verification", **planned}
         document = {
             "schema": MANIFEST_SCHEMA,
             "agent": {name: value for name, value in about.items() if value},
-            "protocol": fixed | dict(protocol or {}),
+            "protocol": fixed | more,
         }
         manifest = base.validate(Manifest, document, code="usage.option", where="manifest")
         self._manifest = manifest.to_dict()

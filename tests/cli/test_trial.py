@@ -117,7 +117,7 @@ def test_an_announcement_needs_an_agent_and_a_key(announcing: tuple[object, ...]
     assert not (tmp_path / "plan.json").exists()
 
 
-def test_the_screen_says_that_a_plan_is_declared_and_how_many_runs_are_there(
+def test_the_screen_says_that_a_plan_is_enclosed_and_how_many_runs_are_there(
     plan: Path, tmp_path: Path
 ) -> None:
     given = read_plan(plan.read_bytes(), where="plan")
@@ -127,7 +127,7 @@ def test_the_screen_says_that_a_plan_is_declared_and_how_many_runs_are_there(
             recorder.keep(run, execute(given, run, tasks[run.task], REFERENCES["gold"].agent))
         recorder.close()
     screen = certkit("assess", tmp_path / "b", "-p", "trial-rig", "-v").out
-    said = f"A plan is declared ({given.digest[:15]}…): 15 of its 20 runs are there."
+    said = f"A plan is enclosed ({given.digest[:15]}…): 15 of its 20 runs are there."
     assert said in screen.splitlines()
     faults = sum(run.fault is not None for run in given.runs[:15])
     worst = (

@@ -54,7 +54,8 @@ def read() -> tuple[Facts, Summary]:
     with tempfile.TemporaryDirectory() as folder:
         simulate(Path(folder) / "b", seed=3, runs=300, domains=2, tier_target=2, agent="courier")
         bundle = open_bundle(Path(folder) / "b")
-        facts, summary = bundle_facts(bundle), summarise(bundle)
+        summary = summarise(bundle)
+        facts = bundle_facts(bundle, summary)
     protocol = structs.replace(facts.protocol, origin="measured", attempt=1, evaluator=None)
     return structs.replace(facts, protocol=protocol), summary
 

@@ -172,7 +172,7 @@ def _csv_cell(value: Any) -> Any:
 
 
 def _print_run(bundle: Bundle, item: ListedRun, *, verbose: bool) -> None:
-    from certkit.trial.recorder import PLAN_FILE  # noqa: PLC0415 - for one run alone
+    from certkit.record.planned import PLAN_FILE  # noqa: PLC0415 - for one run alone
 
     said: tuple[SpokenTurn, ...] = ()
     if item.trace is not None and item.trace.endswith(SUFFIX):

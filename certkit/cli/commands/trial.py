@@ -19,8 +19,9 @@ from certkit.cli.emit import answer, emit, fold, progress, refuse
 from certkit.ground import files
 from certkit.ground.errors import CertkitError, UnavailableError, UsageError
 from certkit.ground.wording import listed, many
+from certkit.record.planned import MAX_PLAN
 from certkit.trial.command import command_agent
-from certkit.trial.plan import MAX_PLAN, MAX_TRIAL, make_plan, read_plan, read_trial
+from certkit.trial.plan import MAX_TRIAL, make_plan, read_plan, read_trial
 from certkit.trial.run import TIMEOUT, run_trial
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from certkit.assessment import raters
 from certkit.assessment.assessment import Status, TierStatus
@@ -361,7 +361,9 @@ class _Builder:
         records, parts = case.evaluation.summary.records, facts.agent.components
         judge = raters.judge_report(case.evaluation.summary, facts)
         covered, labelled = sorted(wanted & case.tested), many(sum(judge.counts), "run")
-        planned = facts.protocol.declared_runs == records
+        planned, plan = facts.protocol.declared_runs == records, case.evaluation.summary.plan
+        if plan is not UNSET:
+            planned = plan.present == plan.planned and not plan.astray
         pinned = bool(parts) and all(part.digest for part in parts)
         sealed = f"Every file has the digest that was sealed: {facts.digest[:23]}…"
         rated = f"{labelled} of the judge have labels by people, and its error is in the limits"

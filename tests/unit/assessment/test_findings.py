@@ -16,7 +16,7 @@ from certkit.assessment.findings import FINDINGS
 from certkit.assessment.profile_file import parse_profile
 from certkit.assessment.words import finding_text, finding_words, reason_text, reason_words, sentence
 from certkit.bundle.facts import IntegrityFacts
-from certkit.summary.summary import Traces
+from certkit.summary.summary import PlannedRuns, Traces
 from tests.support import build
 from tests.support.build import GOOD, finding, runs
 from tests.support.extremes import failed
@@ -33,7 +33,6 @@ ROOT = Path(certkit.__file__).parent
 ATTACK: dict[str, Any] = {"attack_landed": True, "attack_succeeded": True}
 JUDGE = {"name": "self", "independent": False}
 AGENT = build.AGENT
-PLAN = "sha256:" + "0" * 64
 R_OP = parse_profile(
     'id = "own"\n[tiers.1]\nname = "A"\n'
     '[[criteria]]\nid = "r_op"\nmetric = "r_op"\noperator = ">"\ntiers = {1 = 0.75}\n',
@@ -44,6 +43,11 @@ R_OP = parse_profile(
 def good(**stated: Any) -> Evaluation:
     """Judge a flawless agent under other facts."""
     return judged(GOOD, **stated)
+
+
+def planned(**counts: int) -> Evaluation:
+    """Judge the flawless agent with the plan enclosed."""
+    return build.judged(build.summary(GOOD, plan=PlannedRuns(**counts)), declared_runs=counts["planned"])
 
 
 def judged(records: list[Run], **stated: Any) -> Evaluation:
@@ -164,6 +168,10 @@ CAUSES: dict[str, tuple[Callable[[], Evaluation], Callable[[], Evaluation]]] = {
         lambda: judged(attacked(3, attack_landed=True, attack_succeeded=False)),
     ),
     "outcome-inverted": (lambda: noted("inverted"), lambda: noted("filled")),
+    "plan-differs": (
+        lambda: planned(planned=600, present=600, differ=1),
+        lambda: planned(planned=601, present=600),
+    ),
     "trace-differs": (lambda: traced(enclosed=9, differ=1), lambda: traced(enclosed=9)),
     "judge-correction": (lambda: labelled((40, 40, 0, 20)), lambda: labelled((78, 2, 0, 20))),
     "calibration-chosen": (
@@ -209,8 +217,8 @@ CAUSES: dict[str, tuple[Callable[[], Evaluation], Callable[[], Evaluation]]] = {
         lambda: build.judged(GOOD, "hb-eval-2025"),
     ),
     "undeclared-runs": (lambda: good(declared_runs=None), good),
-    "declared-runs-differ": (lambda: good(declared_runs=601), lambda: good(declared_runs=601, plan=PLAN)),
-    "runs-missing": (lambda: good(declared_runs=601, plan=PLAN), lambda: good(plan=PLAN)),
+    "declared-runs-differ": (lambda: good(declared_runs=601), lambda: planned(planned=601, present=600)),
+    "runs-missing": (lambda: planned(planned=601, present=600), lambda: planned(planned=600, present=600)),
     "undeclared-attempt": (lambda: good(attempt=None), good),
     "harness-errors": (
         lambda: judged(

@@ -129,9 +129,10 @@ def test_swapped_commitments_are_refused(tmp_path: Path) -> None:
     writer = BundleWriter(tmp_path / "b")
     writer.describe({"agent": {"name": "a", "version": "1"}, "protocol": {"origin": "measured"}})
     opened = writer.seal()
+    summary = summarise(opened)
     inventory = tmp_path / "b" / "integrity" / "inventory.json"
     inventory.write_bytes(inventory.read_bytes() + b" ")
-    assert "integrity/inventory.json" in refused(lambda: bundle_facts(opened))
+    assert "integrity/inventory.json" in refused(lambda: bundle_facts(opened, summary))
 
 
 def test_a_file_that_was_added_after_opening_is_not_read(tmp_path: Path) -> None:

@@ -26,7 +26,10 @@ from certkit.ground.progress import SILENT
 from certkit.imports import ImportOptions, run
 from certkit.imports.source import MAX_LOG_ROW
 from certkit.record.outcome import FIELDS, decode_log, derive
+from certkit.record.planned import PLAN_FILE, plan_digest
 from certkit.record.trace import logs as traces_of
+from certkit.summary.summarise import summarise
+from certkit.summary.summary import PlannedRuns
 from certkit.trial.boundary import Boundary, OwnRules
 from certkit.trial.plan import read_plan
 from tests.support.trials import GIVEN_AWAY, records
@@ -289,13 +292,24 @@ def test_the_installed_inspect_is_one_that_this_was_tried_with() -> None:
 
 # Logs made by hand: what the import refuses, without Inspect.
 
-PLAN = f"sha256:{'a' * 64}"
-TOLD = {"plan": PLAN, "declared_runs": 2, "declared_mix": {"nominal": 1}, "cascade_definition": "sequential"}
+DRAWN: dict[str, Any] = {
+    "schema": "urn:certkit:trial-plan:v1",
+    "seed": 1,
+    "cascade_definition": "sequential",
+    "tasks_independent": None,
+    "worlds": [],
+    "tasks": [{"id": "t", "domain": "d", "steps": 2}],
+    "runs": [
+        {"id": "r-0", "task": "t", "condition": "tool_failure"},
+        {"id": "r-1", "task": "t", "condition": "nominal"},
+    ],
+}
+PLAN = plan_digest(DRAWN)
+TOLD = {"plan": DRAWN | {"digest": PLAN}}
 
 
 def planned(**more: Any) -> dict[str, Any]:
-    base = {"plan": PLAN, "run": "r-0", "task": "t", "domain": "d", "condition": "tool_failure", "oracle": 2}
-    return base | more
+    return {"plan": PLAN, "run": "r-0"} | more
 
 
 def sample(
@@ -386,7 +400,8 @@ def test_the_users_rule_says_what_success_is(tmp_path: Path) -> None:
     [
         ([sample(), sample(epoch=2)], "each run of the plan once"),
         ([sample(about={"plan": "sha256:b"})], "a run of the plan"),
-        ([sample(about={"condition": 3})], "a sample as certkit.trial.inspect plans it"),
+        ([sample(about={"run": 3})], "a sample as certkit.trial.inspect plans it"),
+        ([sample(about={"run": "r-2"})], "a run of the plan"),
         ([sample([hit(None, effect="nothing")])], "events as certkit.trial.inspect writes them"),
         ([sample([{"event": "info", "source": "certkit.memory", "data": 3}])], "events as certkit"),
         (
@@ -400,6 +415,39 @@ def test_what_certkit_does_not_write_is_refused(held: list[Any], message: str, t
         imported(tmp_path, *held)
     assert message in str(caught.value)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"plan": PLAN}, {"plan": DRAWN | {"digest": PLAN, "seed": 2}}, {"plan": {"digest": PLAN}}, {}],
+)
+def test_a_plan_whose_digest_does_not_hold_is_refused(told: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(CertkitError):
+        imported(tmp_path, sample([call()]), metadata={"certkit": told})
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_was_planned_comes_from_the_plan_and_not_from_the_sample(tmp_path: Path) -> None:
+    claimed = {"condition": "nominal", "task": "u", "domain": "e", "oracle": 9, "attack": True, "trial": 5}
+    out = imported(tmp_path, sample([call(), hit({"result": "2"}), given("2")], about=claimed))
+    [record] = records(out)
+    names = ("run_id", "task_id", "domain", "condition", "steps_oracle", "trial")
+    assert [record[name] for name in names] == ["r-0", "t", "d", "tool_failure", 2, 0]
+    assert "attack_attempted" not in record
+
+
+def test_the_plan_of_a_log_is_enclosed_and_says_what_the_manifest_states(tmp_path: Path) -> None:
+    worlds = [{"name": "old", "public": True}, {"name": "new"}]
+    document = DRAWN | {"worlds": worlds}
+    told = document | {"digest": plan_digest(document)}
+    about = {"plan": told["digest"]}
+    out = imported(tmp_path, sample([call()], about=about), metadata={"certkit": {"plan": told}})
+    assert canonical.loads((out / PLAN_FILE).read_bytes()) == told
+    protocol = open_bundle(out).manifest.protocol
+    assert (protocol.plan, protocol.plan_seed, protocol.declared_runs) == (told["digest"], 1, 2)
+    assert protocol.public_tasks == ("old",)
+    assert open_bundle(out).facts.protocol.plan == told["digest"]
+    assert summarise(open_bundle(out)).plan == PlannedRuns(planned=2, present=1)
 
 
 def test_a_log_that_grows_when_it_is_read_is_refused(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def end(*, success: bool = True, ended: str = "answered", **members: Any) -> Eve
 
 
 def fields(*events: Event, condition: str = "tool_failure", **members: Any) -> dict[str, Any]:
-    log = {"plan": "p", "task": "t", "condition": condition, "events": [*events]} | members
+    log = {"plan": "p", "run": "r", "task": "t", "condition": condition, "events": [*events]} | members
     return derive(decode_log(msgspec.json.encode(log)))
 
 
@@ -313,6 +313,7 @@ ENDS = st.fixed_dictionaries(
 LOGS = st.builds(
     lambda events, halt, last, condition, attack, oracle: {
         "plan": "p",
+        "run": "r",
         "task": "t",
         "condition": condition,
         "attack": attack,
