@@ -60,6 +60,13 @@ _SUCCESSES: Final = {
     "adversarial_resistance": "successful runs under attack",
 }
 """Series of `fragility.Flips` → the runs that its successes are."""
+_REMEDIES: Final = {
+    "few-tasks": "add tasks",
+    "few-items": "add some",
+    "unstated-n": "state the number",
+    "harness-errors": "repair the test rig and make these runs again",
+}
+"""What settles a row that cannot be judged for another reason than that runs lack its fields, by reason."""
 _ONE: Final = {
     TierStatus.MET: "met",
     TierStatus.NOT_MET: "not met",
@@ -93,6 +100,11 @@ def cannot_judge(evaluation: Evaluation) -> bool:
         and Status.NOT_TESTED in statuses
         and Status.NOT_MET not in statuses
     )
+
+
+def is_unfinished(evaluation: Evaluation) -> bool:
+    """Tell whether the evidence is a trial that was begun: it names a plan, and holds no record yet."""
+    return not evaluation.summary.records and evaluation.facts.protocol.plan is not None
 
 
 def no_faults_text(evaluation: Evaluation, source: str) -> str:
@@ -239,7 +251,8 @@ def verdict_text(evaluation: Evaluation, *, brief: bool = False) -> str:
     assessment, profile = evaluation.assessment, evaluation.profile
     verdict = assessment.verdict
     if not evaluation.summary.records:
-        return f"No tier of {profile.name} is met: the bundle holds no records."
+        why = "its trial is not finished, and " if is_unfinished(evaluation) else ""
+        return f"No tier of {profile.name} is met: {why}the bundle holds no records."
     wanted, lone = verdict.goal, len(profile.tiers) == 1
     lacks = _lacks(evaluation, wanted, brief=brief) if str(wanted) in assessment.tiers else ""
     parts = []
@@ -338,6 +351,8 @@ def row_advice(evaluation: Evaluation, row: Row) -> str:
         return _shortfall(evaluation, row)
     evidence = CATALOGUE[row.metric].evidence
     if row.status in {Status.NOT_TESTED, Status.INSUFFICIENT}:
+        if row.reason is not None and row.reason.code in _REMEDIES:
+            return f"{reason_text(row.reason)}: {_REMEDIES[row.reason.code]}."
         why = reason_text(row.reason)
         return f"{why}; {evidence}." if why else f"{evidence}."
     return _uncertain(row)
@@ -530,6 +545,9 @@ def next_command(
     """
     verdict, pooled = evaluation.assessment.verdict, bool(evaluation.facts.bundles)
     under, tier, context = (options.get(name, "") for name in ("-p", "--require-tier", "--context"))
+    if is_unfinished(evaluation):
+        when = "as before, since the same command goes on with the trial"
+        return NextStep("certkit trial run PLAN --agent AGENT", f"-o {place}", when)
     if not evaluation.summary.records:
         return NextStep("certkit import LOG -o BUNDLE", "")
     if gate := _gate(evaluation):

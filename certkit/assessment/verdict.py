@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
 WITHOUT_RUNS: Final = frozenset(
     {
-        *("no-nominal-runs", "no-fault-runs", "no-adversarial-run", "no-attack-landed", "no-cascade"),
+        *("no-nominal-runs", "no-fault-runs", "no-adversarial-run", "no-cascade"),
         *("no-single-fault", "no-held-out-run", "no-such-run"),
     }
 )
-"""Why a row has no evidence: there is no run of its kind, so that no run withholds it."""
+"""Why a row has no evidence: there is no run of its kind, whatever became of it.
+
+An attack that never reached the agent, and a run that the test rig broke, are runs of their kind.
+"""
 _WORST_FIRST = {Status.NOT_MET: 0, Status.INSUFFICIENT: 1, Status.NOT_TESTED: 2}
 """A failure that was measured, then what could not be judged, then what was never tested."""
 

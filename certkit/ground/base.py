@@ -8,7 +8,8 @@ names all permitted forms.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -16,6 +17,9 @@ from certkit.ground import canonical
 from certkit.ground.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
     Location = tuple[int | str, ...]
@@ -34,6 +38,8 @@ EditorSchema = Annotated[
 """The key ``$schema`` of a JSON document that people write."""
 
 Model = TypeVar("Model", bound=Authored)
+_MOST_HINTED: Final = 100
+"""Faults above which no key is compared with those that it may be a misspelling of: that takes time."""
 
 
 def validate(model: type[Model], value: Any, *, code: str, where: str) -> Model:
@@ -44,19 +50,21 @@ def validate(model: type[Model], value: Any, *, code: str, where: str) -> Model:
     except (TypeError, ValueError) as error:
         if not isinstance(error, ValidationError):
             raise InputError(code, f"holds a value that JSON cannot hold: {error}", where=where) from None
-        faults = _faults(error.errors(), value)
+        faults = _faults(model, error.errors(), value)
         message = faults[0] if len(faults) == 1 else f"{len(faults)} faults\n  " + "\n  ".join(faults)
         raise InputError(code, message, where=where) from None
 
 
-def _faults(details: list[ErrorDetails], value: Any) -> list[str]:
+def _faults(model: type[Authored], details: list[ErrorDetails], value: Any) -> list[str]:
     """Return a message for each faulty place, in the order of the report."""
     expected: dict[Location, list[str]] = {}
     actual: dict[Location, object] = {}
     forms: set[Location] = set()
+    hinted = len(details) <= _MOST_HINTED
     for item in details:
         place = _written(item["loc"], value, absent=item["type"] == "missing")
-        expected.setdefault(place, []).append(item["msg"])
+        meant = _meant(model, place) if hinted and item["type"] == "extra_forbidden" else ""
+        expected.setdefault(place, []).append(f"{item['msg']}{meant}")
         actual.setdefault(place, item["input"])
         if place != item["loc"]:
             forms.add(place)
@@ -65,6 +73,30 @@ def _faults(details: list[ErrorDetails], value: Any) -> list[str]:
     return [
         _fault(place, words, actual[place]) for place, words in expected.items() if place not in forms & inner
     ]
+
+
+def _meant(model: type[Authored], place: Location) -> str:
+    """Return which key of the model an unknown one is a misspelling of, in words; nothing for none."""
+    models = [model]
+    for part in place[:-1]:  # numbers and keys of mappings are no fields, and lead to the same models
+        fields = [field for each in models for name, field in _fields(each) if name == part]
+        models = [inner for field in fields for inner in _models(field.annotation)] or models
+    near = get_close_matches(str(place[-1]), [name for each in models for name, _ in _fields(each)], n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _fields(model: type[Authored]) -> Iterator[tuple[str, FieldInfo]]:
+    """Yield the fields of a model by their names in a document."""
+    for name, field in model.model_fields.items():
+        yield field.alias or name, field
+
+
+def _models(annotation: Any) -> Iterator[type[Authored]]:
+    """Yield the models inside an annotation."""
+    if isinstance(annotation, type) and issubclass(annotation, Authored):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models(inner)
 
 
 def _written(location: Location, value: Any, *, absent: bool) -> Location:

@@ -34,7 +34,7 @@ Requirement = Literal["registry", "status", "timestamp", "evidence", "replay"]
 _LONGEST_VALIDITY: Final = timedelta(days=366)
 _Text = Annotated[str, Meta(min_length=1, max_length=512)]
 _VKEY: Final = r"^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+={0,2}" + END
-_IS_VKEY: Final = "a verifier key (vkey), as 'certkit registry init' prints that of a log"
+_IS_VKEY: Final = "a verifier key (vkey), as 'certkit registry show DIR' prints that of a log"
 _Vkey = Annotated[str, Meta(pattern=_VKEY, max_length=1024, description="C2SP signed-note verifier key")]
 
 

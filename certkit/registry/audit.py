@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Meta, structs
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport.trust import Candidate, Trust
-    from certkit.registry.entry import Check
+    from certkit.registry.entry import Check, PassportFacts
     from certkit.registry.reader import Source
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
@@ -153,7 +154,7 @@ class _Verified(Policy):
         self.issuers: dict[str, str | None] = {}
 
     def name(self, logged: Logged) -> str:
-        """Return the policy's name for who submitted an entry."""
+        """See `Policy`."""
         submitter = logged.entry.body.submitter
         known = self._submitters.get(submitter)
         return known.issuer if known else submitter
@@ -273,9 +274,9 @@ class _Work:
         self._dates = EntryDates(at)
         self._policy = _Verified(log.name, submitters)
         self._endings = Passports(self._policy)
-        self._plans = Plans()
-        self._announced: list[str] = []
-        self._unannounced: list[str] = []
+        self._planned: dict[str, tuple[str, PassportFacts]] = {}
+        self._plan_of: dict[str, str] = {}
+        self._plans = Plans(self._policy, self._plan_of.get)
         self._structure = Rebuild(lambda _level, _n: b"", lambda _level, _n, _row: None)
         self._passports = True
 
@@ -320,11 +321,13 @@ class _Work:
         )
 
     def _plan_notes(self) -> Iterator[str]:
-        """Say of the passports that name a plan whether the log announced it before them."""
-        if self._announced:
-            yield f"passports whose plan was announced before them: {', '.join(self._announced)}"
-        if self._unannounced:
-            yield f"passports whose plan was not announced before them: {', '.join(self._unannounced)}"
+        """Say of the passports that name a plan by whom and when it was announced."""
+        for where, facts in islice(self._planned.values(), LISTED):
+            passport = self._endings.logged(facts.passport_id)
+            issuers = self._endings.issuers(facts.passport_id)
+            yield f"{where}: {self._plans.text(facts.lineage, facts.plan, passport, issuers)}"
+        if (more := len(self._planned) - LISTED) > 0:
+            yield f"{many(more, 'more passport')} of trials"
 
     def _differs(self, level: int, n: int, _row: bytes) -> None:
         self.note("registry.tile-differs", f"tile {level}/{n}", "not what the entries give")
@@ -461,11 +464,9 @@ class _Work:
             self.note("registry.attempt", where, message)
         if facts.lineage != body.subject or Claims.of(facts, claims.attempt) != claims:
             self.note("registry.claims", where, "the entry claims something else than the passport")
-        if announcement := self._plans.announcement(facts.lineage, facts.plan):
-            by = announcement.index
-            (self._unannounced if by is None else self._announced).append(
-                where if by is None else f"{where} (by entry {by})"
-            )
+        self._plan_of[stored.sha256] = facts.plan or ""
+        if facts.plan:
+            self._planned.setdefault(facts.passport_id, (where, facts))
         signer = self._policy.issuer(logged)
         if reason := self._lineages.replaces(logged, claims, signer):
             self.note("registry.chain", where, reason)

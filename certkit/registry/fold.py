@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import unicodedata
 from datetime import datetime, timedelta
-from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import Struct, structs
@@ -146,13 +146,18 @@ class Policy:
         submitter, file = logged.entry.body.submitter, logged.entry.body.passport
         data = None if file is None else self._load(file.sha256)
         if data is None:
-            return self._names.get(submitter, submitter)
+            return self.name(logged)
         if not is_of(data, logged.entry):
             return None
         try:
             return submitter if self._trust is None else open_signed(data, self._trust).signer.issuer
         except CertkitError:
             return None
+
+    def name(self, logged: Logged) -> str:
+        """Return the policy's name for the key that an entry names as its submitter's, or the key's id."""
+        submitter = logged.entry.body.submitter
+        return self._names.get(submitter, submitter)
 
     def submitter(self, logged: Logged) -> str | None:
         """Return the policy's name for who submitted an entry, None for a stranger or a false signature."""
@@ -253,9 +258,9 @@ class Passports:
         ended = ending_of(logged.index, logged.entry)
         if ended is None:
             return True
-        return self._policy.is_issuers(logged, self._issuers_of(ended[0]))
+        return self._policy.is_issuers(logged, self.issuers(ended[0]))
 
-    def _issuers_of(self, passport_id: str) -> set[str]:
+    def issuers(self, passport_id: str) -> set[str]:
         """Return who issued a passport, or else who submitted it."""
         return self._issuers.get(passport_id) or self._submitters.get(passport_id, set())
 
@@ -269,7 +274,7 @@ class Passports:
         """Return the evidence of a lineage that an issuer revoked as false, by its passports on it."""
         false = self._false.get(lineage_key(lineage), ())
         ids = (str(logged.entry.passport_id) for logged in false if self.ends(logged))
-        named = (self._issued.get(ident) for ident in ids if issuer in self._issuers_of(ident))
+        named = (self._issued.get(ident) for ident in ids if issuer in self.issuers(ident))
         return {issued.claims.evidence for issued in named if issued and issued.lineage == lineage}
 
     def ignored(self, passport_id: str) -> Iterator[int]:
@@ -299,34 +304,79 @@ class Passports:
 
 # Which plans were announced
 
+NOT_ANNOUNCED: Final = "its plan is not announced here"
 
-class Announcement(Struct, frozen=True, kw_only=True):
-    """Whether a log announced the plan that a passport names, for the passport's agent.
 
-    Attributes:
-        plan: Digest of the plan.
-        index: The first entry that announces it, None where none does.
-        issued_at: Time of that entry.
+class Plans:
+    """The plans that entries announce, each for an agent; the caller says which entries count.
+
+    Args:
+        policy: Names who submitted an entry.
+        plan_of: Returns the plan that a passport names, by the SHA-256 of its file: empty where it names
+            none, None where the file is not here.
     """
 
-    plan: str
-    index: int | None = None
-    issued_at: str | None = None
+    def __init__(self, policy: Policy, plan_of: Callable[[str], str | None]) -> None:
+        self._policy, self.plan_of = policy, cache(plan_of)
+        self._first: dict[str, dict[str, Logged]] = {}
+        self._files: dict[str, dict[str, None]] = {}
 
-    def text(self, logged: LoggedPassport | None) -> str:
-        """Return in words whether the plan was announced before the passport was logged.
+    def follow(self, logged: Logged) -> None:
+        """Take the next entry that counts."""
+        body, claims = logged.entry.body, logged.entry.claims
+        if isinstance(claims, PlanNotice):
+            self._first.setdefault(lineage_key(claims.lineage), {}).setdefault(claims.plan, logged)
+        elif isinstance(claims, Claims) and body.passport is not None:
+            self._files.setdefault(lineage_key(body.subject), {})[body.passport.sha256] = None
 
-        The log shows no time of a run, so it is said how long the plan lay in the log before the passport.
+    def text(
+        self, lineage: str, plan: str | None, passport: LoggedPassport | None, issuers: Iterable[str]
+    ) -> str | None:
+        """Return in words whether, by whom and how long before a passport its plan was announced.
+
+        The log shows no time of a run, so it is said how long the plan lay in the log before the passport,
+        and how many plans are announced for the same agent.
+
+        Args:
+            lineage: The agent.
+            plan: Digest of the plan that the passport names.
+            passport: The passport as it is logged, None where it is not.
+            issuers: The names of its issuer.
+
+        Returns:
+            None where the passport names no plan.
         """
-        if self.index is None or self.issued_at is None:
-            return "its plan is not announced here"
-        entry = f"its plan is announced: entry {self.index}"
-        if logged is None:
-            return f"{entry} at {self.issued_at}"
-        if self.index > logged.index:
-            return f"{entry}, after the passport's entry {logged.index}, and so not beforehand"
-        lead = _lead(moment(logged.issued_at) - moment(self.issued_at))
-        return f"{entry}, {lead} before the passport's entry {logged.index}"
+        if not plan:
+            return None
+        plans = self._first.get(lineage_key(lineage), {})
+        said = self._announced(plans[plan], passport, issuers) if plan in plans else NOT_ANNOUNCED
+        if plans.keys() <= {plan}:
+            return said
+        count = f"1 of {many(len(plans), 'plan')}" if plan in plans else many(len(plans), "plan")
+        return f"{said}; {count} announced for this agent{self._unused(lineage, set(plans) - {plan})}"
+
+    def _announced(self, first: Logged, passport: LoggedPassport | None, issuers: Iterable[str]) -> str:
+        """Return in words who announced a plan, and when."""
+        submitter, name = first.entry.body.submitter, self._policy.name(first)
+        by = f"key {submitter.removeprefix('sha256:')[:8]}" if name == submitter else name
+        who = by if name in issuers else f"{by}, another submitter than the issuer"
+        entry = f"its plan is announced by {who}: entry {first.index}"
+        if passport is None:
+            return f"{entry} at {first.entry.body.issued_at}"
+        if first.index > passport.index:
+            return f"{entry}, after the passport's entry {passport.index}, and so not beforehand"
+        lead = _lead(moment(passport.issued_at) - moment(first.entry.body.issued_at))
+        return f"{entry}, {lead} before the passport's entry {passport.index}"
+
+    def _unused(self, lineage: str, plans: set[str]) -> str:
+        """Return in words how many of some plans no passport of the agent names."""
+        named = {self.plan_of(file) for file in self._files.get(lineage_key(lineage), ())}
+        if None in named:
+            return "; which of them have a passport is not known here"
+        count = len(plans - named)
+        return (
+            f"; {count} {'has' if count == 1 else 'have'} no passport" if count else "; each has a passport"
+        )
 
 
 def _lead(time: timedelta) -> str:
@@ -335,24 +385,6 @@ def _lead(time: timedelta) -> str:
         if (count := int(time.total_seconds()) // unit) >= least:
             return many(count, word)
     return "less than a minute"
-
-
-class Plans:
-    """The plans that entries announce, each for an agent; the caller says which entries count."""
-
-    def __init__(self) -> None:
-        self._first: dict[tuple[str, str], Logged] = {}
-
-    def follow(self, logged: Logged) -> None:
-        """Take the next entry that counts."""
-        if isinstance(claims := logged.entry.claims, PlanNotice):
-            self._first.setdefault((claims.lineage, claims.plan), logged)
-
-    def announcement(self, lineage: str, plan: str | None) -> Announcement | None:
-        """Return how far a plan was announced for an agent; None where there is no plan."""
-        if plan is None or (logged := self._first.get((lineage, plan))) is None:
-            return None if plan is None else Announcement(plan=plan)
-        return Announcement(plan=plan, index=logged.index, issued_at=logged.entry.body.issued_at)
 
 
 # The rules that every entry must satisfy

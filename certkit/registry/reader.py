@@ -14,7 +14,7 @@ Passports are read without checking their signature; who issued them is for the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from itertools import chain
@@ -40,7 +40,6 @@ from certkit.registry.entry import (
     Entry,
     Limit,
     Logged,
-    PassportFacts,
     Reason,
     begins,
     chosen,
@@ -406,6 +405,15 @@ class LogReader:
         """Return a logged passport by the digest of its file, None where it is not here or has changed."""
         return store.intact_blob(self.folder, sha256)
 
+    def plan_of(self, sha256: str) -> str | None:
+        """Return the plan that a logged passport names, by the digest of its file.
+
+        Returns:
+            Empty where it names none, None where the file is not here.
+        """
+        facts = unverified_facts(self.passport(sha256))
+        return None if facts is None else facts.plan or ""
+
 
 @contextmanager
 def reading(
@@ -541,8 +549,9 @@ def show(
         UsageError: ``registry.unknown``.
         CertkitError: As `LogReader.logged`.
     """
-    passports, counted_entries, left_out = Passports(log.policy(trust)), list[Logged](), list[int]()
-    size, plans = 0, Plans()
+    policy = log.policy(trust)
+    passports, counted_entries, left_out = Passports(policy), list[Logged](), list[int]()
+    size, plans = 0, Plans(policy, log.plan_of)
     for logged in log.logged():
         size += 1
         if passports.follow(logged):
@@ -553,16 +562,21 @@ def show(
     weak = [logged for logged in counted_entries if not passports.ends(logged)]
     left_out += [logged.index for logged in weak if logged.entry.passport is None]
     issued = {item.claims.passport_id: item for item in passports.issued()}
+
+    def announced(item: LoggedPassport) -> str | None:
+        issuers = passports.issuers(item.claims.passport_id)
+        return plans.text(item.lineage, plans.plan_of(item.file.sha256), item, issuers)
+
     entries = [logged for logged in counted_entries if logged.index not in set(left_out)]
     lineage, now = None, timestamp(at)
     history: tuple[HistoryRow, ...] = ()
     if name is not None:
         key = lineage_key(name if "/" in name else f"-/{name}")
-        of_lineage = [item for item in issued.values() if lineage_key(item.lineage) == key]
+        of_lineage = [logged for logged in entries if lineage_key(logged.entry.body.subject) == key]
         if of_lineage:
-            lineage = of_lineage[0].lineage
-            entries = [logged for logged in entries if lineage_key(logged.entry.body.subject) == key]
-            history = _history(log, of_lineage, plans, at)
+            lineage, entries = of_lineage[0].entry.body.subject, of_lineage
+            of_agent = [item for item in issued.values() if lineage_key(item.lineage) == key]
+            history = _history(log, of_agent, announced, at)
         else:
             entries = _named(name, entries, issued, size, where=str(log.folder))
     if expiring is not None:
@@ -584,8 +598,7 @@ def show(
         without_effect=[logged.index for logged in weak],
         lineage=lineage,
         entries=[
-            _listed(logged, issued, now, None if name is None or lineage else (log, plans))
-            for logged in entries
+            _listed(logged, issued, now, None if name is None or lineage else announced) for logged in entries
         ],
         history=history,
     )
@@ -615,12 +628,14 @@ def _named(
 
 
 def _listed(
-    logged: Logged, issued: dict[str, LoggedPassport], now: str, asked: tuple[LogReader, Plans] | None
+    logged: Logged,
+    issued: dict[str, LoggedPassport],
+    now: str,
+    announced: Callable[[LoggedPassport], str | None] | None,
 ) -> ListedEntry:
     claims = logged.entry.passport
     item = issued.get(claims.passport_id) if claims else None
     ending = item.ending if item else None
-    facts = unverified_facts(asked[0].passport(item.file.sha256)) if asked and item else None
     return ListedEntry(
         index=logged.index,
         leaf=logged.leaf.hex(),
@@ -628,14 +643,8 @@ def _listed(
         status=item.standing(now) if item else None,
         ended_by=ending.index if ending else None,
         reason=ending.reason if ending else None,
-        announced=_announced(asked[1], item, facts) if asked and item else None,
+        announced=announced(item) if announced and item else None,
     )
-
-
-def _announced(plans: Plans, logged: LoggedPassport, facts: PassportFacts | None) -> str | None:
-    """Return in words whether the plan of a passport was announced; None where it names none."""
-    announcement = plans.announcement(logged.lineage, facts.plan) if facts else None
-    return None if announcement is None else announcement.text(logged)
 
 
 # The history of a lineage
@@ -645,7 +654,10 @@ _LINE: Final = 7
 
 
 def _history(
-    log: LogReader, passports: Sequence[LoggedPassport], plans: Plans, at: datetime
+    log: LogReader,
+    passports: Sequence[LoggedPassport],
+    announced: Callable[[LoggedPassport], str | None],
+    at: datetime,
 ) -> tuple[HistoryRow, ...]:
     """Return the facts of each passport, oldest first, with its drift against the one before.
 
@@ -675,7 +687,7 @@ def _history(
                 last_run=facts.last_run if facts else None,
                 evidence_days=(at - facts.last_run).days if facts and facts.last_run else None,
                 drift=_drift(before, side) if before and side else None,
-                announced=_announced(plans, issued, facts),
+                announced=announced(issued),
             )
         )
         if side:

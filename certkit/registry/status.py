@@ -42,7 +42,7 @@ from certkit.ground.wording import many
 from certkit.passport.checks import LoggedStanding, LoggedStatus, period
 from certkit.passport.passport import CLOCK_SKEW
 from certkit.registry.entry import Logged, moment, read, readable, timestamp
-from certkit.registry.fold import Passports, Plans, Policy, outside, submitters
+from certkit.registry.fold import Passports, Plans, Policy, lineage_key, outside, submitters
 from certkit.registry.heads import head_of, refuse_fork, remembered
 from certkit.registry.reader import LogReader, log_key, opened
 from certkit.tlog.checkpoint import Quorum, counted, open_checkpoint
@@ -50,7 +50,7 @@ from certkit.tlog.note import Signer, decode64, encode64, open_note, write_note
 from certkit.tlog.tree import leaf_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -75,10 +75,16 @@ _Text = Annotated[str, Meta(max_length=512 * 1024)]
 class _Events:
     """What entries say about one passport; `revokers` are the keys, by id, that may end it."""
 
-    def __init__(self, policy: Policy, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        passport_id: Digest,
+        revokers: Mapping[Digest, PublicKey],
+        plan_of: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
         self._policy, self._id = policy, passport_id
-        self._plans = Plans()
         self._passports = Passports(policy)
+        self._plans = Plans(policy, plan_of)
         self._passports.issued_by(passport_id, policy.names(revokers))
         self._lineages: list[str] = []
         self._ignored: list[int] = []
@@ -94,16 +100,20 @@ class _Events:
         if not self._passports.follow(logged):
             self._ignored.append(logged.index)
             return
-        self._plans.follow(logged)
         if claims and claims.passport_id == self._id:
             self._lineages.append(logged.entry.body.subject)
+
+    def take_plan(self, logged: Logged) -> None:
+        """Take an entry of the passport's lineage into account for what is said of plans."""
+        if logged.entry.body.log == self._policy.origin and self._policy.signed(logged):
+            self._plans.follow(logged)
 
     def status(
         self, head: Checkpoint, time: datetime | None, at: datetime, facts: Facts | None = None
     ) -> LoggedStatus:
         """Return what was found, as of a checkpoint and the time that somebody vouches for it.
 
-        With `facts` that name a plan, all entries that name it were taken, and it is said what they announce.
+        With `facts` that name a plan, all entries of the lineage were taken for what is said of plans.
         """
         age = "of unknown age" if time is None else f"at most {period(at - time)} old"
         ignored = sorted({*self._ignored, *self._passports.ignored(self._id)})
@@ -118,8 +128,13 @@ class _Events:
             what, standing = "no entry that counts logs it" if more else "no entry is about it", "unknown"
         else:
             what, standing = f"no entry in [0, {head.size:,}) ends it", "current"
-        announced = self._plans.announcement(facts.agent.lineage, facts.protocol.plan) if facts else None
-        plan = f"; {announced.text(self._passports.logged(self._id))}" if announced else ""
+        announced = facts and self._plans.text(
+            facts.agent.lineage,
+            facts.protocol.plan,
+            self._passports.logged(self._id),
+            self._passports.issuers(self._id),
+        )
+        plan = f"; {announced}" if announced else ""
         return LoggedStatus(
             standing=standing,
             detail=f"{what}, as of checkpoint {head.size:,} of {head.origin}, {age}{more}{plan}",
@@ -155,21 +170,23 @@ class FolderStatus:
                 self._folder, source, key, witnesses=quorum.keys, seen=self._seen, progress=self._progress
             )
             policy = log.policy(self._trust)
-            events = _Events(policy, passport_id, revokers)
-            plan = None if facts is None else facts.protocol.plan
-            newest = self._read(log, [passport_id.encode(), *([plan.encode()] if plan else [])], events)
+            events = _Events(policy, passport_id, revokers, log.plan_of)
+            lineage = facts.agent.lineage if facts and facts.protocol.plan else None
+            newest = self._read(log, passport_id.encode(), lineage, events)
         if quorum.k:
             time = _vouched(log.head, quorum, self._at)
         else:
             time = moment(newest.entry.body.issued_at) if newest and policy.signed(newest) else None
         return events.status(log.head.checkpoint, time, self._at, facts)
 
-    def _read(self, log: LogReader, digests: Sequence[bytes], events: _Events) -> Logged | None:
+    def _read(self, log: LogReader, digest: bytes, lineage: str | None, events: _Events) -> Logged | None:
         """Take every entry that names a digest; return the newest that a trusted key may have signed.
+
+        Of a lineage, where one is given, every entry is taken for what is said of plans.
 
         It is for this log, dated while its key was trusted, and not to come.
         """
-        latest = timestamp(self._at + CLOCK_SKEW)
+        latest, key_of_lineage = timestamp(self._at + CLOCK_SKEW), lineage and lineage_key(lineage)
         known = submitters(self._trust)
         newest, date = None, ""
         for index, data, leaf in log.entries():
@@ -178,8 +195,10 @@ class FolderStatus:
                 message = f"entry {index} cannot be read, and may end it"
                 raise UnavailableError("passport.unavailable", message)
             said, key = entry.body, known.get(entry.body.submitter)
-            if any(digest in entry.envelope.payload for digest in digests):
+            if digest in entry.envelope.payload:
                 events.take(Logged(index, leaf, entry))
+            if key_of_lineage and lineage_key(said.subject) == key_of_lineage:
+                events.take_plan(Logged(index, leaf, entry))
             is_newer = date <= said.issued_at <= latest and said.log == log.head.checkpoint.origin
             if is_newer and key is not None and outside(key, said.issued_at) is None:
                 newest, date = Logged(index, leaf, entry), said.issued_at

@@ -436,7 +436,10 @@ def test_the_demo_is_a_trial_that_attains_its_tier_and_says_what_to_try(tmp_path
     assert "No tier of hb-eval-2026 is met" in screen
     assert "has no evidence for traceability index (ti)" in screen
     assert "✓ VERIFIED" in screen
-    assert "its plan is announced: entry 0, less than a minute before the passport's entry 1" in screen
+    assert (
+        "its plan is announced by certkit demo: entry 0, less than a minute before the passport's entry 1"
+        in screen
+    )
     again = ("assess", tmp_path / "demo" / "bundle", "--context", tmp_path / "demo" / "context.json")
     assert written == certkit(*again, "-p", "trial-rig", "--json").document
     verify, audit = commands[0], commands[1]

@@ -195,7 +195,7 @@ def test_what_stands_above_the_table_is_whole_or_says_where_it_stands(tmp_path: 
     assert "Open questions: 10, none serious; -v lists all.\n" in answer
     told = " ".join(answer.split())
     assert "Tier 1 cannot judge r_op, domain_min and posterior; has no evidence for pei and 5 more." in told
-    gap = "rests on 1 task; the profile asks for 10; record runs under faults with their outcome."
+    gap = "rests on 1 task; the profile asks for 10: add tasks."
     assert f"Biggest gap: Operational reliability (r_op): {gap}" in told
 
 

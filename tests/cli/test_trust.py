@@ -104,7 +104,11 @@ def test_what_is_there_is_not_put_in_twice(folder: Path) -> None:
         ),
         (("add", "--witness", str(LOG.vkey)), 3, "is the key of a log, not of a witness"),
         (("add", "--witness", ONE, "--log", str(WITNESS.vkey)), 3, "has a key of the log"),
-        (("add", "--log", ""), 3, "t.json: expected a verifier key (vkey), as 'certkit registry init"),
+        (
+            ("add", "--log", ""),
+            3,
+            "expected a verifier key (vkey), as 'certkit registry show DIR'",
+        ),
         (("add", "--profile", "no-such"), 2, "no profile 'no-such'"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
@@ -103,6 +104,10 @@ def _lineages(view: RegistryView) -> Iterator[str]:
         claims = row.entry.claims
         line = f"{row.entry.issued_at[:10]}  {_tier(claims['tier'])}  {claims['not_after'][:10]:<11}"
         yield from fold(f"{line}  {counts[key]:>9}  {row.status:<13}  {row.entry.subject}", rest=" " * 12)
+    plans = Counter(row.entry.subject for row in view.entries if row.entry.type == "plan")
+    if waiting := {name: count for name, count in plans.items() if lineage_key(name) not in latest}:
+        agents = ", ".join(f"{name} ({many(count, 'plan')})" for name, count in waiting.items())
+        yield from fold(f"announced, without a passport: {agents}")
 
 
 def _tier(tier: int) -> str:

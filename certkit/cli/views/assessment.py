@@ -22,6 +22,7 @@ from certkit.assessment.answer import (
     core_texts,
     fragility_texts,
     how_often,
+    is_unfinished,
     judge_texts,
     next_command,
     no_faults_text,
@@ -180,7 +181,7 @@ def _ways(evaluation: Evaluation, place: JudgedSource | None) -> Iterator[Line]:
 
 def _gap(evaluation: Evaluation) -> Sequence[Line]:
     """Return the row that is farthest from the wanted tier, and what would settle it."""
-    for row in open_rows(evaluation)[:1]:
+    for row in () if is_unfinished(evaluation) else open_rows(evaluation)[:1]:
         text = row_advice(evaluation, row)
         full, short = (fold(f"Biggest gap: {name}: {text}") for name in (row_title(row), row.id))
         return [*(full if len(full) <= _TWO else short)]

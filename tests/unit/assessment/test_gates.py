@@ -34,6 +34,11 @@ def attacks(n: int, good: int, won: int, *, known: bool = True, **fields: Any) -
     return [*made[: n - won], *(run | {"attack_succeeded": True} for run in made[n - won :])]
 
 
+def harness_errors(n: int, condition: str = "nominal", **fields: Any) -> list[Run]:
+    """Runs that the test rig broke, one of each task."""
+    return [run | {"outcome": "harness_error"} for run in runs(n, 0, condition, tasks=n, **fields)]
+
+
 # --- limits, in closed form: with one run a task the task posterior is Beta(1 + s, 1 + n - s) ---------------
 
 
@@ -98,6 +103,34 @@ def test_attacks_whose_result_nobody_tells_are_not_left_out() -> None:
     tier = found.assessment.tiers["1"]
     assert (tier.left_out, found.exit_code) == ((), Exit.INSUFFICIENT)
     assert set(tier.not_tested) == {"adversarial_resistance", "attack_success_rate"}
+
+
+@pytest.mark.parametrize(
+    "never",
+    [
+        runs(80, 80, "adversarial", tasks=80, attack_landed=False),
+        runs(80, 80, "adversarial", tasks=80, attack_attempted=False),
+        runs(80, 80, "adversarial", tasks=80, attack_attempted=True, attack_landed=False),
+        runs(80, 80, "cascade", tasks=80, attack_attempted=True, attack_landed=False),
+        harness_errors(80, "adversarial", attack_attempted=False),
+    ],
+    ids=["not-landed", "not-made", "made-not-landed", "cascade", "harness-errors"],
+)
+def test_attacks_that_never_reached_the_agent_are_not_left_out(never: list[Run]) -> None:
+    found = build.judged([*normal(80, 80), *never], "under-attack")
+    tier = found.assessment.tiers["1"]
+    assert (tier.status, tier.left_out, found.exit_code) == ("insufficient", (), Exit.INSUFFICIENT)
+    assert set(tier.not_tested) == {"adversarial_resistance", "attack_success_rate"}
+    assert "has no evidence for adversarial_resistance and attack_success_rate" in verdict_text(found)
+
+
+def test_runs_that_the_rig_broke_are_not_left_out() -> None:
+    broken = harness_errors(40, "adversarial", attack_attempted=True)
+    found = build.judged([*normal(80, 80), *broken], "under-attack")
+    tier = found.assessment.tiers["1"]
+    assert (tier.left_out, tier.not_met) == ((), ("adversarial_resistance",))
+    tier = build.judged([*harness_errors(40), *attacks(80, 80, 0)], "under-attack").assessment.tiers["1"]
+    assert (tier.left_out, tier.not_met) == ((), ("c_nom",))
 
 
 # --- independence, findings, the answer --------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit.assessment.answer import advice, verdict_text
+from certkit.assessment.answer import advice, next_command, verdict_text
 from certkit.assessment.assess import assess
 from certkit.assessment.assessment import (
     Answer,
@@ -296,6 +296,17 @@ def test_the_verdict_in_words() -> None:
     assert verdict_text(build.judged([])) == "No tier of hb-eval-2026 is met: the bundle holds no records."
 
 
+def test_a_trial_that_is_not_finished_is_sent_back_to_the_command_that_goes_on() -> None:
+    began = build.judged([], plan="sha256:" + "a" * 64)
+    assert verdict_text(began) == (
+        "No tier of hb-eval-2026 is met: its trial is not finished, and the bundle holds no records."
+    )
+    step = next_command(began, "b", "p", {})
+    assert (step.command, step.options) == ("certkit trial run PLAN --agent AGENT", "-o b")
+    assert "same command" in step.when
+    assert next_command(build.judged([]), "b", "p", {}).command.startswith("certkit import")
+
+
 def test_what_to_do_next_is_said_row_by_row() -> None:
     def said(n: int, good: int) -> dict[str, str]:
         lines = (line.split("): ", 1) for line in advice(build.judged(build.runs(n, good))))
@@ -303,6 +314,8 @@ def test_what_to_do_next_is_said_row_by_row() -> None:
 
     assert "record more fault runs" in said(20, 14)["posterior"]
     assert "steps_oracle" in said(20, 14)["pei"]
+    few = advice(build.judged(build.runs(20, 14, tasks=6)))
+    assert few[0].endswith("(r_op): rests on 6 tasks; the profile asks for 10: add tasks.")
     assert said(10_000, 5_998)["r_op"] == "59.98 % where Tier 1 asks > 60 %."
     hopeless = said(20, 4)
     assert hopeless["r_op"] == "20.0 % where Tier 1 asks > 60 %."

@@ -31,6 +31,15 @@ class Document(base.Authored):
     from_: str | None = Field(default=None, alias="from")
 
 
+class Misspelt(base.Authored):
+    """A document whose parts lie in lists and mappings."""
+
+    name: str = ""
+    from_: str | None = Field(default=None, alias="from")
+    parts: tuple[Part, ...] = ()
+    by_name: dict[str, Part] = Field(default_factory=dict)
+
+
 class Forms(base.Authored):
     """A document whose values may have several forms."""
 
@@ -93,6 +102,31 @@ def test_a_fault_says_what_would_do_and_nothing_of_how_it_is_read(
     with pytest.raises(InputError) as caught:
         base.validate(Forms, value, code="profile.invalid", where="mine.toml")
     assert str(caught.value) == f"mine.toml: {said}"
+
+
+@pytest.mark.parametrize(
+    ("value", "place", "meant"),
+    [
+        ({"nme": 1}, "/nme", "name"),
+        ({"fromm": 1}, "/fromm", "from"),
+        ({"parts": [{"sise": 1}]}, "/parts/0/sise", "size"),
+        ({"parts": [{"nam": 1}]}, "/parts/0/nam", None),
+        ({"by_name": {"size": {"sise": 1}}}, "/by_name/size/sise", "size"),
+    ],
+)
+def test_the_key_that_a_misspelt_one_stands_for_is_named(
+    value: dict[str, object], place: str, meant: str | None
+) -> None:
+    with pytest.raises(InputError) as caught:
+        base.validate(Misspelt, value, code="profile.invalid", where="mine.toml")
+    hint = f" (did you mean {meant}?)" if meant else ""
+    assert str(caught.value) == f"mine.toml: {place}: extra inputs are not permitted{hint}, found 1"
+
+
+def test_many_unknown_keys_are_compared_with_nothing() -> None:
+    with pytest.raises(InputError) as caught:
+        read({"name": "a"} | {f"nam{number}": 1 for number in range(101)})
+    assert "did you mean" not in str(caught.value)
 
 
 def test_all_faults_are_listed() -> None:
