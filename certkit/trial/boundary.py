@@ -63,7 +63,7 @@ _CALLS: Final = MAX_RUN * 9 // 10
 """Beyond it the run takes no further call."""
 
 _EVENT: Final = 1500
-_FAULT: Final = 2500
+_FAULT: Final = 3000
 """What an event and a fault count for without their values and texts, which may be left out."""
 
 _LEFT_OUT: Final = "(left out: the run is too long)"

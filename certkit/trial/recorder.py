@@ -286,7 +286,7 @@ class Recorder:
             raise UsageError("usage.option", f"run {run.id} was finished before, or its recorder is closed")
         try:
             read = trace.decoded(log, RunLog)
-        except (msgspec.MsgspecError, CertkitError) as error:
+        except (msgspec.MsgspecError, CertkitError, RecursionError) as error:
             raise UsageError("usage.option", f"run {run.id}: its log cannot be read: {error}") from None
         record = self._record(run, read)
         if isinstance(faults := check_line(record_line(record)), list):

@@ -86,12 +86,17 @@ def plan(
         power=likely,
         announced=entry,
     )
-    hints = [f"certkit trial run {out} --agent MODULE:FUNCTION -o bundle"] if made.worlds else []
+    hints = [
+        f"certkit trial run {out} --agent command:LINE --server LINE --checker LINE -o bundle",
+        "in a loop of your own: certkit.trial.Recorder",
+    ]
+    if made.worlds:
+        hints = [f"certkit trial check {out}", f"certkit trial run {out} --agent MODULE:FUNCTION -o bundle"]
     told = []
     if entry is not None:
         told = [f"announced{'' if entry.new else ' already'}: entry {entry.index} of {registry}"]
     screen = chain(_planned(made, out, told), _power(profile, likely))
-    emit(document, screen, hints=[f"certkit trial check {out}", *hints])
+    emit(document, screen, hints=hints)
 
 
 def _announcer(
@@ -192,7 +197,7 @@ def run(
         typer.Option(
             "--checker",
             metavar="LINE",
-            help="command: the program that checks a run; exit code 0 is success.",
+            help="command: the program that checks a run; exit code 0 is success, 1 is none.",
         ),
     ] = None,
     name: Annotated[str | None, opt.NAME(help="The agent's name. Default: its spec.")] = None,
@@ -266,8 +271,11 @@ def _made(made: TrialMade) -> Iterator[str]:
     if made.unsafe:
         reasons = listed([f"{count:,} {reason}" for reason, count in made.unsafe.items()])
         yield from fold(f"{many(sum(made.unsafe.values()))} not safe: {reasons}")
+    if made.details:
+        detail, count = next(iter(made.details.items()))
+        yield from fold(f"{count:,} {detail}")
     if made.digest is not None:
-        yield f"sealed: {made.digest}"
+        yield f"sealed{'' if made.new else ' before; no run was made'}: {made.digest}"
 
 
 def mcp(
@@ -313,7 +321,7 @@ def check(plan: PlanFile) -> None:
 
 
 def _checked(result: TrialCheck) -> Iterator[str]:
-    mark = "✓" if result.landed == result.faults else "✗"
+    mark = "–" if not result.faults else "✓" if result.landed == result.faults else "✗"
     yield f"{mark} {result.landed:,} of {many(result.faults, 'fault')} land as planned"
     for world in result.worlds:
         plan = "shortest" if world.oracle == "optimal" else "gold"
