@@ -374,8 +374,8 @@ class Recorder:
             [(detail, count)] = self._details.most_common(1)
             reason = f": {count:,} of {len(self._verdicts):,} {detail}"
         hint = (
-            f"mend the program, or give the agent the tools that run.wrap returns; remove {self.folder}, and"
-            " begin anew"
+            "mend the program; in a loop of your own, give the agent the tools that run.wrap returns; then"
+            f" remove {self.folder}, and begin anew"
         )
         raise InputError("trial.no-calls", f"no run made a tool call{reason}", hint=hint)
 

@@ -256,6 +256,23 @@ def test_a_plan_that_was_edited_is_refused_before_anything_is_run(plan: Path, tm
     assert refused(plan, tmp_path / "b") == (Exit.MALFORMED, "trial.plan-changed")
 
 
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_plan_that_its_trial_does_not_give_is_refused_though_its_digest_holds(
+    command: str, plan: Path, tmp_path: Path
+) -> None:
+    """The faults of the fault runs are moved to their last calls, where they harm nobody."""
+    document: dict[str, Any] = canonical.loads(plan.read_bytes())
+    for run in document["runs"]:
+        if "fault" in run:
+            run["fault"]["onset"] = 90
+    del document["digest"]
+    plan.write_text(canonical.pretty(document | {"digest": canonical.digest(canonical.canonical(document))}))
+    options = ["--agent", "reference:gold", "-o", tmp_path / "b"] if command == "run" else []
+    done = certkit("trial", command, plan, *options, "--json")
+    assert (done.code, done.document["error"]["code"]) == (Exit.MALFORMED, "trial.plan-changed")
+    assert not (tmp_path / "b").exists()
+
+
 def test_a_folder_of_another_plan_is_refused_before_anything_is_run(plan: Path, tmp_path: Path) -> None:
     assert certkit("trial", "run", plan, "--agent", "reference:gold", "-o", tmp_path / "b").code == Exit.OK
     (tmp_path / "trial.toml").write_text(TRIAL.format(seed=4, tasks=2, more=""))

@@ -20,7 +20,7 @@ from certkit.ground import files
 from certkit.ground.errors import CertkitError, UnavailableError, UsageError
 from certkit.ground.wording import listed, many
 from certkit.trial.command import command_agent
-from certkit.trial.plan import MAX_PLAN, MAX_TRIAL, make_plan, read_plan, read_trial
+from certkit.trial.plan import MAX_PLAN, MAX_TRIAL, check_drawn, make_plan, read_plan, read_trial
 from certkit.trial.run import TIMEOUT, run_trial
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def run(
 
     Example: certkit trial run plan.json --agent my_agent:agent -o bundle
     """
-    given = read_plan(files.read(plan, limit=MAX_PLAN), where=str(plan))
+    given = _drawn(plan)
     protocol = {"memory_observable": True} if memory_observable else {}
     spec: str | CommandAgent = agent
     kind, _, line = agent.partition(":")
@@ -263,6 +263,13 @@ def run(
         digest=made.digest,
     )
     emit(document, _made(made), hints=[f"certkit assess {out}"])
+
+
+def _drawn(path: Path) -> TrialPlan:
+    """Return the plan in a file, which is what its trial gives."""
+    given = read_plan(files.read(path, limit=MAX_PLAN), where=str(path))
+    check_drawn(given, where=str(path))
+    return given
 
 
 def _made(made: TrialMade) -> Iterator[str]:
@@ -315,7 +322,7 @@ def check(plan: PlanFile) -> None:
     """
     from certkit.trial.check import check_plan  # noqa: PLC0415 - the other commands need none of it
 
-    given = read_plan(files.read(plan, limit=MAX_PLAN), where=str(plan))
+    given = _drawn(plan)
     result = check_plan(given, progress=progress())
     emit(result, _checked(result), serious=result.complaints)
 
