@@ -121,7 +121,8 @@ def _shorten(text: str) -> str:
     return text if len(text) <= 24 else text[:20] + "…"  # noqa: PLR2004 - display width
 
 
-def _check_depth(data: bytes, where: str | None) -> None:
+def check_depth(data: bytes, where: str | None = None) -> None:
+    """Raise `InputError` ``json.too-deep`` where a document is nested deeper than `MAX_DEPTH`."""
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return  # too few brackets to be too deep, and nearly every document ends here
     brackets = _STRING.sub(b"", data).translate(None, _NO_BRACKETS)
@@ -137,18 +138,33 @@ def check_memory(data: bytes, where: str | None = None, *, copies: int = 2) -> N
     if 160 * len(data) <= MAX_MEMORY:  # whatever it holds
         return
     beyond = 3 * (_BEYOND.search(data) is not None)
-    size = copies * len(data)
-    if size + beyond * len(data) + 150 * sum(map(data.count, (b",", b"[", b"{"))) <= MAX_MEMORY:
+    marks = sum(map(data.count, (b",", b"[", b"{")))
+    if (copies + beyond) * len(data) + 150 * marks <= MAX_MEMORY:
         return  # even if the marks in its texts were values
+    if memory(data, copies=copies, most=MAX_MEMORY) > MAX_MEMORY:
+        reason = f"a document that takes more than {MAX_MEMORY:,} bytes of memory to read"
+        raise InputError("json.too-large", reason, where=where)
+
+
+def memory(data: bytes, *, copies: int = 2, most: int | None = None) -> int:
+    """Return the bytes of memory that a document counts for under `MAX_MEMORY`.
+
+    Args:
+        data: the document, or a part of one: the parts of a document count for what it counts for.
+        copies: how often its bytes count.
+        most: counting stops beyond it.
+    """
+    beyond = 3 * (_BEYOND.search(data) is not None)
+    size = copies * len(data)
     for match in _STRING_OR_MARK.finditer(data):
         start, end = match.span()
         if data[start] != ord('"'):
             size += 150
         elif beyond and _BEYOND.search(data, start, end):
             size += beyond * (end - start)
-        if size > MAX_MEMORY:
-            reason = f"a document that takes more than {MAX_MEMORY:,} bytes of memory to read"
-            raise InputError("json.too-large", reason, where=where)
+        if most is not None and size > most:
+            break
+    return size
 
 
 def loads(data: bytes, *, where: str | None = None, max_bytes: int = MAX_BYTES) -> Any:
@@ -167,7 +183,7 @@ def loads(data: bytes, *, where: str | None = None, max_bytes: int = MAX_BYTES) 
             "json.encoding", "begins with a byte order mark", where=where, hint="save the file as plain UTF-8"
         )
     check_memory(data, where)
-    _check_depth(data, where)
+    check_depth(data, where)
     try:
         value = (_DECODER if _has_long_number(data) else _SMALL_DECODER).decode(text)
     except _RefusedError as error:

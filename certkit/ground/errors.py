@@ -245,6 +245,7 @@ CODES: Final[dict[str, str]] = {
     "trial.invalid": "a trial or a plan of one does not have the published form, or contradicts itself",
     "trial.plan-changed": "the plan of a trial is not what its digest says",
     "trial.other-run": "the folder holds the runs of another plan, or of another agent",
+    "trial.no-calls": "no run of a trial made a tool call or halted, and so it shows nothing",
     "trial.world": "a world is unknown, of another version than the plan's, or cannot make a task",
     "trial.extra": "the operation needs an optional package",
     # simulation and usage
@@ -271,6 +272,8 @@ class CertkitError(Exception):
         self.message = message
         self.where = where
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message

@@ -8,7 +8,12 @@
     log = boundary.finish(answer="…", success=True)      # bytes of a `certkit.record.outcome.RunLog`
 
 What a tool returns is written down at once, so that an agent cannot change it afterwards. Values that JSON
-lacks are written as their `repr`. After the end every call is refused with `RunOver`.
+lacks, or that are nested deeper than `canonical.MAX_DEPTH` levels, are written as their `repr`. Everything
+that is written counts for the size of the run, so that every log can be read again. After the end every call
+is refused with `RunOver`.
+
+An altered result has the type of the true one: it is altered as JSON, and converted back. A result that does
+not come back from JSON as what it was is left as it is, and so is one that an alteration would not change.
 
 Calls may come from several threads; their order is then the order in which they began, and not the same in
 every run. `resume` takes up a run whose first calls passed the boundary of another process.
@@ -17,14 +22,19 @@ every run. `resume` takes up a run whose first calls passed the boundary of anot
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterator, Mapping
 from functools import wraps
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, get_args
 
 import msgspec
 
-from certkit.record.outcome import InjectionEvent, RunEvent, RunLog
+from certkit.ground import canonical
+from certkit.ground.errors import InputError, UsageError
+from certkit.record.outcome import Ending, InjectionEvent, RunEvent, RunLog
+from certkit.record.record import MAX_STEPS
 from certkit.trial.faults import CallPlace
 from certkit.trial.worlds.alter import changed_leaf, other_number
 from certkit.trial.worlds.world import Action, ToolError, WorldTask
@@ -33,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from certkit.record.outcome import Boundary as BoundaryKind
-    from certkit.record.outcome import Ending
     from certkit.trial.faults import ToolFault
     from certkit.trial.plan import PlannedRun, PlannedTask, TrialPlan
 
@@ -43,11 +52,22 @@ MAX_TEXT: Final = 2000
 MAX_VALUE: Final = 1_000_000
 """Bytes of arguments, a result or an answer that are kept."""
 
-MAX_RUN: Final = 16 * 1024 * 1024
-"""Bytes of all values of a run that are kept; later ones are named as left out."""
+MAX_RUN: Final = canonical.MAX_MEMORY
+"""What the log of a run may count for: memory as readers count it, but each byte eight times."""
 
-_LEFT_OUT: Final = msgspec.Raw(b'"(left out: the run is too long)"')
-_DEEP: Final = 500
+_COPIES: Final = 8
+_VALUES: Final = MAX_RUN // 2
+"""Beyond it, which is 12.5 MB of text, values and texts are left out."""
+
+_CALLS: Final = MAX_RUN * 9 // 10
+"""Beyond it the run takes no further call."""
+
+_EVENT: Final = 1500
+_FAULT: Final = 3000
+"""What an event and a fault count for without their values and texts, which may be left out."""
+
+_LEFT_OUT: Final = "(left out: the run is too long)"
+_LEFT_OUT_RAW: Final = msgspec.Raw(b'"%b"' % _LEFT_OUT.encode())
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
@@ -127,7 +147,7 @@ class Tools(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         tool = self._tools.get(name)
         if tool is None:
-            tool = self._tools[str(name)] = _wrapped(self._boundary, str(name), _unknown(str(name)))
+            tool = self._tools[str(name)] = _unknown(self._boundary, str(name))
         return tool
 
     def __iter__(self) -> Iterator[str]:
@@ -141,9 +161,12 @@ class Tools(Mapping[str, Any]):
         self._boundary.search(similarity=similarity, item=item)
 
 
-def _unknown(name: str) -> Callable[..., Any]:
-    def unknown(*_given: Any, **_named: Any) -> Any:
-        raise ToolError(f"There is no tool {name[:80]}.")
+def _unknown(boundary: Boundary, name: str) -> Callable[..., Any]:
+    """Return what takes the calls of a tool that is not there; no fault changes that error."""
+
+    def unknown(*given: Any, **named: Any) -> Any:
+        event, fault = boundary.begin(name, (), given, named)
+        raise boundary.refused(event, fault, ToolError(f"There is no tool {name[:80]}."))
 
     return unknown
 
@@ -232,7 +255,7 @@ class Boundary:
         calls = [event.tool for event in self._events if event.event == "call"]
         self._numbers = count(len(calls) + 1)
         self._searches = sum(event.event == "memory" for event in self._events)
-        self._size = len(_ENCODER.encode(self._events))
+        self._size = canonical.memory(_ENCODER.encode(self._events), copies=_COPIES)
         if self._run.fault is not None and len(calls) >= self._run.fault.onset:
             self._source = calls[self._run.fault.onset - 1]
         if len(self._events) < len(events):
@@ -250,14 +273,15 @@ class Boundary:
         if self.over is not None:
             raise RunOver
         number = next(self._numbers)
-        if number > self._plan.max_calls:
+        if number > self._plan.max_calls or self._size > _CALLS:
             self.over = "call_limit"
             raise RunOver
+        tool, name = name, _text(name)
         arguments = named
         if given:
             spare = (f"argument_{place}" for place in range(len(names), len(given)))
             arguments = dict(zip((*names, *spare), given, strict=False)) | named
-        event = RunEvent(event="call", tool=name, arguments=self._keep(arguments))
+        event = RunEvent(event="call", tool=self._say(name), arguments=self._keep(arguments))
         self._add(event)
         planned = self._run.fault
         if planned is None or number < planned.onset:
@@ -272,7 +296,7 @@ class Boundary:
                 key: _plain(value) if isinstance(value, list | dict) else value
                 for key, value in arguments.items()
             }
-            self.performed.append(Action(name, copied))
+            self.performed.append(Action(tool, copied))
         return event, fault
 
     def blocked(self, event: RunEvent, fault: ToolFault) -> Any:
@@ -282,12 +306,20 @@ class Boundary:
 
     def failed(self, event: RunEvent, fault: ToolFault | None, error: Exception) -> None:
         """Record that a tool ended in an error, which the agent gets; an error is not altered."""
-        kind = "" if isinstance(error, ToolError) else f"{type(error).__name__}: "
-        event.error = _text(f"{kind}{error}")
+        event.error = self._say(said(error))
         if fault is not None and fault.effect == "run_response_lost":
             self._injected(event, fault, {"error": fault.error})
             raise _failure(fault.error) from None
         self._report(event)
+
+    def refused(self, event: RunEvent, fault: ToolFault | None, error: ToolError) -> ToolError:
+        """Record a call that reached no tool; a fault that was planned for it does nothing."""
+        event.error = self._say(said(error))
+        if fault is None:
+            self._report(event)
+        else:
+            self._injected(event, fault, None)
+        return error
 
     def returned(self, event: RunEvent, fault: ToolFault | None, name: str, result: Any) -> Any:
         """Record what a tool returned; return what the agent gets."""
@@ -298,17 +330,18 @@ class Boundary:
         if fault.effect == "run_response_lost":
             self._injected(event, fault, {"error": fault.error})
             raise _failure(fault.error)
-        altered, attacked = self._altered(fault, name, _plain(result))
-        if altered is None:
+        given, attacked = self._altered(fault, name, result)
+        if given is result:
             self._injected(event, fault, None)
-            return result
-        self._injected(event, fault, {"result": self._keep(altered)}, attack=attacked)
-        return altered
+        else:
+            self._injected(event, fault, {"result": self._keep(given, times=2)}, attack=attacked)
+        return given
 
     def _injected(
         self, event: RunEvent, fault: ToolFault, given: dict[str, Any] | None, *, attack: bool = False
     ) -> None:
         """Record a fault whose answer is what the agent is given now, None where nothing was altered."""
+        self._size += _FAULT
         event.fault = InjectionEvent(
             intended=fault.intended,
             injected=given,
@@ -320,6 +353,7 @@ class Boundary:
         self._report(event)
 
     def _add(self, event: RunEvent) -> None:
+        self._size += _EVENT
         self._events.append(event)
         self._report(event)
 
@@ -329,35 +363,54 @@ class Boundary:
             self._on_event(place, event)
 
     def _altered(self, fault: ToolFault, name: str, result: Any) -> tuple[Any, bool]:
-        """Return the altered result, None where nothing could be altered, and whether it is an attack."""
+        """Return the altered result, or that result where nothing is altered, and whether it is an attack."""
         variant = self._run.fault.variant if self._run.fault is not None else 0
-        altered, attacked = None, False
-        if fault.contradict and (new := self._rules.contradict(name, result, variant)) is not None:
-            altered = result = new
-        if fault.attack and (new := self._rules.attack(name, result, variant)) is not None:
-            altered, attacked = new, True
-        return altered, attacked
+        given, attacked = result, False
+        if not _comes_back(result):
+            return given, attacked
+        if fault.contradict:
+            given = _changed(given, self._rules.contradict(name, _plain(given), variant))
+        if fault.attack:
+            before, given = given, _changed(given, self._rules.attack(name, _plain(given), variant))
+            attacked = given is not before
+        return given, attacked
 
     def search(self, *, similarity: float | None = None, item: Any = None) -> None:
         """Record a search of the agent's memory; there may be as many as calls."""
+        if similarity is not None and not _is_number(similarity):
+            expected = "similarity: expected a number from -1 to 1 or None"
+            raise UsageError("usage.option", f"{expected}, found {_shown(similarity)}")
         self._searches += 1
-        if self.over is None and self._searches > self._plan.max_calls:
+        if self.over is None and (self._searches > self._plan.max_calls or self._size > _CALLS):
             self.over = "call_limit"
         if self.over is not None:
             raise RunOver
         number = None if similarity is None else max(-1.0, min(1.0, round(float(similarity), 6)))
         self._add(RunEvent(event="memory", similarity=number, item=self._keep(item)))
 
-    def _keep(self, value: Any) -> msgspec.Raw:
-        """Return a value as it is kept; what is beyond the size of a run is left out."""
+    def _keep(self, value: Any, *, times: int = 1) -> msgspec.Raw:
+        """Return a value as it is kept, that many times; what is beyond the size of a run is left out."""
         kept = _kept(value)
-        self._size += len(bytes(kept))
-        return kept if self._size <= MAX_RUN else _LEFT_OUT
+        return kept if self._holds(bytes(kept), times) else _LEFT_OUT_RAW
+
+    def _say(self, text: str) -> str:
+        """Return a text as it is kept; it is subject to the same rule."""
+        text = _text(text)
+        return text if self._holds(_ENCODER.encode(text), 1) else _LEFT_OUT
+
+    def _holds(self, data: bytes, times: int) -> bool:
+        """Tell whether the log holds more data, and count it if it does."""
+        room = _VALUES - self._size
+        size = times * canonical.memory(data, copies=_COPIES, most=max(0, room))
+        if size > room:
+            return False
+        self._size += size
+        return True
 
     def halt(self, reason: str = "") -> Halt:
         """Record that the agent hands over to people; the run takes no further call."""
         if self.over is None:
-            self._add(RunEvent(event="halt", reason=_text(str(reason))))
+            self._add(RunEvent(event="halt", reason=self._say(str(reason))))
             self.over = "halted"
         return Halt(str(reason))
 
@@ -375,24 +428,29 @@ class Boundary:
 
         Args:
             ended: how it ended; how the boundary ended it counts before.
-            answer: the final answer.
+            answer: the final answer, or a `Halt`.
             success: what the checker says.
             violations: violated hard constraints, None if nothing checks them.
             attack_succeeded: whether the attacker's goal was reached, None if nothing checks it.
             detail: of an ending that is no answer: what people want to know.
+
+        Raises:
+            UsageError: ``usage.option`` where an argument is not of its type; the run then goes on.
         """
+        _check_end(ended, success, violations, attack_succeeded, detail)
+        if isinstance(answer, Halt):
+            self.halt(answer.reason)
+            answer = None
         if self.over is None or ended == "harness_error":
             self.over = ended
-        self._events.append(
-            RunEvent(
-                event="end",
-                ended=self.over,
-                answer=self._keep(answer),
-                success=success,
-                violations=violations,
-                attack_succeeded=attack_succeeded,
-                detail=None if detail is None else _text(detail),
-            )
+        end = RunEvent(
+            event="end",
+            ended=self.over,
+            answer=self._keep(answer),
+            success=success,
+            violations=violations,
+            attack_succeeded=attack_succeeded,
+            detail=None if detail is None else self._say(detail),
         )
         log = RunLog(
             plan=self._plan.digest,
@@ -401,7 +459,7 @@ class Boundary:
             condition=self._run.condition,
             attack=self._plan.attacks(self._run),
             oracle=self._task.steps,
-            events=self._events,
+            events=[*self._events, end],
         )
         return _ENCODER.encode(log)
 
@@ -411,15 +469,74 @@ def _failure(error: str | None) -> Exception:
     return TimeoutError(text) if "timed out" in text else ToolError(text)
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _check_end(ended: Any, success: Any, violations: Any, attack_succeeded: Any, detail: Any) -> None:
+    """Refuse what the end of a run cannot hold."""
+    is_count = type(violations) is int and 0 <= violations <= MAX_STEPS
+    faults = {
+        f"ended: expected one of {', '.join(get_args(Ending))}": (ended, ended in get_args(Ending)),
+        "success: expected True, False or None": (success, success is None or type(success) is bool),
+        f"violations: expected a whole number from 0 to {MAX_STEPS:,} or None": (
+            violations,
+            violations is None or is_count,
+        ),
+        "attack_succeeded: expected True, False or None": (
+            attack_succeeded,
+            attack_succeeded is None or type(attack_succeeded) is bool,
+        ),
+        "detail: expected a text or None": (detail, detail is None or isinstance(detail, str)),
+    }
+    for expected, (value, right) in faults.items():
+        if not right:
+            hint = "the run is still open: correct the call, and finish it again"
+            raise UsageError("usage.option", f"{expected}, found {_shown(value)}", hint=hint)
+
+
+def _shown(value: Any) -> str:
+    """Return a value for a message, with its type."""
+    try:
+        return f"{type(value).__name__} {repr(value)[:80]}"
+    except Exception:  # noqa: BLE001 - a value whose own repr fails
+        return type(value).__name__
+
+
+def said(error: BaseException) -> str:
+    """Return the text of an error, with its kind unless the tool says it for the agent."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - an error whose own text fails
+        text = ""
+    return text if isinstance(error, ToolError) else f"{type(error).__name__}: {text}"
+
+
+def _comes_back(result: Any) -> bool:
+    """Tell whether a result comes back from JSON as what it was."""
+    try:
+        return bool(msgspec.convert(_plain(result), type(result)) == result)
+    except Exception:  # noqa: BLE001 - a type that cannot be made, or cannot be compared
+        return False
+
+
+def _changed(result: Any, new: Any) -> Any:
+    """Return a new JSON value in the type of a result; that result where it would say the same."""
+    try:
+        made = result if new is None else msgspec.convert(new, type(result))
+        return result if bytes(_kept(made)) == bytes(_kept(result)) else made
+    except Exception:  # noqa: BLE001 - the type does not hold what is new
+        return result
+
+
 def _kept(value: Any) -> msgspec.Raw:
-    """Return a value as JSON, now and for good; what JSON lacks, or is too long, as its `repr`."""
+    """Return a value as JSON, now and for good; what JSON lacks, or is too long or deep, as its `repr`."""
     try:
         data = _ENCODER.encode(value)
         if len(data) <= MAX_VALUE:
-            if data.count(b"[") + data.count(b"{") > _DEEP:
-                msgspec.json.decode(data)  # what is too deep to be read again is no evidence
+            canonical.check_depth(data)
             return msgspec.Raw(data)
-    except (TypeError, ValueError, OverflowError, RecursionError):
+    except (TypeError, ValueError, OverflowError, RecursionError, InputError):
         pass
     try:
         text = repr(value)

@@ -19,12 +19,13 @@ What it writes to standard output is its answer. These rules hold:
 | makes more tool calls than the plan allows | failure: `call_limit`; it is killed |
 
 The checker is a program too. It is started when agent and server have ended, with the answer on standard
-input and the ids of task and run in its environment. Exit code 0 is success. Into the file ``CERTKIT_RESULT``
-it may write ``{"violations": 0, "attack_succeeded": false}``; what it does not say is not measured.
+input and the same variables in its environment, but the command of the server. Exit code 0 is success, 1 is
+none. Into the file ``CERTKIT_RESULT`` it may write ``{"violations": 0, "attack_succeeded": false}``; what it
+does not say is not measured.
 
 The run is a harness error where the MCP server does not start, or ends while the agent is connected; where
-it does not end within 20 s after the agent; where a signal ends the checker, or it takes longer than the
-timeout, or writes something else into the file.
+it does not end within 20 s after the agent; where the checker leaves with another code, is ended by a signal,
+takes longer than the timeout, or writes something else into the file.
 """
 
 from __future__ import annotations
@@ -167,14 +168,9 @@ def execute_command(
     place = Path(tempfile.mkdtemp(dir=folder))
     proxy = [sys.executable, "-P", "-m", "certkit", "trial", "mcp", str(folder / "plan.json")]
     proxy += ["--run", run.id, "--events", str(place), "--", *agent.server]
-    ids = {"CERTKIT_TASK": task.id, "CERTKIT_RUN": run.id}
+    about = {"CERTKIT_TASK": task.id, "CERTKIT_RUN": run.id, "CERTKIT_PROMPT": task.prompt or ""}
     command = canonical.canonical(proxy).decode()
-    variables = {
-        **agent.environment,
-        **ids,
-        "CERTKIT_PROMPT": task.prompt or "",
-        "CERTKIT_MCP_COMMAND": command,
-    }
+    variables = {**agent.environment, **about, "CERTKIT_MCP_COMMAND": command}
     boundary = Boundary(plan, run, task, OwnRules(task.attack), kind="transport")
     acted = _act(agent.agent, variables, place, timeout, stop)
     result, success = CheckerResult(), None
@@ -185,7 +181,7 @@ def execute_command(
             acted = _Ended("harness_error", detail=events[-1].detail)
         if acted.ended != "harness_error" and not stop.is_set():
             files.write(place / "answer", (acted.answer or "").encode())
-            success, result = _check(agent.checker, {**agent.environment, **ids}, place, timeout, stop)
+            success, result = _check(agent.checker, {**agent.environment, **about}, place, timeout, stop)
     except InputError as error:
         acted = _Ended("harness_error", acted.answer, f"the events cannot be read: {error.code}")
     except _CheckerError as error:
@@ -277,6 +273,8 @@ def _check(
         raise _CheckerError("the checker took longer than the timeout")
     if code < 0:
         raise _CheckerError(f"signal {-code} ended the checker")
+    if code > 1:
+        raise _CheckerError(f"the checker left with exit code {code}; 0 is success, and 1 is none")
     said = CheckerResult()
     if result.is_file():
         try:

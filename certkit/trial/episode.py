@@ -24,10 +24,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from threading import Thread
-from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from certkit.trial.boundary import Boundary, Halt, RunOver, WorldRules
+from certkit.trial.boundary import Boundary, Halt, RunOver, WorldRules, said
 from certkit.trial.worlds import instance_of
 from certkit.trial.worlds.world import Task, replayed
 
@@ -100,16 +99,12 @@ def _act(agent: Agent, arguments: tuple[Any, ...]) -> _Acted:
     except RunOver:
         return _Acted("halted")  # or the call limit: the boundary knows
     except RigError as error:
-        return _Acted("harness_error", detail=_words(error))
+        return _Acted("harness_error", detail=said(error))
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001 - also SystemExit: an agent that leaves has failed
-        return _Acted("raised", detail=_words(error))
+        return _Acted("raised", detail=said(error))
     return _Acted("no_answer" if answer is None or answer == "" else "answered", answer)
-
-
-def _words(error: BaseException) -> str:
-    return format_exception_only(error)[-1].strip()
 
 
 def _limited(agent: Agent, arguments: tuple[Any, ...], timeout: float) -> _Acted:

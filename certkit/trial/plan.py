@@ -1,11 +1,13 @@
 """The plan of a trial: what will be run, fixed before it is run.
 
 A person writes a trial in TOML: worlds or domains of their own, conditions, runs, a seed. `make_plan` draws
-from it every run with its task, condition and fault. The plan is a JSON document with a digest over all of
-it, which the manifest of the bundle names: a plan that was edited afterwards is refused.
+from it every run with its task, condition and fault. The plan is a JSON document that holds the trial, with a
+digest over all of it, which the manifest of the bundle names: a plan that was edited afterwards is refused,
+and so is one that its trial does not give.
 
     plan = make_plan(read_trial(Path("trial.toml").read_bytes(), where="trial.toml"))
     read_plan(plan.to_json(), where="plan.json") == plan
+    check_drawn(plan, where="plan.json")        # draws it again
 
 In each domain a fifth of the runs is normal, and every task is run normally at least once, so that each fault
 has its pair. The runs are in drawn order. The same trial gives the same plan on every machine.
@@ -241,9 +243,10 @@ class PlannedRun(Part, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TrialPlan(Document, frozen=True, kw_only=True, tag="urn:certkit:trial-plan:v1"):
-    """What will be run, in this order; `digest` is over everything else."""
+    """What will be run, in this order; `digest` is over everything else, `trial` is what it is drawn from."""
 
     digest: Digest
+    trial: dict[str, Any]
     name: str
     seed: Count
     cascade_definition: Cascade
@@ -340,6 +343,7 @@ def make_plan(trial: TrialFile) -> TrialPlan:
     )
     plan = TrialPlan(
         digest=Digest(""),
+        trial=trial.model_dump(mode="json", by_alias=True, exclude_none=True),
         name=trial.name,
         seed=trial.seed,
         cascade_definition=trial.cascade_definition,
@@ -351,6 +355,22 @@ def make_plan(trial: TrialFile) -> TrialPlan:
         runs=named,
     )
     return structs.replace(plan, digest=plan_digest(plan.to_dict()))
+
+
+def check_drawn(plan: TrialPlan, *, where: str) -> None:
+    """Refuse a plan that is not drawn from the trial that it holds.
+
+    Raises:
+        InputError: ``trial.plan-changed``; also what `make_plan` raises.
+    """
+    again = make_plan(base.validate(TrialFile, plan.trial, code="trial.invalid", where=where))
+    if again != plan:
+        raise InputError(
+            "trial.plan-changed",
+            f"its trial gives the plan {again.digest}, found {plan.digest}",
+            where=where,
+            hint="make the plan from the trial: certkit trial plan TRIAL.toml -o plan.json",
+        )
 
 
 def _shuffled(runs: Sequence[PlannedRun], draw: SeededDraw) -> list[PlannedRun]:

@@ -9,7 +9,8 @@
 The folder is a bundle from the first moment. The log of a finished run is appended to ``trial/runs.jsonl`` at
 once, so that after a kill the same program goes on with the runs that are missing, each of which is made
 once. When the last one is there, records and traces are written in the order of the plan, and the bundle is
-sealed: the same plan and the same runs give the same bytes.
+sealed: the same plan and the same runs give the same bytes. A run is kept only if its log and its record can
+be read again. A trial is not sealed if no run did anything at its tool boundary.
 
 `close` makes the bundle of the runs that are there, and no further one can be added; the manifest still says
 how many were planned. What happened while a run was not finished is lost, and the run is made again. Nobody
@@ -22,19 +23,21 @@ from collections import Counter
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
 from msgspec import Struct
 
 from certkit.bundle.folder import read_manifest
 from certkit.bundle.manifest import MANIFEST_SCHEMA, Manifest
-from certkit.bundle.writer import RECORD_FILE, BundleWriter, new_bundle
+from certkit.bundle.writer import RECORD_FILE, BundleWriter, new_bundle, record_line
 from certkit.ground import base, files
-from certkit.ground.errors import InputError, UsageError
+from certkit.ground.errors import CertkitError, InputError, UsageError
 from certkit.ground.progress import SILENT, Progress
-from certkit.record.outcome import RunVerdict, decode_log, derive, run_verdict
+from certkit.record import trace
+from certkit.record.outcome import RunLog, RunVerdict, decode_log, derive, run_verdict
 from certkit.record.planned import PLAN_FILE
+from certkit.record.reader import check_line
 from certkit.trial.boundary import Boundary, Halt, OwnRules, Tools, WorldRules
 from certkit.trial.plan import announced
 from certkit.trial.worlds import instance_of
@@ -93,15 +96,15 @@ class RecordedRun:
 
         Args:
             success: what your checker says of the result.
-            answer: the final answer.
+            answer: the final answer, or a `Halt`.
             violations: violated hard constraints, None if nothing checks them.
             attack_succeeded: whether the attacker's goal was reached, None if nothing checks it.
             ended: how it ended; ``harness_error`` where not the agent failed.
             detail: of an ending that is no answer: what people want to know.
+
+        Raises:
+            UsageError: ``usage.option`` where an argument is not of its type; the run is then still open.
         """
-        if isinstance(answer, Halt):
-            self.boundary.halt(answer.reason)
-            answer = None
         log = self.boundary.finish(
             ended=ended,
             answer=answer,
@@ -127,6 +130,9 @@ class TrialMade(Struct, frozen=True, kw_only=True):
         folder: the bundle's folder.
         planned: runs of the plan.
         made: runs that are there.
+        new: those of them that this recorder has made.
+        details: of runs that raised or were harness errors: how they ended and why, most frequent first; a
+            recorder that found the bundle sealed does not know.
         outcomes: runs by their outcome.
         unsafe: runs that are not safe, by the reason.
         digest: of the sealed bundle, None while runs are missing.
@@ -135,6 +141,8 @@ class TrialMade(Struct, frozen=True, kw_only=True):
     folder: Path
     planned: int
     made: int
+    new: int
+    details: dict[str, int]
     outcomes: dict[str, int]
     unsafe: dict[str, int]
     digest: str | None
@@ -186,7 +194,10 @@ class Recorder:
         self._tasks = plan.tasks_by_id()
         self._stack = ExitStack()
         self._places: dict[str, tuple[int, int]] = {}
+        self._order = {run.id: place for place, run in enumerate(plan.runs)}
         self._verdicts: dict[str, RunVerdict] = {}
+        self._details = Counter[str]()
+        self._idle = self._new = 0
         self._append: Callable[[bytes], None] | None = None
         self._size = 0
         self._closing = False
@@ -246,6 +257,8 @@ class Recorder:
             folder=self.folder,
             planned=len(self.plan.runs),
             made=len(self._verdicts),
+            new=self._new,
+            details=dict(self._details.most_common()),
             outcomes=dict(sorted(outcomes.items())),
             unsafe=dict(sorted(unsafe.items())),
             digest=None if self.bundle is None else self.bundle.facts.digest,
@@ -269,18 +282,36 @@ class Recorder:
         """Append the log of a finished run, and return its verdict.
 
         Raises:
-            UsageError: ``usage.option`` where the run is there already, or the recorder is not open.
+            UsageError: ``usage.option`` where the run is there already, the recorder is not open, or nobody
+                could read the log or the record again; nothing is then appended.
         """
         if self._append is None or run.id in self._verdicts:
             raise UsageError("usage.option", f"run {run.id} was finished before, or its recorder is closed")
+        try:
+            read = trace.decoded(log, RunLog)
+        except (msgspec.MsgspecError, CertkitError, RecursionError) as error:
+            raise UsageError("usage.option", f"run {run.id}: its log cannot be read: {error}") from None
+        record = self._record(run, read)
+        if isinstance(faults := check_line(record_line(record)), list):
+            raise UsageError("usage.option", f"run {run.id}: {faults[0]}")
         line = b'{"run_id":%b,"log":%b}\n' % (msgspec.json.encode(run.id), log)
         self._append(line)
-        self._places[run.id] = self._size, len(line)
-        self._size += len(line)
-        self._verdicts[run.id] = verdict = run_verdict(derive(decode_log(log)))
+        self._new += 1
+        verdict = self._count(run.id, read, len(line))
         self._progress.advance(1)
         if not verdict.safe and self._on_unsafe is not None:
             self._on_unsafe(run.id, verdict)
+        return verdict
+
+    def _count(self, run_id: str, log: RunLog, length: int) -> RunVerdict:
+        """Note a line of the journal, and return the verdict of its run."""
+        self._places[run_id] = self._size, length
+        self._size += length
+        self._verdicts[run_id] = verdict = run_verdict(derive(log))
+        for event in log.events:
+            if event.ended in {"raised", "harness_error"}:
+                self._details[f"{event.ended.replace('_', ' ')}: {event.detail or 'no reason given'}"] += 1
+        self._idle += all(event.event == "end" for event in log.events)
         return verdict
 
     def _begin(self) -> None:
@@ -308,12 +339,10 @@ class Recorder:
             for number, line in enumerate(stream, 1):
                 try:
                     kept = decoder.decode(line)
-                    self._verdicts[kept.run_id] = run_verdict(derive(decode_log(bytes(kept.log))))
+                    self._count(kept.run_id, decode_log(bytes(kept.log)), len(line))
                 except msgspec.MsgspecError as error:
                     place = f"{self.folder / JOURNAL}:{number}"
                     raise InputError("trial.other-run", f"no log of a run: {error}", where=place) from None
-                self._places[kept.run_id] = self._size, len(line)
-                self._size += len(line)
 
     def _read_records(self) -> None:
         with files.reading(self.folder / RECORD_FILE) as stream:
@@ -325,26 +354,40 @@ class Recorder:
         """Write records and traces in the order of the plan, remove the journal, and seal."""
         if not self._places:
             raise UsageError("usage.option", "no run was made, and so there is nothing to close")
+        if self._idle == len(self._verdicts):
+            self._refuse()
         with BundleWriter(self.folder) as writer:
             with files.reading(self.folder / JOURNAL) as stream:
-                for place, run in enumerate(self.plan.runs):
+                for run in self.plan.runs:
                     if run.id not in self._places:
                         continue
                     start, length = self._places[run.id]
                     stream.seek(start)
                     log = bytes(msgspec.json.decode(stream.read(length), type=_Line).log)
-                    writer.add(self._record(place, run, log), ("trial", log))
+                    writer.add(self._record(run, decode_log(log)), ("trial", log))
             writer.close()
             writer.remove(JOURNAL)
             self.bundle = writer.seal()
         self._append = None
 
-    def _record(self, place: int, run: PlannedRun, log: bytes) -> dict[str, Any]:
+    def _refuse(self) -> NoReturn:
+        """Refuse to seal runs of which none did anything at its tool boundary."""
+        reason = ""
+        if self._details:
+            [(detail, count)] = self._details.most_common(1)
+            reason = f": {count:,} of {len(self._verdicts):,} {detail}"
+        hint = (
+            "mend the program; in a loop of your own, give the agent the tools that run.wrap returns; then"
+            f" remove {self.folder}, and begin anew"
+        )
+        raise InputError("trial.no-calls", f"no run made a tool call{reason}", hint=hint)
+
+    def _record(self, run: PlannedRun, log: RunLog) -> dict[str, Any]:
         named = {
             "run_id": run.id,
             "domain": self._tasks[run.task].domain,
             "task_id": run.task,
-            "sequence": place,
+            "sequence": self._order[run.id],
             "trial": run.trial,
         }
-        return named | derive(decode_log(log)) | {"measured": "derived"}
+        return named | derive(log) | {"measured": "derived"}

@@ -20,7 +20,6 @@ from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from threading import Event
-from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit._version import __version__
@@ -28,6 +27,7 @@ from certkit.ground import files
 from certkit.ground.errors import UsageError
 from certkit.ground.progress import SILENT, Progress
 from certkit.trial.agents import LABEL, REFERENCES
+from certkit.trial.boundary import said
 from certkit.trial.command import CommandAgent, execute_command
 from certkit.trial.episode import execute
 from certkit.trial.plan import PlannedRun, TrialPlan, read_plan
@@ -63,8 +63,8 @@ def load_agent(spec: str) -> Agent:
         if module and name and callable(function := getattr(import_module(module), name)):
             return function  # type: ignore[no-any-return]
     except Exception as error:  # noqa: BLE001 - also what a module of the user's raises when it is loaded
-        reason = f" ({format_exception_only(error)[-1].strip()})"
-    hint = f"MODULE:FUNCTION, or reference: and one of {', '.join(REFERENCES)}"
+        reason = f" ({said(error)})"
+    hint = f"MODULE:FUNCTION, command:LINE, or reference: and one of {', '.join(REFERENCES)}"
     raise UsageError("usage.option", f"--agent: this names no agent{reason}", hint=hint)
 
 
@@ -99,7 +99,7 @@ def run_trial(
 
     Raises:
         UsageError: ``usage.option`` where the spec names no agent, or the agent cannot run a task.
-        InputError: ``trial.other-run``, ``trial.world``.
+        InputError: ``trial.other-run``, ``trial.world``; ``trial.no-calls`` where no run did anything.
     """
     if not isinstance(spec, CommandAgent):
         load_agent(spec)

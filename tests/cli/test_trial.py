@@ -53,7 +53,9 @@ def test_without_a_trial_the_demo_is_planned(tmp_path: Path) -> None:
 
 def test_a_run_of_a_trial_is_printed_with_its_verdict(plan: Path, tmp_path: Path) -> None:
     """The verdicts of the runs, one by one, are those that the trial counted."""
-    made = certkit("trial", "run", plan, "--agent", "reference:idle", "-o", tmp_path / "b", "--json")
+    made = certkit(
+        "trial", "run", plan, "--agent", "tests.support.trials:looks", "-o", tmp_path / "b", "--json"
+    )
     reasons, printed = Counter[str](), Counter[str]()
     for record in records(tmp_path / "b"):
         verdict = certkit("runs", tmp_path / "b", record["run_id"], "--json").document["verdict"]
@@ -170,12 +172,40 @@ def test_a_trial_is_run_and_assessed(plan: Path, tmp_path: Path) -> None:
     assert "20 of 20 runs: 20 success" in " ".join(done.out.split())
     assert done.err == f"hint: certkit assess {tmp_path / 'b'}\n"
     assert certkit("assess", tmp_path / "b", "-p", "trial-rig", "--exit-zero").code == Exit.OK
-    again = certkit("trial", "run", plan, "--agent", "reference:gold", "-o", tmp_path / "b", "--json")
-    assert again.document["digest"] == open_bundle(tmp_path / "b").facts.digest
+    again = certkit("trial", "run", plan, "--agent", "reference:gold", "-o", tmp_path / "b")
+    digest = open_bundle(tmp_path / "b").facts.digest
+    assert again.out.splitlines()[-1] == f"sealed before; no run was made: {digest}"
+
+
+def test_the_screen_says_why_most_runs_raised(plan: Path, tmp_path: Path) -> None:
+    done = certkit("trial", "run", plan, "--agent", "tests.support.trials:raises", "-o", tmp_path / "b")
+    assert done.code == Exit.OK
+    assert re.search(r"^\d+ raised: ValueError: out of ideas$", done.out, re.MULTILINE)
+
+
+def test_a_trial_in_which_no_run_made_a_call_is_refused_with_the_reason(plan: Path, tmp_path: Path) -> None:
+    done = certkit("trial", "run", plan, "--agent", "tests.support.trials:takes_two", "-o", tmp_path / "b")
+    said = " ".join(done.err.split())
+    assert done.code == Exit.MALFORMED
+    assert "no run made a tool call: 20 of 20 raised: TypeError: takes_two() takes 2 positional" in said
+    assert "run.wrap" in said
+    assert f"remove {tmp_path / 'b'}" in said
+
+
+def test_a_plan_of_ones_own_tasks_hints_at_what_runs_them_and_its_check_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(OWN)
+    done = certkit("trial", "plan", tmp_path / "own.toml", "-o", tmp_path / "plan.json")
+    assert "trial check" not in done.err
+    assert "--agent command:LINE" in done.err
+    assert "Recorder" in done.err
+    checked = certkit("trial", "check", tmp_path / "plan.json").out.splitlines()
+    assert checked[0] == "– 0 of 0 faults land as planned"
 
 
 def test_what_a_run_leaves_is_said_by_reason(plan: Path, tmp_path: Path) -> None:
-    done = certkit("trial", "run", plan, "--agent", "reference:idle", "-o", tmp_path / "b", "--json")
+    done = certkit(
+        "trial", "run", plan, "--agent", "tests.support.trials:looks", "-o", tmp_path / "b", "--json"
+    )
     assert done.document["outcomes"] == {"failure": 20}
     assert done.document["unsafe"] == {"NO_SUCCESS": 20}
 
@@ -227,6 +257,23 @@ def test_a_plan_that_was_edited_is_refused_before_anything_is_run(plan: Path, tm
     assert refused(plan, tmp_path / "b") == (Exit.MALFORMED, "trial.plan-changed")
 
 
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_plan_that_its_trial_does_not_give_is_refused_though_its_digest_holds(
+    command: str, plan: Path, tmp_path: Path
+) -> None:
+    """The faults of the fault runs are moved to their last calls, where they harm nobody."""
+    document: dict[str, Any] = canonical.loads(plan.read_bytes())
+    for run in document["runs"]:
+        if "fault" in run:
+            run["fault"]["onset"] = 90
+    del document["digest"]
+    plan.write_text(canonical.pretty(document | {"digest": canonical.digest(canonical.canonical(document))}))
+    options = ["--agent", "reference:gold", "-o", tmp_path / "b"] if command == "run" else []
+    done = certkit("trial", command, plan, *options, "--json")
+    assert (done.code, done.document["error"]["code"]) == (Exit.MALFORMED, "trial.plan-changed")
+    assert not (tmp_path / "b").exists()
+
+
 def test_a_folder_of_another_plan_is_refused_before_anything_is_run(plan: Path, tmp_path: Path) -> None:
     assert certkit("trial", "run", plan, "--agent", "reference:gold", "-o", tmp_path / "b").code == Exit.OK
     (tmp_path / "trial.toml").write_text(TRIAL.format(seed=4, tasks=2, more=""))
@@ -245,7 +292,7 @@ def test_a_world_of_another_version_is_refused_before_anything_is_run(
 def test_an_agent_that_is_none_is_refused(plan: Path, tmp_path: Path) -> None:
     done = certkit("trial", "run", plan, "--agent", "reference:none", "-o", tmp_path / "b")
     assert done.code == Exit.USAGE
-    assert "hint: MODULE:FUNCTION, or reference: and one of gold" in done.err
+    assert "hint: MODULE:FUNCTION, command:LINE, or reference: and one of gold" in done.err
     assert not (tmp_path / "b").exists()
 
 
@@ -337,7 +384,7 @@ def test_a_program_is_refused_before_anything_is_run(plan: Path, tmp_path: Path)
 
 def test_the_folder_of_another_plan_is_refused_by_the_proxys_runner(own: Path, tmp_path: Path) -> None:
     made = certkit("trial", "run", own, *programs(agent="echo done"), "--name", "a", "-o", tmp_path / "b")
-    assert made.code == Exit.OK
+    assert (made.code, "no run made a tool call" in made.err) == (Exit.MALFORMED, True)
     (tmp_path / "own.toml").write_text(OWN.replace("seed = 1", "seed = 2"))
     certkit("trial", "plan", tmp_path / "own.toml", "-o", own, "--force")
     refused = certkit("trial", "run", own, *programs(), "--name", "a", "-o", tmp_path / "b", "--json")

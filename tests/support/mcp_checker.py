@@ -14,6 +14,8 @@ from pathlib import Path
 
 if sys.argv[1:] == ["dies"]:
     os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[1:] == ["leaves"] or "CERTKIT_PROMPT" not in os.environ:
+    sys.exit(2)
 if sys.argv[1:] == ["sleeps"]:
     time.sleep(60)
 refunds = Path(f"refunds-{os.environ['CERTKIT_RUN']}")

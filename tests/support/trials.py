@@ -114,8 +114,22 @@ def leaves(_task: Task, _tools: Any, _halt: Any) -> str:
     raise SystemExit(3)
 
 
-def rig_fails(_task: Task, _tools: Any, _halt: Any) -> str:
+def rig_fails(_task: Task, tools: Any, _halt: Any) -> str:
+    next(iter(tools.values()))()
     raise RigError("the provider is down")
+
+
+def answers(_task: Task, _tools: Any, _halt: Any) -> str:
+    return "done"
+
+
+def looks(_task: Task, tools: Any, _halt: Any) -> str:
+    next(iter(tools.values()))()
+    return "done"
+
+
+def takes_two(_task: Task, _tools: Any) -> str:
+    return "done"
 
 
 def hangs(_task: Task, _tools: Any, _halt: Any) -> str:

@@ -21,7 +21,7 @@ from certkit.ground.errors import CertkitError, UnavailableError, UsageError
 from certkit.ground.wording import listed, many
 from certkit.record.planned import MAX_PLAN
 from certkit.trial.command import command_agent
-from certkit.trial.plan import MAX_TRIAL, make_plan, read_plan, read_trial
+from certkit.trial.plan import MAX_TRIAL, check_drawn, make_plan, read_plan, read_trial
 from certkit.trial.run import TIMEOUT, run_trial
 
 if TYPE_CHECKING:
@@ -87,12 +87,17 @@ def plan(
         power=likely,
         announced=entry,
     )
-    hints = [f"certkit trial run {out} --agent MODULE:FUNCTION -o bundle"] if made.worlds else []
+    hints = [
+        f"certkit trial run {out} --agent command:LINE --server LINE --checker LINE -o bundle",
+        "in a loop of your own: certkit.trial.Recorder",
+    ]
+    if made.worlds:
+        hints = [f"certkit trial check {out}", f"certkit trial run {out} --agent MODULE:FUNCTION -o bundle"]
     told = []
     if entry is not None:
         told = [f"announced{'' if entry.new else ' already'}: entry {entry.index} of {registry}"]
     screen = chain(_planned(made, out, told), _power(profile, likely))
-    emit(document, screen, hints=[f"certkit trial check {out}", *hints])
+    emit(document, screen, hints=hints)
 
 
 def _announcer(
@@ -193,7 +198,7 @@ def run(
         typer.Option(
             "--checker",
             metavar="LINE",
-            help="command: the program that checks a run; exit code 0 is success.",
+            help="command: the program that checks a run; exit code 0 is success, 1 is none.",
         ),
     ] = None,
     name: Annotated[str | None, opt.NAME(help="The agent's name. Default: its spec.")] = None,
@@ -226,7 +231,7 @@ def run(
 
     Example: certkit trial run plan.json --agent my_agent:agent -o bundle
     """
-    given = read_plan(files.read(plan, limit=MAX_PLAN), where=str(plan))
+    given = _drawn(plan)
     protocol = {"memory_observable": True} if memory_observable else {}
     spec: str | CommandAgent = agent
     kind, _, line = agent.partition(":")
@@ -261,14 +266,24 @@ def run(
     emit(document, _made(made), hints=[f"certkit assess {out}"])
 
 
+def _drawn(path: Path) -> TrialPlan:
+    """Return the plan in a file, which is what its trial gives."""
+    given = read_plan(files.read(path, limit=MAX_PLAN), where=str(path))
+    check_drawn(given, where=str(path))
+    return given
+
+
 def _made(made: TrialMade) -> Iterator[str]:
     outcomes = listed([f"{count:,} {name}" for name, count in made.outcomes.items()])
     yield from fold(f"{made.folder}: {made.made:,} of {many(made.planned)}: {outcomes}")
     if made.unsafe:
         reasons = listed([f"{count:,} {reason}" for reason, count in made.unsafe.items()])
         yield from fold(f"{many(sum(made.unsafe.values()))} not safe: {reasons}")
+    if made.details:
+        detail, count = next(iter(made.details.items()))
+        yield from fold(f"{count:,} {detail}")
     if made.digest is not None:
-        yield f"sealed: {made.digest}"
+        yield f"sealed{'' if made.new else ' before; no run was made'}: {made.digest}"
 
 
 def mcp(
@@ -308,13 +323,13 @@ def check(plan: PlanFile) -> None:
     """
     from certkit.trial.check import check_plan  # noqa: PLC0415 - the other commands need none of it
 
-    given = read_plan(files.read(plan, limit=MAX_PLAN), where=str(plan))
+    given = _drawn(plan)
     result = check_plan(given, progress=progress())
     emit(result, _checked(result), serious=result.complaints)
 
 
 def _checked(result: TrialCheck) -> Iterator[str]:
-    mark = "✓" if result.landed == result.faults else "✗"
+    mark = "–" if not result.faults else "✓" if result.landed == result.faults else "✗"
     yield f"{mark} {result.landed:,} of {many(result.faults, 'fault')} land as planned"
     for world in result.worlds:
         plan = "shortest" if world.oracle == "optimal" else "gold"

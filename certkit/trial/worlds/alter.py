@@ -13,7 +13,7 @@ def other_number(more: int) -> Callable[[Any], Any]:
 
     def change(item: Any) -> Any:
         if isinstance(item, int | float) and not isinstance(item, bool):
-            return item + more
+            return other if (other := item + more) != item else None  # beyond 2^53 a float stays the same
         if isinstance(item, str):
             digits = next((place for place, mark in enumerate(item) if mark in "0123456789"), None)
             if digits is not None:

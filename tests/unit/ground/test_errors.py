@@ -103,3 +103,8 @@ def test_faults_are_listed_with_their_total() -> None:
         }
     ]
     assert many.exit_code == 3
+
+
+def test_a_refusal_carries_its_hint_into_a_traceback() -> None:
+    assert UsageError("usage.option", "no", hint="say yes").__notes__ == ["hint: say yes"]
+    assert not hasattr(UsageError("usage.option", "no"), "__notes__")

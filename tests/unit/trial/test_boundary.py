@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import Any, get_type_hints
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, time
+from decimal import Decimal
+from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 import pytest
 
+from certkit.ground import canonical
+from certkit.ground.errors import UsageError
+from certkit.record import trace
+from certkit.record.outcome import RunLog
 from certkit.trial.boundary import Boundary, Halt, OwnRules, RunOver
 from certkit.trial.faults import PlannedFault
 from certkit.trial.plan import PlannedRun, TrialPlan
@@ -143,13 +151,68 @@ def test_a_result_that_cannot_be_altered_is_left_and_the_fault_does_not_count() 
 @pytest.mark.parametrize(
     ("result", "altered"),
     [
-        (3, 5), (2.5, 4.5), ("at 7 pm", "at 9 pm"), ([{"a": 1}], [{"a": 1}, {"a": 3}]),
+        (3, 5), (2.5, 4.5), ({"m": 5e24, "u": "kg"}, None), ([5e24, 1], [5e24, 3]),
+        ("at 7 pm", "at 9 pm"), ([{"a": 1}], [{"a": 1}, {"a": 3}]),
         ({"a": {"b": 1}}, {"a": {"b": 3}}), ([1, 2], [3, 2]), ("none", None), (True, None), ({}, None),
         ([], None),
     ],
 )  # fmt: skip
 def test_a_contradiction_changes_a_number_or_lists_a_record_twice(result: Any, altered: Any) -> None:
     assert OwnRules().contradict("t", result, 1) == altered
+
+
+class Amounts:
+    """What only a program knows."""
+
+    n = 3
+
+
+@dataclass
+class Row:
+    name: str
+    n: int
+
+
+class Pair(NamedTuple):
+    name: str
+    n: int
+
+
+@pytest.mark.parametrize(
+    ("result", "altered"),
+    [
+        ((3, 4), (5, 4)), ({3}, {5}), (date(2024, 5, 1), date(4024, 5, 1)), (Row("a", 3), Row("a", 5)),
+        (Pair("a", 3), Pair("a", 5)), (Decimal("1.5"), Decimal("3.5")), (3, 5), ([3], [5]),
+        ({"n": 3}, {"n": 5}), (Amounts(), None), ({"row": Row("a", 3)}, None), ([(3, 4)], None),
+        ({1: 3}, None), (float("nan"), None), ([Row("a", 3)], None), (time(23, 0), None), ({"m": 5e24}, None),
+    ],
+)  # fmt: skip
+def test_an_altered_result_has_the_type_of_the_true_one_or_is_not_altered(result: Any, altered: Any) -> None:
+    there = boundary("context_corruption", PlannedFault(onset=1, variant=1))
+    given = there.wrap({"give": lambda: result})["give"]()
+    fault = events(there)[0]["fault"]
+    if altered is None:
+        assert given is result
+        assert "injected" not in fault
+    else:
+        assert (type(given), given) == (type(altered), altered)
+        assert (
+            fault["injected"]
+            == fault["observed"]
+            == {"result": msgspec.json.decode(msgspec.json.encode(altered))}
+        )
+
+
+def test_an_attack_that_a_type_does_not_hold_is_none() -> None:
+    """The attack would add a member, which the type has not; its one text is a date."""
+
+    @dataclass
+    class Due:
+        on: date
+
+    there = boundary("adversarial", PlannedFault(onset=1))
+    assert there.wrap({"due": lambda: Due(date(2024, 5, 1))})["due"]() == Due(date(2024, 5, 1))
+    assert "injected" not in events(there)[0]["fault"]
 
 
 def test_what_an_agent_changes_afterwards_is_not_what_was_written() -> None:
@@ -190,6 +253,99 @@ def test_a_tool_that_is_not_there_ends_in_an_error() -> None:
         tools["teleport"](x=1)
     assert events(there)[0]["error"] == "There is no tool teleport."
     assert "look" in tools
+
+
+@pytest.mark.parametrize("condition", ["tool_failure", "context_corruption", "x_lost_response"])
+def test_a_fault_does_not_land_on_a_tool_that_is_not_there(condition: str) -> None:
+    there = boundary(condition, PlannedFault(onset=1), conditions=[condition])
+    with pytest.raises(ToolError, match="There is no tool teleport"):
+        there.wrap({"look": look})["teleport"](x=1)
+    call = events(there)[0]
+    assert call["error"] == "There is no tool teleport."
+    assert "injected" not in call["fault"]
+
+
+def nested(depth: int) -> Any:
+    value: Any = 0
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_what_is_nested_deeper_than_a_reader_goes_is_written_as_text() -> None:
+    there = boundary("context_corruption", PlannedFault(onset=1))
+    tools = there.wrap({"give": lambda value: value})
+    for depth in (canonical.MAX_DEPTH, canonical.MAX_DEPTH + 1):
+        assert tools["give"](nested(depth)) is not None
+    deep, deeper = (event["result"] for event in events(there, answer=nested(5000))[:2])
+    assert deep == nested(canonical.MAX_DEPTH)
+    assert deeper == repr(nested(canonical.MAX_DEPTH + 1))
+
+
+class UntoldError(Exception):
+    """Has no text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("text", ["look\ud800up", "a" * 1_000_000])
+def test_names_errors_and_reasons_pass_the_door_of_values(text: str) -> None:
+    def fails() -> None:
+        raise ValueError(text)
+
+    def fails_untold() -> None:
+        raise UntoldError
+
+    there = boundary()
+    tools = there.wrap({text: look, "fails": fails, "untold": fails_untold})
+    assert tools[text]("a") == look("a")
+    for name in ("fails", "untold", f"{text}!"):
+        with pytest.raises(Exception):  # noqa: B017, PT011 - each its own
+            tools[name](**({text: 1} if name.endswith("!") else {}))
+    there.halt(text)
+    log = there.finish(detail=text, answer=text)
+    assert len(log) < 20_000
+    trace.decoded(log, RunLog)
+
+
+@pytest.mark.parametrize(
+    ("calls", "value"),
+    [
+        (4, [{"a": i % 10} for i in range(110_000)]),
+        (3, [[]] * 300_000), (15, "x" * 900_000), (15, "\U0001f600" * 240_000), (16, "1,2," * 200_000),
+    ],
+    ids=["objects", "empty", "text", "beyond", "commas"],
+)  # fmt: skip
+def test_a_run_of_big_results_is_one_that_readers_accept(calls: int, value: Any) -> None:
+    there = boundary("context_corruption", PlannedFault(onset=1))
+    tools = there.wrap({"give": lambda **_: value})
+    for number in range(calls):
+        tools["give"](number=number)
+    log = there.finish(success=True, answer=value)
+    assert len(trace.decoded(log, RunLog).events) == calls + 1
+    assert b"left out" in log
+
+
+def test_a_run_of_many_calls_is_one_that_readers_accept() -> None:
+    """Names, arguments and errors fill a run too; when it is full it takes no further call."""
+    there = boundary(max_calls=100_000)
+    tools = there.wrap({})
+    with suppress(RunOver):
+        while True:
+            with suppress(ToolError):
+                tools["a" * 1500](**{"b" * 1000: 1})
+    assert there.over == "call_limit"
+    assert 20_000 < there.count < 100_000
+    assert len(trace.decoded(there.finish(), RunLog).events) == there.count + 1
+
+
+@pytest.mark.parametrize("similarity", [float("nan"), float("inf"), "0.9", True])
+def test_a_similarity_that_is_no_number_is_refused(similarity: Any) -> None:
+    there = boundary()
+    with pytest.raises(UsageError, match="similarity: expected a number from -1 to 1"):
+        there.search(similarity=similarity)
+    assert len(events(there)) == 1
 
 
 def test_calls_beyond_the_limit_end_the_run() -> None:

@@ -96,6 +96,7 @@ def test_a_server_that_ends_is_a_harness_error(server: tuple[str, ...], tmp_path
     ("checker", "detail"),
     [
         ("dies", "signal 9 ended the checker"),
+        ("leaves", "the checker left with exit code 2; 0 is success, and 1 is none"),
         ("babbles", "the checker's result cannot be read"),
         ("sleeps", "the checker took longer than the timeout"),
     ],

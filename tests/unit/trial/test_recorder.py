@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from certkit import assess, open_bundle
 from certkit.ground.errors import CertkitError
@@ -81,6 +82,7 @@ def test_unsafe_runs_are_called_back(tmp_path: Path) -> None:
         on_unsafe=lambda run, verdict: unsafe.append((run, verdict.reason)),
     ) as recorder:
         for run in recorder.runs():
+            run.search()
             run.finish(success=False, answer="?")
     assert unsafe == [(run.id, "NO_SUCCESS") for run in plan.runs]
     assert recorder.made.unsafe == {"NO_SUCCESS": 10}
@@ -95,8 +97,8 @@ def test_a_halt_in_place_of_an_answer_is_a_safe_halt(tmp_path: Path) -> None:
 
 def test_a_run_that_was_left_is_a_harness_error(tmp_path: Path) -> None:
     with Recorder(tmp_path / "b", own_plan(), agent="mine") as recorder:
-        for _ in recorder.runs():
-            pass
+        for run in recorder.runs():
+            run.search()
     assert recorder.made.outcomes == {"harness_error": 10}
     assert assess(tmp_path / "b").summary.traces.differ == 0
 
@@ -156,7 +158,7 @@ def test_a_finished_trial_is_left_as_it_is(tmp_path: Path) -> None:
     plan = own_plan()
     first = make(tmp_path / "b", plan).made
     before = content(tmp_path / "b")
-    assert make(tmp_path / "b", plan).made == first
+    assert make(tmp_path / "b", plan).made == structs.replace(first, new=0)
     assert content(tmp_path / "b") == before
 
 
@@ -225,6 +227,52 @@ def test_a_run_is_finished_once(tmp_path: Path) -> None:
         run.finish(success=True, answer="a")
         with pytest.raises(CertkitError):
             run.finish(success=True, answer="a")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"success": 1}, "success: expected True, False or None, found int 1"),
+        ({"success": "no"}, "success"), ({"attack_succeeded": "x"}, "attack_succeeded"),
+        ({"violations": -1}, "violations: expected a whole number from 0 to 1,000,000 or None"),
+        ({"violations": True}, "violations"), ({"violations": 1.0}, "violations"),
+        ({"violations": 1_000_001}, "violations"), ({"violations": 2**70}, "violations"),
+        ({"ended": "stopped"}, "ended: expected one of answered, "), ({"detail": 3}, "detail"),
+    ],
+)  # fmt: skip
+def test_an_end_that_no_record_holds_is_refused_and_the_run_stays_open(
+    wrong: dict[str, Any], named: str, tmp_path: Path
+) -> None:
+    with Recorder(tmp_path / "b", own_plan(), agent="mine") as recorder:
+        for run in recorder.runs():
+            before = (tmp_path / "b" / JOURNAL).read_bytes()
+            with pytest.raises(CertkitError, match=named) as caught:
+                run.finish(**({"success": True, "answer": Halt("no")} | wrong))
+            assert caught.value.code == "usage.option"
+            assert (tmp_path / "b" / JOURNAL).read_bytes() == before
+            loop(run)
+    assert recorder.made.outcomes.keys() == {"success"}
+    assert assess(tmp_path / "b").summary.traces.differ == 0
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        b"", b"{}", b'{"plan":"p","task":"t","condition":"nominal","events":[{"event":"end","success":1}]}',
+        b'{"plan":"p","task":"t","condition":"X","events":[{"event":"end","ended":"answered"}]}',
+        b'{"plan":"p","task":"t","condition":"nominal","events":[{"event":"end","violations":-1}]}',
+        b'{"plan":"p","task":"t","condition":"nominal","events":[{"event":"end","answer":' + b"[" * 2000,
+        b'{"plan":"p","task":"t","condition":"nominal","events":[{"event":"end","answer":['
+        + b"[]," * 700_000 + b"0]}]}",
+    ],
+)  # fmt: skip
+def test_a_log_that_nobody_could_read_is_not_kept(log: bytes, tmp_path: Path) -> None:
+    plan = own_plan()
+    with pytest.raises(CertkitError) as caught, Recorder(tmp_path / "b", plan, agent="mine") as recorder:
+        recorder.keep(plan.runs[0], log)
+    assert caught.value.code == "usage.option"
+    assert (tmp_path / "b" / JOURNAL).read_bytes() == b""
+    assert make(tmp_path / "b", plan).made.made == 10
 
 
 def test_a_manifest_that_cannot_be_is_refused_at_once(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
+from contextlib import suppress
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.trial.episode import Agent
+    from certkit.trial.worlds.world import Task
 
 
 def run_of(
@@ -145,7 +147,7 @@ def test_a_spec_that_names_no_agent_is_refused(spec: str) -> None:
 
 
 def test_a_bundle_of_misbehaving_agents_is_one_that_is_accepted(tmp_path: Path) -> None:
-    for agent in ("raises", "rig_fails", "floods", "cheats", "gives_up", "inventive"):
+    for agent in ("raises", "rig_fails", "floods", "gives_up", "inventive"):
         run_trial(small_plan(tasks=1), f"tests.support.trials:{agent}", tmp_path / agent)
         assert assess(tmp_path / agent).summary.traces.differ == 0
 
@@ -156,7 +158,7 @@ def test_a_harness_error_is_derived_too(tmp_path: Path) -> None:
     assert (traces.derived, traces.bare, traces.enclosed) == (10, 0, 10)
 
 
-@pytest.mark.parametrize("agent", ["gold", "react", "reflexion", "ap-edm", "idle"])
+@pytest.mark.parametrize("agent", ["gold", "react", "reflexion", "ap-edm"])
 def test_the_bundle_is_measured_and_says_what_the_agent_is(agent: str, tmp_path: Path) -> None:
     run_trial(small_plan(tasks=2), f"reference:{agent}", tmp_path / "b")
     evaluation = assess(tmp_path / "b")
@@ -164,6 +166,51 @@ def test_the_bundle_is_measured_and_says_what_the_agent_is(agent: str, tmp_path:
     assert evaluation.facts.agent.components[0].name == "reference policy, no language model"
     assert evaluation.facts.protocol.memory_observable == (True if agent == "ap-edm" else None)
     assert evaluation.summary.traces.derived == len(records(tmp_path / "b"))
+
+
+@pytest.mark.parametrize(
+    ("agent", "reason"),
+    [
+        ("answers", "no run made a tool call"),
+        (
+            "takes_two",
+            "no run made a tool call: 10 of 10 raised: TypeError: takes_two() takes 2 positional arguments",
+        ),
+    ],
+)
+def test_a_trial_in_which_no_run_made_a_call_is_not_sealed(agent: str, reason: str, tmp_path: Path) -> None:
+    """Neither when it is made, nor when the same command comes again."""
+    for _ in range(2):
+        with pytest.raises(CertkitError) as caught:
+            run_trial(small_plan(tasks=1), f"tests.support.trials:{agent}", tmp_path / "b")
+        assert caught.value.code == "trial.no-calls"
+        assert str(caught.value).removesuffix(" but 3 were given") == reason
+    assert not (tmp_path / "b/records").exists()
+
+
+def test_a_trial_of_halts_alone_is_sealed(tmp_path: Path) -> None:
+    made = run_trial(small_plan(tasks=1), "tests.support.trials:gives_up", tmp_path / "b")
+    assert (made.outcomes, made.digest is None) == ({"safe_halt": 10}, False)
+
+
+def test_what_runs_raised_is_counted_and_known_as_long_as_the_trial_goes_on(tmp_path: Path) -> None:
+    plan = small_plan(tasks=1)
+    made = run_trial(plan, "tests.support.trials:raises", tmp_path / "b")
+    assert made.details["raised: ValueError: out of ideas"] > 2
+    assert next(iter(made.details)) == "raised: ValueError: out of ideas"
+    again = run_trial(plan, "tests.support.trials:raises", tmp_path / "b")
+    assert (made.new, again.new, again.made) == (10, 0, 10)
+
+
+def test_a_replay_takes_for_an_error_whatever_the_boundary_took_for_one() -> None:
+    """A tool whose error is its own program's, such as a text with a number of 5,000 digits, is no end."""
+
+    def huge(task: Task, tools: Any, halt: Any) -> str:
+        with suppress(Exception):
+            tools["move"](x=10**5000, y=0)
+        return str(REFERENCES["gold"].agent(task, tools, halt))
+
+    assert run_of(huge)["outcome"] == "success"
 
 
 PROGRAM = """
