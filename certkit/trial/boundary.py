@@ -521,9 +521,13 @@ def _comes_back(result: Any) -> bool:
 
 
 def _changed(result: Any, new: Any) -> Any:
-    """Return a new JSON value in the type of a result; that result where it would say the same."""
+    """Return a new JSON value in the type of a result; that result where it would say the same.
+
+    A tool that returned nothing may be given anything.
+    """
     try:
-        made = result if new is None else msgspec.convert(new, type(result))
+        made = new if new is None or result is None else msgspec.convert(new, type(result))
+        made = result if made is None else made
         return result if bytes(_kept(made)) == bytes(_kept(result)) else made
     except Exception:  # noqa: BLE001 - the type does not hold what is new
         return result
