@@ -12,8 +12,9 @@ lacks, or that are nested deeper than `canonical.MAX_DEPTH` levels, are written 
 that is written counts for the size of the run, so that every log can be read again. After the end every call
 is refused with `RunOver`.
 
-An altered result has the type of the true one: it is altered as JSON, and converted back. A result that does
-not come back from JSON as what it was is left as it is, and so is one that an alteration would not change.
+A result of a type that JSON lacks is altered as JSON and converted back, so that it has the type of the true
+one. A result that does not come back from JSON as what it was is left as it is, and so is one that an
+alteration would not change.
 
 Calls may come from several threads; their order is then the order in which they began, and not the same in
 every run. `resume` takes up a run whose first calls passed the boundary of another process.
@@ -68,6 +69,7 @@ _FAULT: Final = 3000
 
 _LEFT_OUT: Final = "(left out: the run is too long)"
 _LEFT_OUT_RAW: Final = msgspec.Raw(b'"%b"' % _LEFT_OUT.encode())
+_JSON: Final = frozenset({dict, list, str, int, float, bool, type(None)})
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
@@ -470,7 +472,7 @@ def _failure(error: str | None) -> Exception:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    return type(value) is not bool and isinstance(value, Real) and math.isfinite(value)
 
 
 def _check_end(ended: Any, success: Any, violations: Any, attack_succeeded: Any, detail: Any) -> None:
@@ -521,13 +523,9 @@ def _comes_back(result: Any) -> bool:
 
 
 def _changed(result: Any, new: Any) -> Any:
-    """Return a new JSON value in the type of a result; that result where it would say the same.
-
-    A tool that returned nothing may be given anything.
-    """
+    """Return a new JSON value in the type of a result; that result where it would say the same."""
     try:
-        made = new if new is None or result is None else msgspec.convert(new, type(result))
-        made = result if made is None else made
+        made = result if new is None else new if type(result) in _JSON else msgspec.convert(new, type(result))
         return result if bytes(_kept(made)) == bytes(_kept(result)) else made
     except Exception:  # noqa: BLE001 - the type does not hold what is new
         return result

@@ -307,7 +307,7 @@ def test_the_check_of_a_right_plan_passes(plan: Path) -> None:
 def test_the_check_of_a_world_that_passes_for_nothing_fails(
     plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("certkit.trial.worlds.robotics.Robotics.done", lambda *_: True)
+    monkeypatch.setattr("certkit.trial.worlds.world.Instance.success", lambda *_: True)
     done = certkit("trial", "check", plan)
     assert done.code == Exit.NEGATIVE
     assert "✗ robotics" in done.out

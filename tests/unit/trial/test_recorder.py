@@ -247,7 +247,7 @@ def test_an_end_that_no_record_holds_is_refused_and_the_run_stays_open(
         for run in recorder.runs():
             before = (tmp_path / "b" / JOURNAL).read_bytes()
             with pytest.raises(CertkitError, match=named) as caught:
-                run.finish(**({"success": True, "answer": Halt("no")} | wrong))
+                run.finish(**{"success": True, "answer": Halt("no"), **wrong})
             assert caught.value.code == "usage.option"
             assert (tmp_path / "b" / JOURNAL).read_bytes() == before
             loop(run)
