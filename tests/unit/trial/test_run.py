@@ -182,7 +182,7 @@ def test_the_bytes_are_the_same_under_any_hash_seed_and_number_of_workers(tmp_pa
     (tmp_path / "plan.json").write_bytes(small_plan(tasks=3).to_json())
     (tmp_path / "program.py").write_text(PROGRAM)
     made = []
-    for seed, workers in (("0", 1), ("1", 2), ("random", 3)):
+    for seed, workers in (("0", 1), ("random", 2)):
         subprocess.run(
             [sys.executable, "program.py", "plan.json", "reference:ap-edm", f"b{seed}", str(workers)],
             check=True,
@@ -190,7 +190,7 @@ def test_the_bytes_are_the_same_under_any_hash_seed_and_number_of_workers(tmp_pa
             env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
         made.append(content(tmp_path / f"b{seed}"))
-    assert made[1:] == made[:1] * 2
+    assert made[0] == made[1]
 
 
 def graded(plan: TrialPlan, name: str) -> dict[tuple[str, str, int], float]:
