@@ -165,7 +165,7 @@ class InspectLog(Importer):
         self._eval: dict[str, Any] = {} if header is None else to_builtins(header.eval)
         # The plan is no part of a row: every row holds what is said of the evaluation.
         metadata = dict(self._eval.get("metadata") or {})
-        self._told: Any = metadata.pop(NAME, {})
+        self._about_trial: Any = metadata.pop(NAME, {})
         self._eval |= {"metadata": metadata} if metadata else {}
         self._trial: tuple[EnclosedPlan, AnnouncedTask] | None = None
         self._held: set[int] = set()  # hashes of the log's samples
@@ -337,9 +337,9 @@ class InspectLog(Importer):
 
     def _announced(self, draft: Draft, planned: PlannedSample, place: Place) -> EnclosedPlan | None:
         """Return the plan of the log, and enclose it; None where it is refused, or the run is none of it."""
-        if self._told is not None:
-            told, self._told = self._told, None
-            self._trial = self._read_plan(told, place)
+        if self._about_trial is not None:
+            metadata, self._about_trial = self._about_trial, None
+            self._trial = self._read_plan(metadata, place)
         if self._trial is None:
             return None
         plan, announced = self._trial
@@ -358,9 +358,9 @@ class InspectLog(Importer):
             draft.protocol |= plan.announced() | {name: stated[name] for name in stated if name != "plan"}
         return plan
 
-    def _read_plan(self, told: Any, place: Place) -> tuple[EnclosedPlan, AnnouncedTask] | None:
+    def _read_plan(self, metadata: Any, place: Place) -> tuple[EnclosedPlan, AnnouncedTask] | None:
         """Return the plan that the metadata of an evaluation hold, None where it is refused."""
-        announced = self.job.typed(told, AnnouncedTask, place, "a task of certkit.trial.inspect")
+        announced = self.job.typed(metadata, AnnouncedTask, place, "a task of certkit.trial.inspect")
         if announced is None:
             return None
         try:
