@@ -103,8 +103,8 @@ def cannot_judge(evaluation: Evaluation) -> bool:
 
 
 def is_unfinished(evaluation: Evaluation) -> bool:
-    """Tell whether the evidence is a trial that was begun: it names a plan, and holds no record yet."""
-    return not evaluation.summary.records and evaluation.facts.protocol.plan is not None
+    """Tell whether the evidence is a trial that was begun: it encloses a plan, and holds no record yet."""
+    return not evaluation.summary.records and evaluation.summary.plan is not UNSET
 
 
 def no_faults_text(evaluation: Evaluation, source: str) -> str:

@@ -24,7 +24,7 @@ from certkit.assessment.words import threshold_text, value_text
 from certkit.ground import canonical
 from certkit.ground.document import to_builtins
 from certkit.ground.errors import Exit, InputError, UsageError
-from certkit.summary.summary import read_summary
+from certkit.summary.summary import PlannedRuns, read_summary
 from tests.support import build, bundles
 from tests.support.degenerate import CASES
 from tests.support.extremes import GOOD, failed
@@ -297,7 +297,7 @@ def test_the_verdict_in_words() -> None:
 
 
 def test_a_trial_that_is_not_finished_is_sent_back_to_the_command_that_goes_on() -> None:
-    began = build.judged([], plan="sha256:" + "a" * 64)
+    began = build.judged(structs.replace(build.summary([]), plan=PlannedRuns(planned=5)))
     assert verdict_text(began) == (
         "No tier of hb-eval-2026 is met: its trial is not finished, and the bundle holds no records."
     )
