@@ -137,13 +137,18 @@ def check_memory(data: bytes, where: str | None = None, *, copies: int = 2) -> N
     """
     if 160 * len(data) <= MAX_MEMORY:  # whatever it holds
         return
-    beyond = 3 * (_BEYOND.search(data) is not None)
-    marks = sum(map(data.count, (b",", b"[", b"{")))
-    if (copies + beyond) * len(data) + 150 * marks <= MAX_MEMORY:
-        return  # even if the marks in its texts were values
+    if memory_bound(data, copies=copies) <= MAX_MEMORY:
+        return
     if memory(data, copies=copies, most=MAX_MEMORY) > MAX_MEMORY:
         reason = f"a document that takes more than {MAX_MEMORY:,} bytes of memory to read"
         raise InputError("json.too-large", reason, where=where)
+
+
+def memory_bound(data: bytes, *, copies: int = 2) -> int:
+    """Return at least as much as `memory` does, and faster: as if the marks in texts were values."""
+    plain = data.isascii() and b"\\" not in data  # most are, and this is seen at once
+    beyond = 0 if plain else 3 * (_BEYOND.search(data) is not None)
+    return (copies + beyond) * len(data) + 150 * (data.count(b",") + data.count(b"[") + data.count(b"{"))
 
 
 def memory(data: bytes, *, copies: int = 2, most: int | None = None) -> int:

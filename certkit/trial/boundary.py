@@ -67,6 +67,9 @@ _EVENT: Final = 1500
 _FAULT: Final = 3000
 """What an event and a fault count for without their values and texts, which may be left out."""
 
+_SMALL: Final = 100_000
+"""Bytes of memory up to which a value counts for a bound of it, which takes less time."""
+
 _LEFT_OUT: Final = "(left out: the run is too long)"
 _LEFT_OUT_RAW: Final = msgspec.Raw(b'"%b"' % _LEFT_OUT.encode())
 _JSON: Final = frozenset({dict, list, str, int, float, bool, type(None)})
@@ -403,7 +406,9 @@ class Boundary:
     def _holds(self, data: bytes, times: int) -> bool:
         """Tell whether the log holds more data, and count it if it does."""
         room = _VALUES - self._size
-        size = times * canonical.memory(data, copies=_COPIES, most=max(0, room))
+        size = times * canonical.memory_bound(data, copies=_COPIES)
+        if size > _SMALL:
+            size = times * canonical.memory(data, copies=_COPIES, most=max(0, room))
         if size > room:
             return False
         self._size += size

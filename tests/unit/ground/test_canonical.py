@@ -198,3 +198,13 @@ def test_broken_json_is_refused_with_its_place_once(data: bytes, reason: str) ->
     with pytest.raises(InputError) as caught:
         canonical.loads(data)
     assert caught.value.message == reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '"a,b,[c]"', '{"a":[1,2,{"b":"c"}]}', '"\U0001f600,"', '["\\ud83d\\ude00",1]', '"é","\\n"'],
+)
+def test_the_fast_bound_of_memory_is_never_below_what_counts(text: str) -> None:
+    data = text.encode()
+    assert canonical.memory_bound(data) >= canonical.memory(data)
+    assert canonical.memory_bound(b"[[1,2],[3]]") == canonical.memory(b"[[1,2],[3]]")
