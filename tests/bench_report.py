@@ -82,7 +82,14 @@ def main() -> None:
         made = root / "demo"
         subprocess.check_call([PROGRAM, "demo", "-o", made, "--quiet"])
         bundle = made / "bundle"
-        context: list[str | Path] = ["--context", made / "context.json", "--require-tier", "2"]
+        context: list[str | Path] = [
+            "--context",
+            made / "context.json",
+            "-p",
+            "trial-rig",
+            "--require-tier",
+            "1",
+        ]
         drawn("demonstration", root, [bundle, *context])
         html = drawn("demonstration, no context", root, [bundle])
         if len(sys.argv) > 1:
