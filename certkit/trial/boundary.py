@@ -335,7 +335,8 @@ class Boundary:
         if fault.effect == "run_response_lost":
             self._injected(event, fault, {"error": fault.error})
             raise _failure(fault.error)
-        given, attacked = self._altered(fault, name, result)
+        variant = self._run.fault.variant if self._run.fault is not None else 0
+        given, attacked = altered(fault, self._rules, variant, name, result)
         if given is result:
             self._injected(event, fault, None)
         else:
@@ -366,19 +367,6 @@ class Boundary:
         if self._on_event is not None:
             place = next(i for i in reversed(range(len(self._events))) if self._events[i] is event)
             self._on_event(place, event)
-
-    def _altered(self, fault: ToolFault, name: str, result: Any) -> tuple[Any, bool]:
-        """Return the altered result, or that result where nothing is altered, and whether it is an attack."""
-        variant = self._run.fault.variant if self._run.fault is not None else 0
-        given, attacked = result, False
-        if not _comes_back(result):
-            return given, attacked
-        if fault.contradict:
-            given = _changed(given, self._rules.contradict(name, _plain(given), variant))
-        if fault.attack:
-            before, given = given, _changed(given, self._rules.attack(name, _plain(given), variant))
-            attacked = given is not before
-        return given, attacked
 
     def search(self, *, similarity: float | None = None, item: Any = None) -> None:
         """Record a search of the agent's memory; there may be as many as calls."""
@@ -517,6 +505,40 @@ def said(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - an error whose own text fails
         text = ""
     return text if isinstance(error, ToolError) else f"{type(error).__name__}: {text}"
+
+
+def altered(fault: ToolFault, rules: ResultRules, variant: int, name: str, result: Any) -> tuple[Any, bool]:
+    """Return what is given in place of a result, and whether it is an attack.
+
+    Args:
+        fault: what is done to the call.
+        rules: how results of the task are altered.
+        variant: which of the alterations was drawn.
+        name: the tool's name.
+        result: what the tool returned.
+
+    Returns:
+        The altered result, or that result itself where nothing is altered.
+    """
+    given, attacked = result, False
+    if not _comes_back(result):
+        return given, attacked
+    if fault.contradict:
+        given = _changed(given, rules.contradict(name, _plain(given), variant))
+    if fault.attack:
+        before, given = given, _changed(given, rules.attack(name, _plain(given), variant))
+        attacked = given is not before
+    return given, attacked
+
+
+def value_of(text: str) -> Any:
+    """Return what a text of a tool says: the JSON object or array that it holds, else the text."""
+    if text.lstrip()[:1] in {"{", "["}:
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            pass
+    return text
 
 
 def _comes_back(result: Any) -> bool:

@@ -63,7 +63,7 @@ from certkit.imports.inspect_trial import (
     NAME,
 )
 from certkit.record.planned import MAX_PLAN
-from certkit.trial.boundary import OwnRules, WorldRules
+from certkit.trial.boundary import OwnRules, WorldRules, altered, value_of
 from certkit.trial.faults import CallPlace
 from certkit.trial.plan import read_plan
 from certkit.trial.worlds import instance_of
@@ -354,15 +354,15 @@ def fault_filter(plan: TrialPlan | Path | str) -> Callable[..., Awaitable[Genera
             raise RuntimeError("certkit: fault_filter needs a task of under_faults, with the same plan")
         now.note_calls(messages)
         names = {call.id: str(call.function) for call in _calls(messages)}
-        altered = list(messages)
+        changed = list(messages)
         for place, message in enumerate(messages):
             call_id = str(message.tool_call_id) if isinstance(message, ChatMessageTool) else ""
             if call_id not in names or now.notes["done"].get(call_id) == "tool":
                 continue
             if (fault := now.fault(call_id, names[call_id])) is not None:
-                altered[place] = message.model_copy()
-                _replace(now, fault, "model", altered[place], names[call_id])
-        return GenerateInput(altered, tools, tool_choice, config)
+                changed[place] = message.model_copy()
+                _replace(now, fault, "model", changed[place], names[call_id])
+        return GenerateInput(changed, tools, tool_choice, config)
 
     return planned_answers
 
@@ -376,12 +376,12 @@ def _replace(now: _Now, fault: ToolFault, boundary: Boundary, message: ChatMessa
         now.write(call_id, fault, boundary, "run_response_lost", {"error": fault.error})
     elif message.error is None:
         text = message.text
-        altered, attacked = _altered(now, fault, name, text)
-        if altered is not None:
+        new, attacked = _altered(now, fault, name, text)
+        if new is not None:
             others = [] if isinstance(message.content, str) else message.content
             others = [part for part in others if not isinstance(part, ContentText)]
-            message.content = [ContentText(text=altered), *others] if others else altered
-        given = None if altered is None else {"result": altered}
+            message.content = [ContentText(text=new), *others] if others else new
+        given = None if new is None else {"result": new}
         now.write(call_id, fault, boundary, "run_response_altered", given, attack=attacked)
 
 
@@ -390,25 +390,14 @@ def _altered(now: _Now, fault: ToolFault, name: str, text: str) -> tuple[str | N
     task = now.task
     rules: ResultRules = OwnRules(task.attack) if task.world is None else WorldRules(instance_of(task.id))
     variant = now.run.fault.variant if now.run.fault is not None else 0
-    result, altered, attacked = _value(text), None, False
-    if fault.contradict and (new := rules.contradict(name, result, variant)) is not None:
-        altered = result = new
-    if fault.attack and (new := rules.attack(name, result, variant)) is not None:
-        altered, attacked = new, True
-    if altered is None or isinstance(altered, str):
-        return altered, attacked
+    result = value_of(text)
+    given, attacked = altered(fault, rules, variant, name, result)
+    if given is result:
+        return None, False
+    if isinstance(given, str):
+        return given, attacked
     spaced = '": ' in text
-    return msgspec.json.format(msgspec.json.encode(altered), indent=0 if spaced else -1).decode(), attacked
-
-
-def _value(text: str) -> Any:
-    """Return what a text says: the JSON object or array that it holds, else the text."""
-    if text.lstrip()[:1] in {"{", "["}:
-        try:
-            return msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError):
-            pass
-    return text
+    return msgspec.json.format(msgspec.json.encode(given), indent=0 if spaced else -1).decode(), attacked
 
 
 def search(*, similarity: float | None = None, item: Any = None) -> None:

@@ -29,7 +29,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 
-from certkit.trial.boundary import RunOver
+from certkit.trial.boundary import RunOver, value_of
 from certkit.trial.worlds.world import ToolError
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class PlannedFaults(AgentMiddleware):  # type: ignore[misc]  # LangChain is unty
             if message is not None and message.status == "error":
                 self._boundary.failed(begun.event, begun.fault, ToolError(str(message.text)))
                 return answer
-            result = None if message is None else _result(message)
+            result = None if message is None else value_of(str(message.text))
             given = self._boundary.returned(begun.event, begun.fault, request.tool_call["name"], result)
         except Exception as error:  # noqa: BLE001 - the planned one
             return self._failure(request, error)
@@ -182,17 +182,6 @@ def _message(answer: Any, call_id: str | None) -> ToolMessage | None:
     messages = update.get("messages", ()) if isinstance(update, dict) else ()
     held = (item for item in messages if isinstance(item, ToolMessage) and item.tool_call_id == call_id)
     return next(held, None)
-
-
-def _result(message: ToolMessage) -> Any:
-    """Return what a message says: the JSON object or array that its text is, else the text."""
-    text = str(message.text)
-    if text.lstrip()[:1] in {"{", "["}:
-        try:
-            return msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError):
-            pass
-    return text
 
 
 def _content(message: ToolMessage, result: Any) -> Any:
