@@ -198,3 +198,11 @@ def test_python_shows_the_help_of_the_package() -> None:
     text = pydoc.plain(pydoc.render_doc(certkit))
     for name in set(certkit.__all__) - {"__version__"}:
         assert re.search(rf"\b{name}\b", text.partition("PACKAGE CONTENTS")[2]), name
+
+
+def test_a_bundle_refuses_the_options_that_only_a_log_takes() -> None:
+    """Two lists, since judging a bundle loads nothing of the importers."""
+    from certkit.cli.commands import assess  # noqa: PLC0415 - typer is loaded for it
+    from certkit.imports.job import ASSESS  # noqa: PLC0415 - the same
+
+    assert assess._FOR_LOGS == ASSESS

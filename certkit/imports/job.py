@@ -49,17 +49,15 @@ CHOICES: Final = ("split_by", "domain", "condition", "success", "timezone", "enc
 """Options that decide what the records are; the manifest names them."""
 
 ASSESS: Final = (
-    *(
-        "agent",
-        "mapping",
-        "domain",
-        "condition",
-        "success",
-        "timezone",
-        "encoding",
-        "tasks_independent",
-        "attempt",
-    ),
+    "agent",
+    "mapping",
+    "domain",
+    "condition",
+    "success",
+    "timezone",
+    "encoding",
+    "tasks_independent",
+    "attempt",
 )
 """Options of an import that ``certkit assess LOG`` takes."""
 

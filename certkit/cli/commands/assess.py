@@ -31,17 +31,15 @@ if TYPE_CHECKING:
     from certkit.comparison.drift import Drift
 
 _FOR_LOGS: Final = (
-    *(
-        "agent",
-        "mapping",
-        "domain",
-        "condition",
-        "success",
-        "timezone",
-        "encoding",
-        "tasks_independent",
-        "attempt",
-    ),
+    "agent",
+    "mapping",
+    "domain",
+    "condition",
+    "success",
+    "timezone",
+    "encoding",
+    "tasks_independent",
+    "attempt",
 )
 
 
