@@ -352,7 +352,8 @@ def test_a_program_is_run_behind_the_proxy_and_a_killed_trial_goes_on(own: Path,
     plan = read_plan(own.read_bytes(), where="plan")
     journal = tmp_path / "b/trial/runs.jsonl"
     agent = shlex.join([sys.executable, str(ROOT / "tests/support/mcp_agent.py")])
-    stops = f"sh -c 'test $(cat b/trial/runs.jsonl | wc -l) -lt 1 || {{ kill -9 $PPID; exit; }}; {agent}'"
+    wait = "until test -s b/trial/runs.jsonl; do sleep .02; done"  # the next run begins while one is kept
+    stops = f"sh -c 'test $CERTKIT_RUN = {plan.runs[0].id} || {{ {wait}; kill -9 $PPID; exit; }}; {agent}'"
     killed = program(
         "trial", "run", own, *programs(agent=stops), "--name", "a", "-o", "b", TMPDIR=str(tmp_path)
     )
