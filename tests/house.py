@@ -20,7 +20,10 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = ROOT / "certkit"
@@ -50,11 +53,12 @@ COUNTED: Final = {
 }
 PROGRAM: Final = """
 import sys
-from certkit.cli.main import run
-try:
-    run()
-finally:
-    print(len(sys.modules), sum(name.partition(".")[0] == "certkit" for name in sys.modules), file=sys.stderr)
+from certkit.cli.main import main
+for line in sys.argv[1:]:
+    code = main(line.split())
+    if code:
+        sys.exit(code)
+print(len(sys.modules), sum(name.partition(".")[0] == "certkit" for name in sys.modules), file=sys.stderr)
 """
 
 
@@ -68,6 +72,16 @@ def modules(package: Path = PACKAGE) -> Trees:
     return trees
 
 
+def statements(tree: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the statements of a tree, in functions and branches too, without looking into expressions."""
+    for _, field in ast.iter_fields(tree):
+        for node in field if isinstance(field, list) else ():
+            if isinstance(node, ast.stmt):
+                yield node
+            if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+                yield from statements(node)
+
+
 def imports(trees: Trees) -> Graph:
     """Return the modules of the package that each module imports, inside functions and for types included.
 
@@ -76,7 +90,7 @@ def imports(trees: Trees) -> Graph:
     graph = {}
     for module, (_, tree) in trees.items():
         names: set[str] = set()
-        for node in ast.walk(tree):
+        for node in statements(tree):
             if isinstance(node, ast.Import):
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
@@ -107,7 +121,7 @@ def classes(trees: Trees) -> dict[str, list[str]]:
     """Return every class name with the modules that define a class of that name, as often as they do."""
     places = defaultdict(list)
     for module, (_, tree) in trees.items():
-        for node in ast.walk(tree):
+        for node in statements(tree):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(module)
     return dict(places)
@@ -138,17 +152,16 @@ def loaded() -> dict[str, tuple[int, int]]:
             "PYTHONPATH": str(ROOT), "HOME": place, "XDG_STATE_HOME": place, "XDG_CONFIG_HOME": place,
         }  # fmt: skip
 
-        def run(command: str) -> str:
+        def run(*commands: str) -> str:
             done = subprocess.run(
-                [sys.executable, "-c", PROGRAM, *command.split()],
+                [sys.executable, "-c", PROGRAM, *commands],
                 cwd=place, env=environment, capture_output=True, text=True, check=False,
             )  # fmt: skip
             if done.returncode:
-                sys.exit(f"certkit {command}\n{done.stderr}")
+                sys.exit(f"one of {commands}\n{done.stderr}")
             return done.stderr
 
-        for command in PREPARED.strip().splitlines():
-            run(command)
+        run(*PREPARED.strip().splitlines())
         # The claim rests on simulated evidence, which a policy has to accept.
         trust = Path(place, "trust.json")
         text = trust.read_text(encoding="utf-8").replace('specimens": false', 'specimens": true')
