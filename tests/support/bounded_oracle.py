@@ -50,14 +50,13 @@ def family(run: Record) -> str:
 
 def grouped(runs: Iterable[Record], value: Value, span: tuple[int, int] = (0, 1)) -> Groups:
     """Return the sums by task (or family) of the runs that have a value."""
-    numbers: dict[str, int] = defaultdict(int)
-    sums: dict[str, Fraction] = defaultdict(Fraction)
+    values: dict[str, list[Fraction]] = defaultdict(list)
     for run in runs:
         found = value(run)
         if found is not None:
-            numbers[family(run)] += 1
-            sums[family(run)] += found
-    return as_groups(numbers, sums, span)
+            values[family(run)].append(found)
+    numbers = {name: len(listed) for name, listed in values.items()}
+    return as_groups(numbers, {name: oracle.total(listed) for name, listed in values.items()}, span)
 
 
 def as_groups(
@@ -71,7 +70,7 @@ def as_groups(
 
 
 def success(run: Record) -> Fraction:
-    return Fraction(int(oracle.succeeded(run)))
+    return oracle.ONE if oracle.succeeded(run) else oracle.NOTHING
 
 
 def _won(run: Record) -> Fraction | None:
@@ -81,7 +80,7 @@ def _won(run: Record) -> Fraction | None:
 
 
 def rig_to_success(run: Record) -> Fraction:
-    return Fraction(int(oracle.succeeded(run) or oracle.rig_failed(run)))
+    return oracle.ONE if oracle.succeeded(run) or oracle.rig_failed(run) else oracle.NOTHING
 
 
 def unless_rig(value: Value) -> Value:

@@ -11,7 +11,7 @@ are compared as squares. Limits are those of `tests.support.bounded_oracle`.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -84,12 +84,7 @@ def by_task(runs: Iterable[Record], value: Value) -> dict[str, Fraction]:
         worth = value(run)
         if worth is not None:
             values[run["task_id"]].append(worth)
-    return {task: total(listed) / len(listed) for task, listed in values.items()}
-
-
-def total(values: Iterable[Fraction]) -> Fraction:
-    """Return a sum; equal values are counted first, since a fraction takes long to add."""
-    return sum((value * n for value, n in Counter(values).items()), Fraction(0))
+    return {task: oracle.total(listed) / len(listed) for task, listed in values.items()}
 
 
 def over_tasks(means: Mapping[str, Fraction]) -> Estimate | None:
@@ -97,8 +92,8 @@ def over_tasks(means: Mapping[str, Fraction]) -> Estimate | None:
     k = len(means)
     if not k:
         return None
-    centre = total(means.values()) / k
-    squares = sum(((x - centre) ** 2 * n for x, n in Counter(means.values()).items()), Fraction(0))
+    centre = oracle.total(means.values()) / k
+    squares = oracle.total(mean * mean for mean in means.values()) - k * centre**2
     return Estimate(centre, squares / (k * (k - 1)) if k > 1 else None)
 
 
@@ -109,7 +104,7 @@ def estimate(runs: Iterable[Record], value: Value, *, upper: bool = False) -> Es
     if tasks is None:
         return None
     worths = [worth for run in listed if (worth := value(run)) is not None]
-    overall = total(worths) / len(worths)
+    overall = oracle.total(worths) / len(worths)
     return replace(tasks, value=(max if upper else min)(tasks.value, overall))
 
 
@@ -409,7 +404,7 @@ def _posterior(core: Core, tau: float, asked: float) -> Row:
 
     def chance(rate: float) -> float:
         s = core.runs * rate
-        return float(stats.beta(1 + s, 1 + core.runs - s).sf(tau))
+        return float(stats.beta.sf(tau, 1 + s, 1 + core.runs - s))
 
     raised = chance(min(1.0, rate + sqrt(core.variance)))
     return Row("met", core=chance(rate), lost=raised <= asked, close=abs(raised - asked) < 1e-9)

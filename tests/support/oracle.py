@@ -14,12 +14,13 @@ Not covered: commitment integrity, intervals, findings.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from math import comb, isqrt
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     Record = Mapping[str, Any]
 
 SINGLE_CONDITIONS = {"adversarial", "context_corruption", "tool_failure", "stochastic"}
-NOTHING = Fraction(0)
+NOTHING, ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,18 @@ class Metric:
 UNMEASURED = Metric("unmeasured")
 
 
+@cache
 def exact(number: float | Decimal) -> Fraction:
     """Return the decimal that `number` was written as."""
     return Fraction(number) if isinstance(number, int) else Fraction(Decimal(repr(number)))
+
+
+def total(values: Iterable[Fraction]) -> Fraction:
+    """Return a sum; those of one denominator are added as integers, since a fraction takes long to add."""
+    numerators: dict[int, int] = defaultdict(int)
+    for value in values:
+        numerators[value.denominator] += value.numerator
+    return sum((Fraction(above, below) for below, above in numerators.items()), NOTHING)
 
 
 def succeeded(run: Record) -> bool:
@@ -93,7 +103,7 @@ def mean(scope: Sequence[Record], value: Callable[[Record], Fraction | None]) ->
         return Metric("unmeasured", eligible=len(eligible), missing=missing, too_many_harness_errors=spoilt)
     return Metric(
         "partial" if missing else "measured",
-        sum(values, NOTHING) / len(values),
+        total(values) / len(values),
         len(values),
         len(eligible),
         missing,
@@ -319,9 +329,12 @@ def posterior(successes: int, runs: int, threshold: Fraction) -> Fraction:
     For integer parameters the regularised incomplete beta function is a binomial tail: of n + 1 uniform
     draws, the (s + 1)-th smallest exceeds the threshold where at most s of them lie below it.
     """
-    p, q = threshold.numerator, threshold.denominator
-    total = sum(comb(runs + 1, j) * p**j * (q - p) ** (runs + 1 - j) for j in range(successes + 1))
-    return Fraction(total, q ** (runs + 1))
+    p, q, draws = threshold.numerator, threshold.denominator, runs + 1
+    below, ways = 0, 1
+    for j in range(successes + 1):
+        below += ways * p**j * (q - p) ** (draws - j)
+        ways = ways * (draws - j) // (j + 1)
+    return Fraction(below, q**draws)
 
 
 def grade_2025(run: Record) -> Fraction | None:
