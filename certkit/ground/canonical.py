@@ -91,7 +91,9 @@ def _constant(name: str) -> Any:
 
 
 def _integer(text: str) -> int:
-    if len(text) > len(str(MAX_INTEGER)) + 1 or abs(value := int(text)) > MAX_INTEGER:
+    if len(text) < _DIGITS:
+        return int(text)
+    if len(text) > _DIGITS + 1 or abs(value := int(text)) > MAX_INTEGER:
         raise _RefusedError("json.number", f"integer {_shorten(text)} is beyond ±(2^53 − 1)")
     return value
 
@@ -114,7 +116,8 @@ _SMALL_DECODER: Final = json.JSONDecoder(
 )
 """For documents in which no number can be an integer beyond 2^53 − 1, so that none needs to be checked."""
 _DIGITS_AS_ZEROS: Final = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
-_LONG: Final = b"0" * len(str(MAX_INTEGER))
+_DIGITS: Final = len(str(MAX_INTEGER))
+_LONG: Final = b"0" * _DIGITS
 
 
 def _shorten(text: str) -> str:

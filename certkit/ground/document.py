@@ -55,7 +55,8 @@ GivenPath = Annotated[Path, Meta(description="a path as it was given")]
 BESIDE: Final = Meta(extra_json_schema={"beside": True})
 """Marks a field whose keys stand in the object itself, which keeps its own keys; a mapping leaves it open."""
 
-
+_PLAIN: Final = {str, float, bool, type(None)}
+"""What most values are, and stay."""
 AnyPart = TypeVar("AnyPart", bound=Struct)
 
 
@@ -108,6 +109,8 @@ def to_builtins(value: Any) -> Any:
 
     Raises TypeError where JSON has no such value and no rule is stated above.
     """
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, int) and abs(value) > MAX_INTEGER:

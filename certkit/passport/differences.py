@@ -15,7 +15,6 @@ from msgspec import structs
 
 from certkit.assessment.metric import INEXACT
 from certkit.ground import canonical
-from certkit.ground.document import to_builtins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,9 +40,10 @@ def difference(
         source: what computed it, with its verb: ``the summary gives``.
         close: tells where numbers may differ by `TOLERANCE`.
     """
-    if msgspec.json.encode(signed) == msgspec.json.encode(computed):
+    stated, actual = msgspec.json.encode(signed), msgspec.json.encode(computed)
+    if stated == actual:
         return None
-    place = _first(to_builtins(signed), to_builtins(computed), (), close)
+    place = _first(msgspec.json.decode(stated), msgspec.json.decode(actual), (), close)
     if place is None:
         return None
     return _told(place, source)

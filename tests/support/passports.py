@@ -173,8 +173,16 @@ def evidence() -> Held:
 
 def specimen(profile: Profile | None = None, question: Question | None = None) -> Evaluation:
     """Return the evaluation of the simulated bundle."""
+    if profile is None and question is None:
+        return _evaluated()
     facts, summary = evidence().held
     return evaluate(summary, facts, profile or load_profile("hb-eval-2026"), question)
+
+
+@cache
+def _evaluated() -> Evaluation:
+    facts, summary = evidence().held
+    return evaluate(summary, facts, load_profile("hb-eval-2026"))
 
 
 def held(judged: Evaluation | None = None) -> Held:
@@ -185,7 +193,14 @@ def held(judged: Evaluation | None = None) -> Held:
 
 def specimen_passport(judged: Evaluation | None = None, *, key: PrivateKey = KEY, **more: Any) -> Passport:
     """Return a passport, issued at `NOW` for 90 days; by default of the simulated bundle."""
+    if judged is None and key is KEY and not more:
+        return _specimen()
     return issued(judged or specimen(), key=key, **{"relation_to_evaluator": None, **more})
+
+
+@cache
+def _specimen() -> Passport:
+    return issued(specimen(), relation_to_evaluator=None)
 
 
 def document(judged: Evaluation | None = None) -> dict[str, Any]:
