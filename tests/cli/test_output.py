@@ -9,6 +9,7 @@ import subprocess
 import sys
 import unicodedata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +19,9 @@ from tests.support import bundles
 from tests.support.bundles import run
 from tests.support.running import PROGRAM, Done, certkit, program
 from tests.support.script import through
+
+if TYPE_CHECKING:
+    from tests.support.demonstration import Demonstration
 
 ESCAPE = "\x1b"
 
@@ -68,12 +72,14 @@ def test_every_screen_fits_eighty_columns(simulated: Path) -> None:
         assert [line for line in certkit(*arguments).out.splitlines() if too_wide(line)] == [], arguments
 
 
-def test_every_command_fits_eighty_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_fits_eighty_columns(
+    demonstration: Demonstration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def check(line: str, done: Done) -> None:
         if not line.startswith(DOCUMENTS) or "-o" in line.split():
             assert [shown for shown in done.out.splitlines() if too_wide(shown)] == [], line
 
-    for line, done in through(tmp_path):
+    for line, done in [("demo -o demo", demonstration.screen), *through(tmp_path)]:
         check(line, done)
     monkeypatch.chdir(tmp_path)
     for line in (

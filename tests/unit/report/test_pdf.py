@@ -8,8 +8,10 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
 from certkit import report
 from certkit.ground import canonical, files
@@ -30,6 +32,9 @@ from tests.support.drawing import (
 )
 from tests.support.extremes import GOOD
 from tests.support.running import certkit
+
+if TYPE_CHECKING:
+    from tests.support.demonstration import Demonstration
 
 pytestmark = needs_pdf
 ROOT = Path(__file__).parents[3]
@@ -66,13 +71,11 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The PDF of the demonstration, which has a full context."""
-    folder = tmp_path_factory.mktemp("demo") / "demo"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "pdf", drawing.pdf)
-        assert certkit("demo", "-o", folder).code == 0
-    return folder / "safety-case.pdf"
+def demo(demonstration: Demonstration, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The PDF of the demonstration, which has a full context; nothing is attached."""
+    markup = (demonstration.folder / "safety-case.html").read_text(encoding="utf-8")
+    view = structs.replace(report.view(judged(strong())), attachments=())
+    return written(tmp_path_factory.mktemp("demo") / "safety-case.pdf", drawing.pdf(view, markup))
 
 
 def test_another_process_with_another_hash_seed_writes_the_same_bytes() -> None:
