@@ -1,4 +1,4 @@
-"""The demonstration, `certkit demo`, with fixed keys, at a fixed date: made once for all tests that read it."""
+"""The demonstration, `certkit demo`, with fixed keys, at a fixed date: made once for all its readers."""
 
 from __future__ import annotations
 
