@@ -14,10 +14,13 @@ import pytest
 from hypothesis import settings
 
 from certkit import report
-from tests.support import undrawn
+from tests.support import demonstration as demonstrating
+from tests.support import kept, undrawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.support.demonstration import Demonstration
 
 ROOT = Path(__file__).parents[1]
 
@@ -109,6 +112,12 @@ def _no_settings_from_outside(
     for name in ("NO_COLOR", "FORCE_COLOR", "TERM_PROGRAM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture(scope="session")
+def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Demonstration:
+    """The demonstration, which is made once and only read."""
+    return demonstrating.read(kept.once(tmp_path_factory, "demonstration", demonstrating.make))
 
 
 @pytest.fixture

@@ -120,12 +120,17 @@ def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in cells)
 
 
+def named(command: Any) -> list[str]:
+    """Return the commands of a group in the order of its help; none of a command."""
+    return [*command.list_commands(None)] if hasattr(command, "commands") else []
+
+
 def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield every command of the tree with the words that call it, groups before their commands."""
 
     def walk(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
         yield words, command
-        for name in command.list_commands(None) if hasattr(command, "commands") else ():
+        for name in named(command):
             yield from walk((*words, name), command.get_command(None, name))
 
     yield from walk(("certkit",), tree())
@@ -159,7 +164,7 @@ def cli() -> str:
     rows = []
     for words, command in commands():
         if len(words) == 2:
-            leaves = ", ".join(f"`{name}`" for name in getattr(command, "commands", ()))
+            leaves = ", ".join(f"`{name}`" for name in named(command))
             meaning = (command.help or "").strip().partition("\n")[0]
             rows.append((f"[`{' '.join(words)}`](cli/{words[1]}.md)", meaning, leaves))
     return table(("command", "does", "subcommands"), rows)

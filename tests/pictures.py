@@ -15,27 +15,24 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from unittest import mock
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rich.console import Console
 from rich.text import Text
 
 from certkit import report
-from certkit.cli.commands.demo import demonstrate
 from certkit.cli.main import run
 from certkit.ground import files
 from tests import console
+from tests.support.demonstration import demonstrate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FOLDER: Final = console.ROOT / "docs" / "pictures"
-DAY: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SCREENS: Final = {
     "assess": "certkit assess bundle -p trial-rig",
     "verify": "certkit verify passport.json --trust trust.json \\\n"
@@ -49,15 +46,11 @@ _FONT_FACE: Final = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 @contextlib.contextmanager
 def demonstration() -> Iterator[Path]:
-    """Make the demonstration with fixed keys, at `DAY`, and yield its folder for as long as it is needed."""
-    private_keys = (Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32) for number in (1, 2))
+    """Make the demonstration and yield its folder for as long as it is needed."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "demo"
-        with (
-            mock.patch.object(Ed25519PrivateKey, "generate", side_effect=private_keys),
-            mock.patch.object(report, "pdf_missing", return_value="not wanted here"),
-        ):
-            demonstrate(out, seed=1, clock=lambda: DAY)
+        with mock.patch.object(report, "pdf_missing", return_value="not wanted here"):
+            assert demonstrate(out).code == 0
         yield out
 
 
@@ -76,14 +69,13 @@ def screens(folder: Path) -> dict[Path, str]:
     return {FOLDER / f"{name}.svg": screen(command, folder) for name, command in SCREENS.items()}
 
 
-def differing() -> list[Path]:
-    """Return the files of screens that are not what the program shows."""
-    with demonstration() as folder:
-        return [
-            path
-            for path, svg in screens(folder).items()
-            if not path.is_file() or path.read_text(encoding="utf-8") != svg
-        ]
+def differing(folder: Path) -> list[Path]:
+    """Return the files of screens that are not what the program shows in the folder of the demonstration."""
+    return [
+        path
+        for path, svg in screens(folder).items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != svg
+    ]
 
 
 def page_1(folder: Path) -> bool:
@@ -101,7 +93,8 @@ def page_1(folder: Path) -> bool:
 def main(arguments: list[str]) -> int:
     """Write or compare; return the exit code."""
     if "--write" not in arguments:
-        wrong = differing()
+        with demonstration() as folder:
+            wrong = differing(folder)
         for path in wrong:
             print(f"differs: {path.relative_to(console.ROOT)}")
         return 1 if wrong else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib  # noqa: TID251 - a second reading, without our own door
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -16,6 +16,9 @@ from certkit.ground.errors import CODES, Exit
 from certkit.imports import FORMATS
 from certkit.record.record import FIELDS
 from tests import console, generate, pictures
+
+if TYPE_CHECKING:
+    from tests.support.demonstration import Demonstration
 
 ROOT: Final = console.ROOT
 PAGES: Final = console.pages()
@@ -135,8 +138,8 @@ def test_the_menu_keeps_formulas_decisions_and_benchmarks_below_its_first_level(
     assert doors == ["Home", "I have logs", "I answer for the risk", "I was handed a passport", "Reference"]
 
 
-def test_pictures_of_screens_show_what_the_program_shows() -> None:
-    assert pictures.differing() == [], "run 'make pictures'"
+def test_pictures_of_screens_show_what_the_program_shows(demonstration: Demonstration) -> None:
+    assert pictures.differing(demonstration.folder) == [], "run 'make pictures'"
 
 
 def test_continuous_integration_runs_the_readmes_test_command_and_builds_the_site() -> None:

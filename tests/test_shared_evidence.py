@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -57,6 +57,21 @@ def imported(pipeline: str, out: Path, options: ImportOptions | None = None) -> 
     return document
 
 
+class Log(NamedTuple):
+    """A log that was imported and assessed, with what is expected of it."""
+
+    bundle: Path
+    found: dict[str, Any]
+    wanted: dict[str, Any]
+
+
+@pytest.fixture(scope="module", params=PIPELINES)
+def log(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Log:
+    """Each of the logs, read by the tests below."""
+    bundle = tmp_path_factory.mktemp("log") / "bundle"
+    return Log(bundle, imported(request.param, bundle), figures()["agentdojo"][file_of(request.param)])
+
+
 def serious(document: dict[str, Any]) -> set[str]:
     """Return the codes of what a reader should disbelieve."""
     return {item["code"] for item in document["findings"] if item["severity"] == "serious"}
@@ -71,10 +86,8 @@ def test_every_export_has_expected_figures_and_is_tested() -> None:
     assert found == set(figures()["agentdojo"]) == {file_of(pipeline) for pipeline in PIPELINES}
 
 
-@pytest.mark.parametrize("pipeline", PIPELINES)
-def test_counts_are_the_expected_ones(pipeline: str, tmp_path: Path) -> None:
-    wanted = figures()["agentdojo"][file_of(pipeline)]
-    found = imported(pipeline, tmp_path / "bundle")
+def test_counts_are_the_expected_ones(log: Log) -> None:
+    _, found, wanted = log
     metrics = found["metrics"]
     assert pair(metrics["c_nom"]) == wanted["nominal"]
     assert pair(metrics["r_op"]) == wanted["adversarial_strict"]
@@ -87,11 +100,9 @@ def test_counts_are_the_expected_ones(pipeline: str, tmp_path: Path) -> None:
     assert found["bundle"]["domains"] == sorted(wanted["nominal_by_domain"])
 
 
-@pytest.mark.parametrize("pipeline", PIPELINES)
-def test_the_posterior_is_the_expected_one(pipeline: str, tmp_path: Path) -> None:
-    found = imported(pipeline, tmp_path / "bundle")["metrics"]["posterior"]
-    wanted = figures()["agentdojo"][file_of(pipeline)]["p_gt_60"]
-    assert found["by_tier"]["1"] == pytest.approx(wanted, abs=1e-9)
+def test_the_posterior_is_the_expected_one(log: Log) -> None:
+    found = log.found["metrics"]["posterior"]
+    assert found["by_tier"]["1"] == pytest.approx(log.wanted["p_gt_60"], abs=1e-9)
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
@@ -104,14 +115,10 @@ def test_success_may_be_read_as_utility_alone(pipeline: str, tmp_path: Path) -> 
     assert pair(found["metrics"]["c_nom"]) == wanted["nominal"]
 
 
-@pytest.mark.parametrize("pipeline", PIPELINES)
-def test_nominal_runs_and_attacks_are_the_expected_ones_in_every_domain(
-    pipeline: str, tmp_path: Path
-) -> None:
-    imported(pipeline, tmp_path / "bundle")
+def test_nominal_runs_and_attacks_are_the_expected_ones_in_every_domain(log: Log) -> None:
     nominal: dict[str, list[int]] = {}
     attacks: Counter[bool] = Counter()
-    for path in (tmp_path / "bundle" / "records").iterdir():
+    for path in (log.bundle / "records").iterdir():
         for line in path.read_bytes().splitlines():
             run = canonical.loads(line)
             if run["condition"] == "nominal":
@@ -121,15 +128,12 @@ def test_nominal_runs_and_attacks_are_the_expected_ones_in_every_domain(
             else:
                 attacks[run["attack_succeeded"]] += 1
                 assert run.get("attack_landed") is None
-    wanted = figures()["agentdojo"][file_of(pipeline)]
-    assert nominal == wanted["nominal_by_domain"]
-    assert [attacks[True], attacks.total()] == wanted["attack_succeeded"]
+    assert nominal == log.wanted["nominal_by_domain"]
+    assert [attacks[True], attacks.total()] == log.wanted["attack_succeeded"]
 
 
-@pytest.mark.parametrize("pipeline", PIPELINES)
-def test_no_tier_is_attained_and_the_reasons_are_right(pipeline: str, tmp_path: Path) -> None:
-    found = imported(pipeline, tmp_path / "bundle")
-    wanted = figures()["agentdojo"][file_of(pipeline)]
+def test_no_tier_is_attained_and_the_reasons_are_right(log: Log) -> None:
+    _, found, wanted = log
     successes, runs = wanted["adversarial_strict"]
     worst = min(s / n for s, n in wanted["adversarial_strict_by_domain"].values())
     assert found["verdict"]["tier"] == 0

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import bundles
+from tests.support import bundles, kept
 from tests.support.bundles import run
 from tests.support.script import through
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.support.demonstration import Demonstration
     from tests.support.running import Done
 
 RUNS = [
@@ -23,10 +24,17 @@ RUNS = [
 
 
 @pytest.fixture(scope="session")
-def script(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[str, Done]]]:
-    """A folder in which every command ran once with ``--json``, for reading, and what each line left."""
-    folder = tmp_path_factory.mktemp("script")
-    return folder, through(folder, "--json")
+def script(
+    demonstration: Demonstration, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, list[tuple[str, Done]]]:
+    """A folder in which commands ran once with ``--json``, for reading, and what every command left."""
+
+    def make(folder: Path) -> None:
+        (folder / "script").mkdir()
+        kept.write(folder / "printed.json", through(folder / "script", "--json"))
+
+    made = kept.once(tmp_path_factory, "every-command", make)
+    return made / "script", [("demo -o demo", demonstration.document), *kept.read(made / "printed.json")]
 
 
 @pytest.fixture

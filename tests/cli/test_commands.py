@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,7 +14,11 @@ from certkit.ground import canonical
 from certkit.ground.errors import CODES
 from tests.support import bundles
 from tests.support.bundles import run
+from tests.support.demonstration import on_its_day
 from tests.support.running import certkit
+
+if TYPE_CHECKING:
+    from tests.support.demonstration import Demonstration
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -420,15 +425,17 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path, command: str) -> None:
     assert listing(tmp_path) == {str((in_the_way / "mine").relative_to(tmp_path)): b"mine"}
 
 
-def test_the_demo_is_a_trial_that_attains_its_tier_and_says_what_to_try(tmp_path: Path) -> None:
-    done = certkit("demo", "-o", tmp_path / "demo")
+def test_the_demo_is_a_trial_that_attains_its_tier_and_says_what_to_try(
+    demonstration: Demonstration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, done, _ = demonstration
     assert done.code == 0
     # Without Pango the chain runs all the same, and says so.
-    pdf = (tmp_path / "demo" / "safety-case.pdf").exists()
+    pdf = (folder / "safety-case.pdf").exists()
     assert done.err == "" if pdf else done.err.startswith("hint: PDF not made")
     commands = [line.strip() for line in done.out.splitlines() if line.startswith("  certkit ")]
     assert len(commands) == 6
-    written = canonical.loads((tmp_path / "demo" / "assessment.json").read_bytes())
+    written = canonical.loads((folder / "assessment.json").read_bytes())
     assert written["verdict"]["tier"] == 1
     assert written["bundle"]["origin"] == "measured"
     screen = " ".join(done.out.split())
@@ -440,12 +447,14 @@ def test_the_demo_is_a_trial_that_attains_its_tier_and_says_what_to_try(tmp_path
         "its plan is announced by certkit demo: entry 0, less than a minute before the passport's entry 1"
         in screen
     )
-    again = ("assess", tmp_path / "demo" / "bundle", "--context", tmp_path / "demo" / "context.json")
-    assert written == certkit(*again, "-p", "trial-rig", "--json").document
+    again = ("assess", folder / "bundle", "--context", folder / "context.json")
     verify, audit = commands[0], commands[1]
     verify = verify.removesuffix("\\") + done.out.partition(commands[0])[2].split("\n")[1]
-    assert certkit(*verify.split()[1:]).code == 0
-    assert certkit(*audit.split()[1:]).code == 0
+    monkeypatch.chdir(folder.parent)
+    with on_its_day():
+        assert written == certkit(*again, "-p", "trial-rig", "--json").document
+        assert certkit(*verify.split()[1:]).code == 0
+        assert certkit(*audit.split()[1:]).code == 0
 
 
 def test_columns_are_listed_and_a_mapping_goes_to_a_file_that_is_never_replaced(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_a_simulated_agent_has_the_name_that_it_is_given(tmp_path: Path) -> None
 def test_the_action_fails_as_the_verdict_does_and_says_why(tmp_path: Path) -> None:
     text = (ROOT / "docs/how-to/action/action.yml").read_text(encoding="utf-8")
     script = textwrap.dedent(text.partition("run: |\n")[2])
-    for name, tier in (("weak", 0), ("good", 1), ("best", 3)):
+    for name, tier in (("good", 1), ("best", 3)):
         simulate(tmp_path / name, seed=1, runs=300, tier_target=tier, attains=attains_tier)
     told = {"PROFILE": "hb-eval-2026", "GITHUB_STEP_SUMMARY": "summary", "REQUIRE_TIER": "1"}
     told |= {"THRESHOLDS": "", "IMPORT": ""}
@@ -179,14 +179,12 @@ def test_the_action_fails_as_the_verdict_does_and_says_why(tmp_path: Path) -> No
     code, summary, written = run_script("good", "best")
     assert (code, written) == (5, files)
     assert "\n    Baseline best: DRIFTED" in summary
-    code, summary, written = run_script("weak", "")
+    told |= {"PROFILE": "pass-rate", "THRESHOLDS": "c_nom=0.9 domain_min_nominal=0.5"}
+    code, summary, written = run_script("good", "")
     assert (code, written) == (1, files)
     assert '    "simulated-agent 1.0.0"' in summary
     assert "sections 8 and 9." in summary
     assert "Sections are those of the report" in summary
-    told |= {"PROFILE": "pass-rate", "THRESHOLDS": "c_nom=0.9 domain_min_nominal=0.5"}
-    code, summary, written = run_script("good", "")
-    assert (code, written) == (1, files)
     assert "Biggest gap: Nominal success (c_nom)" in summary
     assert "Tier 1 fails on nominal success." in summary
     told |= {"PROFILE": "hb-eval-2026", "THRESHOLDS": "", "IMPORT": "--agent\nmy agent\n"}

@@ -61,6 +61,7 @@ def root(ran: tuple[Path, list[str]]) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
         yield folder
 
 

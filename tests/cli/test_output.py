@@ -8,16 +8,24 @@ import re
 import subprocess
 import sys
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 
 from certkit.assessment.profile_file import packaged_profiles
+from certkit.cli.main import run as run_program
 from certkit.ground import canonical
 from tests.support import bundles
 from tests.support.bundles import run
 from tests.support.running import PROGRAM, Done, certkit, program
 from tests.support.script import through
+
+if TYPE_CHECKING:
+    from tests.support.demonstration import Demonstration
 
 ESCAPE = "\x1b"
 
@@ -68,12 +76,14 @@ def test_every_screen_fits_eighty_columns(simulated: Path) -> None:
         assert [line for line in certkit(*arguments).out.splitlines() if too_wide(line)] == [], arguments
 
 
-def test_every_command_fits_eighty_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_fits_eighty_columns(
+    demonstration: Demonstration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def check(line: str, done: Done) -> None:
         if not line.startswith(DOCUMENTS) or "-o" in line.split():
             assert [shown for shown in done.out.splitlines() if too_wide(shown)] == [], line
 
-    for line, done in through(tmp_path):
+    for line, done in [("demo -o demo", demonstration.screen), *through(tmp_path)]:
         check(line, done)
     monkeypatch.chdir(tmp_path)
     for line in (
@@ -112,18 +122,36 @@ def on_a_terminal(*arguments: object, **environment: str) -> str:
         env={**os.environ, "TERM": "xterm-256color", **environment},
     )
     os.close(other)
-    shown = b""
-    while True:
-        try:
-            data = os.read(main, 65536)
-        except OSError:
-            break  # the other side is closed
-        if not data:
-            break
-        shown += data
+    shown = all_shown(main)
     process.wait()
+    return shown
+
+
+def all_shown(main: int) -> str:
+    """Return what a terminal is given until its other side is closed."""
+    shown = b""
+    with suppress(OSError):
+        while data := os.read(main, 65536):
+            shown += data
     os.close(main)
     return shown.decode()
+
+
+def as_on_a_terminal(*arguments: object, **environment: str) -> str:
+    """Return the same of the program in this process."""
+    main, other = pty.openpty()
+    with (
+        ThreadPoolExecutor(1) as pool,
+        mock.patch.dict(os.environ, TERM="xterm-256color", **environment),
+        os.fdopen(other, "w", encoding="utf-8") as terminal,
+        redirect_stdout(terminal),
+        redirect_stderr(terminal),
+    ):
+        shown = pool.submit(all_shown, main)
+        with suppress(SystemExit):
+            run_program([str(argument) for argument in arguments])
+        terminal.close()
+        return shown.result()
 
 
 def test_a_terminal_gets_colour_and_no_color_takes_it_away(simulated: Path) -> None:
@@ -144,13 +172,13 @@ def test_a_terminal_gets_colour_and_no_color_takes_it_away(simulated: Path) -> N
 )
 def test_the_answer_of_a_screen_has_colour(command: str, begins: str, simulated: Path) -> None:
     sides = [simulated] * (2 if command in {"compare", "drift"} else 1)
-    shown = on_a_terminal(*command.split(), *sides)
+    shown = as_on_a_terminal(*command.split(), *sides)
     assert re.search(rf"\x1b\[1(;[0-9]+)*m{begins}", shown)
 
 
 @pytest.mark.parametrize(("columns", "widest"), [("40", 80), ("100", 100), ("300", 120)])
 def test_a_wide_terminal_is_used(simulated: Path, columns: str, widest: int) -> None:
-    shown = after_the_bars(on_a_terminal("assess", simulated, "-v", COLUMNS=columns, NO_COLOR="1"))
+    shown = after_the_bars(as_on_a_terminal("assess", simulated, "-v", COLUMNS=columns, NO_COLOR="1"))
     lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown).splitlines()
     assert widest - 10 < max(map(width, lines)) <= widest
 
@@ -159,14 +187,14 @@ def test_an_error_is_folded_on_a_terminal_and_one_line_in_a_log() -> None:
     arguments = ("plan", "--tier", 2, "--expect", "r_op=.5", "--reading", "bounded")
     logged = program(*arguments).err
     assert max(map(width, logged.splitlines())) > 80
-    shown = on_a_terminal(*arguments).splitlines()
+    shown = as_on_a_terminal(*arguments).splitlines()
     assert max(map(width, shown)) <= 80
     assert " ".join(" ".join(shown).split()) == " ".join(logged.split())
     assert [line[:2] for line in shown] == ["er", *["  " for _ in shown[1:]]]
 
 
 def test_a_terminal_gets_one_document_too(simulated: Path) -> None:
-    shown = on_a_terminal("bundle", "check", simulated, "--json")
+    shown = as_on_a_terminal("bundle", "check", simulated, "--json")
     assert canonical.loads(shown.encode())["records"] == 300
 
 

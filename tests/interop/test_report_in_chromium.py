@@ -6,13 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import report
-from tests.support.running import certkit
-
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.support.browser import Browser
+    from tests.support.demonstration import Demonstration
 
 PHONE = 390
 OUTSIDE = """[...document.querySelectorAll("td, th, .box, .node:not(.strategy)")]
@@ -27,21 +23,12 @@ RAILS = """[...document.querySelectorAll(".rail")].map((rail) => {
 })"""
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The safety case of the demonstration."""
-    folder = tmp_path_factory.mktemp("made") / "demo"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "pdf_missing", lambda: "not asked for")
-        assert certkit("demo", "-o", folder).code == 0
-    return folder / "safety-case.html"
-
-
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [PHONE, 768, 1100, 1440])
 def test_what_is_on_the_page_stays_in_its_place(
-    browser: Browser, page: Path, width: int, *, dark: bool
+    browser: Browser, demonstration: Demonstration, width: int, *, dark: bool
 ) -> None:
+    page = demonstration.folder / "safety-case.html"
     browser.screen(width, dark=dark)
     browser.open(page)
     assert browser.requests == [page.as_uri()]

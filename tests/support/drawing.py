@@ -210,11 +210,13 @@ def hostile(owner: str = "o", hazards: int = 200, harm: str = "w" * 200) -> repo
     return report.view(evaluation, context=read_context(canonical.line(said), where="context.json"))
 
 
-def begun() -> bytes:
-    """The HTML of a hostile report and, behind it, the PDF of its pages before the results."""
-    view = hostile(hazards=1)
+def begun() -> tuple[bytes, bytes]:
+    """The HTML of a hostile report with rows of long prose, and the PDF of its pages before the results."""
+    view = hostile(hazards=6, harm="Somebody is hurt, and nobody notices it in time. " * 24)
     markup = drawing.html(view)
-    return markup.encode() + drawing.pdf(view, markup.partition('<h2 id="results"')[0])
+    beginning, behind, _ = markup.partition('<h2 id="results"')
+    assert behind
+    return markup.encode(), drawing.pdf(view, beginning)
 
 
 def alternatives(file: Path) -> list[str | None]:
@@ -238,8 +240,12 @@ def passport(evaluation: Evaluation, **changes: Any) -> IssuedPassport:
     return structs.replace(issued, **changes)
 
 
+READERS: Final = ("pdftotext", "pdffonts", "pdfinfo", "pdfdetach", "qpdf")
+"""Programs of poppler and qpdf."""
+
+
 def tool(name: str, *arguments: object) -> str:
-    """What a program of poppler or qpdf prints; the test is skipped where it is not installed."""
+    """What one of `READERS` prints; the test is skipped where it is not installed."""
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")
     done = subprocess.run([name, *map(str, arguments)], capture_output=True, check=False)

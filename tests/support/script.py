@@ -1,4 +1,4 @@
-"""Every command of the program once, in an order in which each finds what it needs."""
+"""Every command of the program once, in an order in which each finds what it needs; but for `demo`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ ISSUE: Final = "--key key.pem --issuer Lab --valid-from 2026-03-0"
 LOGGING: Final = "--key key.pem --trust trust.json --at 2026-03-03T00:00:00Z"
 
 SCRIPT: Final = f"""
-demo -o demo
 simulate -o a --seed 3 --runs 300 --domains 2 --tier-target 1
 simulate -o b --seed 4 --runs 300 --domains 2 --tier-target 2
 bundle init empty --agent a --version 1
@@ -100,6 +99,7 @@ def through(root: Path, *options: str) -> list[tuple[str, Done]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         patch.setenv("XDG_STATE_HOME", str(root / "state"))
+        patch.setenv("XDG_CONFIG_HOME", str(root / "config"))
         for template in SCRIPT.strip().splitlines():
             if template.startswith("show first") and "agent" not in known:
                 facts = certkit(*template.split(), "--json").document["statement"]["predicate"]["facts"]

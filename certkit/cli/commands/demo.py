@@ -82,11 +82,11 @@ def demonstrate(out: Path, *, seed: int, clock: Callable[[], datetime]) -> Demon
     from certkit.trial.plan import MAX_TRIAL, make_plan, read_trial  # noqa: PLC0415
     from certkit.trial.run import run_trial  # noqa: PLC0415
 
-    table, start = load_profile(PROFILE), clock()
-    template = files.packaged("templates", "trials", "demo.toml")
-    trial = read_trial(files.read(template, limit=MAX_TRIAL), where=str(template))
-    plan = make_plan(trial.model_copy(update={"seed": seed}))
     with files.building(out) as folder:
+        table, start = load_profile(PROFILE), clock()
+        template = files.packaged("templates", "trials", "demo.toml")
+        trial = read_trial(files.read(template, limit=MAX_TRIAL), where=str(template))
+        plan = make_plan(trial.model_copy(update={"seed": seed}))
         bundle, registry, heads = folder / "bundle", folder / "registry", folder / "heads.db"
         files.write(folder / "plan.json", plan.to_json())
         key, log_key = keys.generate("ed25519"), Ed25519PrivateKey.generate()

@@ -22,14 +22,17 @@ from certkit.report.argument.case import Counts, UseCase, measure, use_case
 from certkit.report.argument.challenges import answered, load_context
 from certkit.report.argument.graph import NodeState
 from certkit.report.context import Hazard, read_context
+from tests.support.demonstration import on_its_day
 from tests.support.drawing import Page, judged, passport, runs, strong, summary
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from certkit.assessment.evaluation import Evaluation
     from tests.support.bundles import Run
+    from tests.support.demonstration import Demonstration
 
 TODAY: Final = date(2026, 2, 3)
 
@@ -91,14 +94,11 @@ def hazard(**fields: Any) -> Hazard:
     return Hazard.model_validate_json(canonical.line({"id": "H-1"} | fields))
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demonstration, drawn as HTML alone."""
-    folder = tmp_path_factory.mktemp("made") / "demo"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "pdf_missing", lambda: "not asked for")
-        assert certkit("demo", "-o", folder).code == 0
-    return folder
+@pytest.fixture
+def made(demonstration: Demonstration) -> Iterator[Path]:
+    """The folder of the demonstration, on its day."""
+    with on_its_day():
+        yield demonstration.folder
 
 
 def drawn(made: Path) -> report.ReportView:

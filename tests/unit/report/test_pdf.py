@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
 from certkit import report
 from certkit.ground import canonical, files
 from certkit.ground.document import to_builtins
 from certkit.report import page as drawing
-from tests.support import bundles
+from tests.support import bundles, kept
 from tests.support.drawing import (
+    READERS,
     alternatives,
     begun,
     filled,
@@ -31,59 +36,93 @@ from tests.support.drawing import (
 from tests.support.extremes import GOOD
 from tests.support.running import certkit
 
+if TYPE_CHECKING:
+    from tests.support.demonstration import Demonstration
+
 pytestmark = needs_pdf
 ROOT = Path(__file__).parents[3]
 EPOCH = "1760000000"
 HAZARDS = 2  # a page takes a quarter of a second
 ARGUED = tuple(f"{goal} is " for goal in ("G1", "G2", "G3", "G4", "G5", "G6"))
 
+Drawn = Callable[[str, Callable[[Path], object]], Path]
+
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    """Has ``case.pdf`` drawn into a folder once for all workers, where a program is here that reads it."""
+
+    def once(name: str, draw: Callable[[Path], object]) -> Path:
+        if not any(map(shutil.which, READERS)):
+            pytest.skip(f"not one is installed: {', '.join(READERS)}")
+        return kept.once(tmp_path_factory, name, draw) / "case.pdf"
+
+    return once
+
+
+@pytest.fixture(scope="module")
+def made(drawn: Drawn) -> Path:
     """The PDF of a specimen with its passport."""
-    evaluation = judged(strong(), tier=2, origin="simulated")
-    view = report.view(evaluation, passport=passport(evaluation))
-    return written(tmp_path_factory.mktemp("pdf") / "case.pdf", drawing.pdf(view))
+
+    def draw(folder: Path) -> None:
+        evaluation = judged(strong(), tier=2, origin="simulated")
+        view = report.view(evaluation, passport=passport(evaluation))
+        written(folder / "case.pdf", drawing.pdf(view))
+
+    return drawn("specimen", draw)
 
 
 @pytest.fixture(scope="module")
-def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def evil(drawn: Drawn) -> Path:
     """The PDF of a hostile context."""
-    return written(tmp_path_factory.mktemp("evil") / "case.pdf", drawing.pdf(hostile(hazards=HAZARDS)))
+    return drawn(
+        "hostile", lambda folder: written(folder / "case.pdf", drawing.pdf(hostile(hazards=HAZARDS)))
+    )
 
 
 @pytest.fixture(scope="module")
-def foreign(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A bundle of few runs whose agent has a name that the font lacks, and its PDF."""
-    folder = tmp_path_factory.mktemp("foreign")
-    manifest = bundles.MANIFEST | {"agent": {"name": "代理 🤖 بوت", "version": "1"}}
-    root = bundles.write(folder / "bundle", {"a.jsonl": bundles.lines(GOOD[:20])}, manifest)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "pdf", drawing.pdf)
-        patch.setenv("SOURCE_DATE_EPOCH", EPOCH)
-        assert certkit("report", root, "-o", folder / "x.pdf").code == 0
-    return root, folder / "x.pdf"
+def foreign(drawn: Drawn) -> Path:
+    """The PDF of few runs of an agent whose name the font lacks, beside its HTML."""
+
+    def draw(folder: Path) -> None:
+        manifest = bundles.MANIFEST | {"agent": {"name": "代理 🤖 بوت", "version": "1"}}
+        root = bundles.write(folder / "bundle", {"a.jsonl": bundles.lines(GOOD[:20])}, manifest)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(report, "pdf", drawing.pdf)
+            patch.setenv("SOURCE_DATE_EPOCH", EPOCH)
+            assert certkit("report", root, "-o", folder / "case.pdf").code == 0
+
+    return drawn("foreign", draw)
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The PDF of the demonstration, which has a full context."""
-    folder = tmp_path_factory.mktemp("demo") / "demo"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "pdf", drawing.pdf)
-        assert certkit("demo", "-o", folder).code == 0
-    return folder / "safety-case.pdf"
+def demo(demonstration: Demonstration, drawn: Drawn) -> Path:
+    """The PDF of the demonstration, which has a full context; nothing is attached."""
+
+    def draw(folder: Path) -> None:
+        markup = (demonstration.folder / "safety-case.html").read_text(encoding="utf-8")
+        view = structs.replace(report.view(judged(strong())), attachments=())
+        written(folder / "case.pdf", drawing.pdf(view, markup))
+
+    return drawn("demonstration-pdf", draw)
 
 
-def test_another_process_with_another_hash_seed_writes_the_same_bytes() -> None:
+@pytest.fixture(scope="module")
+def prose() -> tuple[bytes, bytes]:
+    """A report with rows of long prose: its HTML, and the PDF of its pages before the results."""
+    return begun()
+
+
+def test_another_process_with_another_hash_seed_writes_the_same_bytes(prose: tuple[bytes, bytes]) -> None:
     """All of the HTML with its figures, and the PDF's first pages: a page takes a quarter of a second."""
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
-    code = "import sys; from tests.support import drawing; sys.stdout.buffer.write(drawing.begun())"
+    code = "import sys; from tests.support import drawing; sys.stdout.buffer.write(b''.join(drawing.begun()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=environment)
-    assert done.stdout.count(b"<svg") > 3
-    assert b"%PDF-" in done.stdout
-    assert done.stdout == begun()
+    markup, pdf = prose
+    assert markup.count(b"<svg") > 3
+    assert pdf.startswith(b"%PDF-")
+    assert done.stdout == markup + pdf
 
 
 def test_another_date_is_another_document() -> None:
@@ -110,12 +149,11 @@ def test_only_the_packaged_family_is_used_and_it_is_embedded(made: Path) -> None
         assert cells[-5:-2] == ["yes", "yes", "yes"]  # embedded, a subset, with a map to Unicode
 
 
-def test_a_name_that_the_font_lacks_falls_back_on_no_system_font(foreign: tuple[Path, Path]) -> None:
-    _, drawn = foreign
-    fonts = tool("pdffonts", drawn).splitlines()[2:]
+def test_a_name_that_the_font_lacks_falls_back_on_no_system_font(foreign: Path) -> None:
+    fonts = tool("pdffonts", foreign).splitlines()[2:]
     assert all("Source-Sans-Pro" in line for line in fonts)
-    assert "\\u4ee3\\u7406" in tool("pdftotext", drawn, "-")
-    assert "代理" in drawn.with_suffix(".html").read_text(encoding="utf-8")
+    assert "\\u4ee3\\u7406" in tool("pdftotext", foreign, "-")
+    assert "代理" in foreign.with_suffix(".html").read_text(encoding="utf-8")
 
 
 def test_it_is_tagged_titled_and_sound(made: Path) -> None:
@@ -165,11 +203,12 @@ def test_a_hostile_context_is_text_in_a_pdf_that_is_whole(evil: Path, tmp_path: 
     assert not re.search(rb"/(JavaScript|JS|Launch|URI)\b", plain.read_bytes())
 
 
-def test_page_one_is_one_page_whatever_names_are_on_it(tmp_path: Path) -> None:
+def test_page_one_is_one_page_whatever_names_are_on_it(drawn: Drawn) -> None:
     view = hostile(owner="W" * 200)
     beginning, behind, _ = drawing.html(view).partition('<h2 id="use"')  # 40 pages take ten seconds more
     assert behind
-    text = tool("pdftotext", written(tmp_path / "x.pdf", drawing.pdf(view, beginning)), "-").split("\f")
+    file = drawn("names", lambda folder: written(folder / "case.pdf", drawing.pdf(view, beginning)))
+    text = tool("pdftotext", file, "-").split("\f")
     assert "2 At a glance" in text[1]
     assert max(line.count("W") for line in "".join(text[:1]).splitlines()) <= 80
 
@@ -180,15 +219,13 @@ def test_every_page_of_a_specimen_says_so(made: Path) -> None:
     assert [number for number, text in enumerate(pages) if "SPECIMEN" not in text] == []
 
 
-def test_no_word_lies_beyond_the_margins_of_its_page(
-    made: Path, evil: Path, foreign: tuple[Path, Path]
-) -> None:
+def test_no_word_lies_beyond_the_margins_of_its_page(made: Path, evil: Path, foreign: Path) -> None:
     """What a printer cuts off nobody reads. The longest words of the results table are those of gaps."""
     style = files.packaged("templates", "safety_case", "style.css").read_text(encoding="utf-8")
     [sides] = re.findall(r"@page \{[^}]*?margin: [0-9.]+mm ([0-9.]+)mm", style)
     least = float(sides) * 72 / 25.4 - 0.5
     beyond = []
-    for file in (made, evil, foreign[1]):
+    for file in (made, evil, foreign):
         for page in re.findall(r"<page .*?</page>", tool("pdftotext", "-bbox", file, "-"), re.DOTALL):
             [width] = re.findall(r'<page width="([0-9.]+)"', page)
             words = re.findall(r'xMin="([0-9.]+)".*?xMax="([0-9.]+)".*?>(.*?)</word>', page)
@@ -200,8 +237,8 @@ def test_no_word_lies_beyond_the_margins_of_its_page(
     assert beyond == []
 
 
-def test_no_page_is_nearly_empty(made: Path, foreign: tuple[Path, Path]) -> None:
-    for file in (made, foreign[1]):
+def test_no_page_is_nearly_empty(made: Path, foreign: Path) -> None:
+    for file in (made, foreign):
         assert min(filled(file)) > 0.25, filled(file)
 
 
@@ -220,9 +257,9 @@ def test_a_margin_stands_on_one_line_with_its_unit(demo: Path) -> None:
         assert re.search(rf" [+−][\d.]+ {unit}  ", text), unit
 
 
-def test_without_a_context_the_register_of_nodes_is_in_html_alone(foreign: tuple[Path, Path]) -> None:
-    assert "Register of nodes" in foreign[1].with_suffix(".html").read_text(encoding="utf-8")
-    assert "Register of nodes" not in tool("pdftotext", foreign[1], "-")
+def test_without_a_context_the_register_of_nodes_is_in_html_alone(foreign: Path) -> None:
+    assert "Register of nodes" in foreign.with_suffix(".html").read_text(encoding="utf-8")
+    assert "Register of nodes" not in tool("pdftotext", foreign, "-")
 
 
 def test_bookmarks_lead_to_the_sections(made: Path, tmp_path: Path) -> None:
@@ -240,9 +277,6 @@ def test_weasyprint_is_loaded_for_a_pdf_alone() -> None:
     assert done.stdout.decode().strip() == "[]"
 
 
-def test_rows_of_long_prose_leave_no_page_half_empty(tmp_path: Path) -> None:
-    view = hostile(hazards=6, harm="Somebody is hurt, and nobody notices it in time. " * 24)
-    beginning, behind, _ = drawing.html(view).partition('<h2 id="results"')
-    assert behind
-    shares = filled(written(tmp_path / "case.pdf", drawing.pdf(view, beginning)))
+def test_rows_of_long_prose_leave_no_page_half_empty(prose: tuple[bytes, bytes], tmp_path: Path) -> None:
+    shares = filled(written(tmp_path / "case.pdf", prose[1]))
     assert shares[2] > 0.7
