@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import subprocess
 import sys
@@ -88,12 +89,15 @@ import os, sys
 from json import loads
 from pathlib import Path
 import certkit.imports.inspect_log
+def told(name):  # by the kernel; ru_maxrss would count what began this process
+    return int(Path("/proc/self/status").read_text().partition(f"{name}:")[2].split()[0]) * 1024
 for line in sys.stdin:
     script, *sys.argv[1:] = loads(line)
+    loaded = told("VmRSS")
     if not (child := os.fork()):
+        loaded -= told("VmRSS")  # code that a fork does not count until it is used again
         exec(script, {})
-        status = Path("/proc/self/status").read_text()  # ru_maxrss would count what began this one
-        print(int(status.partition("VmHWM:")[2].split()[0]) * 1024)
+        print(loaded + told("VmHWM"))
         sys.exit()
     os.waitpid(child, 0)
     print(".", flush=True)
@@ -103,7 +107,9 @@ for line in sys.stdin:
 @functools.cache
 def _forking() -> subprocess.Popen[bytes]:
     """Start what forks a process for each script: to load an import takes longer than most of them do."""
-    return subprocess.Popen([sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    forking = subprocess.Popen([sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    atexit.register(forking.communicate)
+    return forking
 
 
 def peak_of(script: str, path: Path) -> tuple[str, int]:
