@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
+import subprocess
 import sys
 import uuid
 from decimal import Decimal
@@ -269,7 +270,6 @@ def _varint(value: int) -> bytes:
     return out + bytes([value])
 
 
-@TELLS_PEAK
 @pytest.mark.parametrize("packing", ["none", "zstd"])
 def test_a_changed_byte_gives_rows_or_a_refusal(tmp_path: Path, packing: str) -> None:
     """In a program of its own: nothing may end it."""
@@ -293,9 +293,11 @@ for _ in range(150):
         list(parquet.rows(path, shown="a", limit={MAX_ROW}))
     except InputError:
         pass
-print("ended")
 """
-    assert peak_of(script, path)[0] == "ended"
+    done = subprocess.run(
+        [sys.executable, "-c", script, path], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
 
 
 def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
