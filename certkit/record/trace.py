@@ -64,7 +64,11 @@ WINDOW: Final = 1 << 23
 
 MAX_RULES: Final = 1024 * 1024
 Decoded = TypeVar("Decoded")
-_CONSTANT: Final = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|-?\bInfinity\b|\bNaN\b', re.DOTALL)
+_UP_TO_CONSTANTS: Final = re.compile(
+    rb'((?:[^"NI-]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?|-(?!I))*+)'  # texts, and values that are none
+    rb'((?:[^"]{0,65535}[\s,:\[\]{}]|[^"]{1,65536})?)',  # from one up to a text, in pieces that cut no word
+    re.DOTALL,
+)
 _SCORING: Final = frozenset({"scorer", "scorers"})
 _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?\Z")
 _CUTS: Final = 20
@@ -322,16 +326,20 @@ def decoded(data: bytes, type_: type[Decoded]) -> Decoded:
         if b"NaN" not in data and b"Infinity" not in data:
             raise
         canonical.check_memory(data, copies=3)
-        plain, at, view = bytearray(), 0, memoryview(data)
-        for match in _CONSTANT.finditer(data):
-            if match.start(1) < 0:
-                plain += view[at : match.start()]
-                plain += b"null"
-                at = match.end()
-        if not at:
+        plain = _without_constants(data)
+        if plain == data:
             raise
-        plain += view[at:]
         return msgspec.json.decode(plain, type=type_)
+
+
+def _without_constants(data: bytes) -> bytearray:
+    """Return JSON with null for NaN and infinities outside of texts."""
+    plain, view = bytearray(), memoryview(data)
+    for match in _UP_TO_CONSTANTS.finditer(data):
+        plain += view[match.start() : match.end(1)]
+        part = match[2].replace(b"-Infinity", b"null")
+        plain += part.replace(b"Infinity", b"null").replace(b"NaN", b"null")
+    return plain
 
 
 def rules_of(data: bytes) -> Rules:

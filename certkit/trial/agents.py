@@ -19,6 +19,7 @@ import hashlib
 import re
 from functools import cache, partial
 from math import sqrt
+from operator import mul
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from certkit.ground.errors import InputError
@@ -161,7 +162,7 @@ def nearest(memory: tuple[Lesson, ...], text: str) -> tuple[float, dict[str, Any
     vector = embed(text)
     best, item = 0.0, dict[str, Any]()
     for lesson in memory:
-        similarity = sum(a * b for a, b in zip(vector, lesson.vector, strict=True))
+        similarity = sum(map(mul, vector, lesson.vector))
         if similarity > best + 1e-9:
             best, item = similarity, lesson.item
     return round(best, 6), item

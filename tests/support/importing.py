@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -81,17 +84,43 @@ with open(sys.argv[1], "rb") as file:
     print(sum(1 for _ in traces.read(file, "a")))
 """
 
-PEAK = """
-status = Path("/proc/self/status").read_text()  # ru_maxrss would count the process that started this one
-print(int(status.partition("VmHWM:")[2].split()[0]) * 1024)
+FORKS = """
+import os, sys
+from json import loads
+from pathlib import Path
+import certkit.imports.inspect_log
+def told(name):  # by the kernel; ru_maxrss would count what began this process
+    return int(Path("/proc/self/status").read_text().partition(f"{name}:")[2].split()[0]) * 1024
+for line in sys.stdin:
+    script, *sys.argv[1:] = loads(line)
+    loaded = told("VmRSS")
+    if not (child := os.fork()):
+        loaded -= told("VmRSS")  # code that a fork does not count until it is used again
+        exec(script, {})
+        print(loaded + told("VmHWM"))
+        sys.exit()
+    os.waitpid(child, 0)
+    print(".", flush=True)
 """
+
+
+@functools.cache
+def _forking() -> subprocess.Popen[bytes]:
+    """Start what forks a process for each script: to load an import takes longer than most of them do."""
+    forking = subprocess.Popen([sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    atexit.register(forking.communicate)
+    return forking
 
 
 def peak_of(script: str, path: Path) -> tuple[str, int]:
     """Run a script in a process of its own; return the word that it prints and the peak of memory, bytes."""
-    command = [sys.executable, "-c", script + PEAK, str(path)]
-    word, peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    return word, int(peak)
+    scripts, printed = _forking().stdin, _forking().stdout
+    assert scripts
+    assert printed
+    scripts.write(canonical.line([script, str(path)]))
+    scripts.flush()
+    word, peak = takewhile(b".\n".__ne__, printed)  # less where the process broke or was ended
+    return word.decode().rstrip(), int(peak)
 
 
 def peak_of_import(path: Path) -> tuple[str, int]:

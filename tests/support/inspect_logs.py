@@ -92,7 +92,7 @@ def calling(messages: list[Any], *_: Any) -> ModelOutput:
 
 def evaluate(folder: str, name: str, task: inspect_ai.Task, form: str = "eval", **options: Any) -> None:
     """Write the log of a task; its samples run one after the other and are written at once."""
-    given = {"model": "mockllm/model", "max_samples": 1, "log_buffer": 1} | options
+    given = {"model": "mockllm/model", "max_samples": 1, "log_buffer": 1, "log_realtime": False} | options
     inspect_ai.eval(task, log_format=form, log_dir=f"{folder}/{name}", display="none", **given)
 
 
@@ -107,7 +107,7 @@ def interrupted(folder: str) -> None:
 
 def main(folder: str) -> None:
     """Write the logs."""
-    interrupted(folder)
+    sys.modules |= dict.fromkeys(("anthropic", "openai"))  # type: ignore[arg-type]  # Inspect would load them
     data = [
         Sample(id="one/plus", input="1+1", target="2", metadata={"attack": "none"}),
         Sample(id="two", input="2+2", target="4", metadata={"attack": "inject"}),
@@ -141,6 +141,7 @@ def main(folder: str) -> None:
     edit_score(log, "two", "match", ScoreEdit(value="C", provenance=person), epoch=1)
     uuids = [item.uuid for item in log.samples or () if (item.id, item.epoch) == ("one/plus", 2)]
     write_eval_log(invalidate_samples(log, uuids, person), path)
+    interrupted(folder)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ import logging
 import os
 import signal
 import sys
+from functools import partial
 from importlib.util import find_spec
 from logging.handlers import BufferingHandler
 from pathlib import Path
@@ -165,9 +166,10 @@ def bridged(plan: str) -> Agent:
 
     from openai import AsyncOpenAI  # noqa: PLC0415 - may be absent
 
+    client = AsyncOpenAI(base_url="http://localhost", api_key="none")
+
     async def execute(state: AgentState) -> AgentState:
         async with agent_bridge(state, filter=fault_filter(plan)) as bridge:
-            client = AsyncOpenAI(base_url="http://localhost", api_key="none")
             messages: list[Any] = [{"role": "user", "content": state.messages[-1].text}]
             described = {"name": "lookup", "description": "Look a record up.", "parameters": {}}
             described["parameters"] = {"type": "object", "properties": {"key": {"type": "string"}}}
@@ -223,6 +225,7 @@ def model() -> Any:
 
 def main(folder: str) -> None:
     """Write the logs."""
+    sys.modules["anthropic"] = None  # type: ignore[assignment]  # Inspect would load it for every run to come
     path = f"{folder}/plan.json"
     plan = own_plan(conditions=list(ALL), max_calls=8)
     Path(path).write_bytes(plan.to_json())
@@ -241,19 +244,12 @@ def main(folder: str) -> None:
         under_faults(item, path, protocol={"memory_observable": name == "memory"})
         for name, item in made.items()
     ]
+    evaluate = partial(inspect_ai.eval, model=model(), display="none", log_realtime=False)
     for (name, _), item in zip(made.items(), tasks, strict=True):
-        inspect_ai.eval(
-            item,
-            model=model(),
-            log_dir=f"{folder}/{name}",
-            log_format="json" if name == "halts" else "eval",
-            max_samples=4,
-            display="none",
-        )
-    inspect_ai.eval(
-        task("plain", react(tools=tools)), model=model(), log_dir=f"{folder}/plain", display="none"
-    )
-    inspect_ai.eval(shown(folder), model=model(), log_dir=f"{folder}/page", display="none")
+        form = "json" if name == "halts" else "eval"
+        evaluate(item, log_dir=f"{folder}/{name}", log_format=form, max_samples=4)
+    evaluate(task("plain", react(tools=tools)), log_dir=f"{folder}/plain")
+    evaluate(shown(folder), log_dir=f"{folder}/page")
     Path(f"{folder}/refused.json").write_bytes(msgspec.json.encode([*refused(path)]))
     if child := os.fork():
         os.waitpid(child, 0)

@@ -39,8 +39,10 @@ def sample(name: str | int = 1, epoch: int = 1, **more: Any) -> dict[str, Any]:
     return {"id": name, "epoch": epoch, "scores": {"match": {"value": "C"}}} | more
 
 
-def zipped(path: Path, members: dict[str, bytes], packing: int = zipfile.ZIP_DEFLATED) -> Path:
-    with zipfile.ZipFile(path, "w", packing) as file:
+def zipped(
+    path: Path, members: dict[str, bytes], packing: int = zipfile.ZIP_DEFLATED, level: int | None = None
+) -> Path:
+    with zipfile.ZipFile(path, "w", packing, compresslevel=level) as file:
         for name, data in members.items():
             file.writestr(name, data)
     return path
@@ -800,7 +802,11 @@ def test_a_stored_archive_is_read_from_memory_alone(tmp_path: Path) -> None:
 def _bombs(folder: Path) -> Iterator[tuple[str, str, Path]]:
     """Yield named bad inputs, of the size at which the limits of every import stop them."""
     blank, sample = b" " * (200 << 20), "samples/1_epoch_1.json"
-    yield "zip bomb", "import.source", zipped(folder / "bomb.eval", {"header.json": HEADER, sample: blank})
+    yield (
+        "zip bomb",
+        "import.source",
+        zipped(folder / "bomb.eval", {"header.json": HEADER, sample: blank}, level=1),
+    )
     yield "declares", "import.source", with_zstd(folder / "declares.eval", b"x", size=10**10, crc=0)
     (packed := folder / "bomb.json.gz").write_bytes(gzip.compress(b"[" + blank, 1))
     yield "gzip bomb", "json.too-large", packed

@@ -244,6 +244,22 @@ def test_what_an_import_does_not_read_does_not_speak_against_it(
         assert summarise(open_bundle(tmp_path / name)).traces == Traces(named=1, enclosed=1, derived=1)
 
 
+@pytest.mark.parametrize("blanks", [0, *range(65_520, 65_540)])
+def test_nan_and_infinities_are_null_wherever_they_stand_and_texts_stay(blanks: int) -> None:
+    log = (
+        '{"messages": [{"content": [-1, %sNaN, -Infinity, Infinity, "NaN \\" -Infinity", {"N": -Infinity}]}]}'
+    )
+    messages = traces.decoded((log % (" " * blanks)).encode(), traces.Conversation).messages
+    assert messages is not None
+    assert messages[0].content == [-1, None, None, None, 'NaN " -Infinity', {"N": None}]
+
+
+@pytest.mark.parametrize("value", ["-NaN", "1NaN", "NaN1", "--Infinity", "[NaN", 'NaN"', '"NaN'])
+def test_what_is_no_json_beside_nan_is_refused(value: str) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        traces.decoded(b'{"messages": [{"content": %s}]}' % value.encode(), traces.Conversation)
+
+
 def test_events_within_events_are_all_met() -> None:
     inner: dict[str, Any] = {"event": "model"}
     for _ in range(400):

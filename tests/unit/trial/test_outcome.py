@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import msgspec
@@ -270,45 +271,48 @@ def test_the_verdict_of_a_run_names_why_it_is_unsafe(changed: dict[str, Any], re
 
 
 # Few names and values, so that repeats, equal observations and memories that were seen are common.
-LEAVES = st.sampled_from(["a", "b", "K7", 1, 7, 0.5, True, None])
-VALUES = st.one_of(
-    LEAVES, st.lists(LEAVES, max_size=2), st.dictionaries(st.sampled_from("xy"), LEAVES, max_size=2)
+# Drawn at once what can be: to draw a value or a call in many parts takes far longer.
+LEAVES: list[Any] = ["a", "b", "K7", 1, 7, 0.5, True, None]
+LISTS = [[*leaves] for size in range(3) for leaves in product(LEAVES, repeat=size)]
+OBJECTS = [
+    dict(zip(names, leaves, strict=True))
+    for names in ("", "x", "y", "xy")
+    for leaves in product(LEAVES, repeat=len(names))
+]
+EVERY = [*LEAVES * 10, *LISTS, *OBJECTS]
+RESULTS = [{"result": value} for value in EVERY]
+ERRORS = [{"error": name} for _ in RESULTS[::2] for name in "ef"]
+VALUES = st.sampled_from(EVERY)
+ARGUMENTS = st.sampled_from(
+    [{}, *({"x": value} for value in ("a", 1, True, [], ["a"], {"x": "K7"}, {"y": 7}))]
 )
-GIVEN = st.one_of(
-    st.none(),
-    st.fixed_dictionaries({"error": st.sampled_from(["e", "f"])}),
-    st.fixed_dictionaries({"result": VALUES}),
-)
+RETURNED = st.sampled_from([*RESULTS, *ERRORS, *map(dict.__or__, RESULTS, ERRORS), *({} for _ in RESULTS)])
+GIVEN: list[Any] = [*RESULTS, *ERRORS, *(None for _ in RESULTS)]
 
 
-@st.composite
-def faults(draw: st.DrawFn) -> Event:
-    injected = draw(GIVEN)
-    observed = injected if draw(st.booleans()) else draw(GIVEN)
-    return {"intended": "x", "injected": injected, "observed": observed, "attack": draw(st.booleans())}
+def called(tool: str, arguments: Event, returned: Event, fault: tuple[Any, ...] | None) -> Event:
+    event = {"event": "call", "tool": tool, "arguments": arguments} | returned
+    if fault is None:
+        return event
+    injected, observed, attack = fault
+    observed = injected if observed == "same" else observed
+    return event | {"fault": {"intended": "x", "injected": injected, "observed": observed, "attack": attack}}
 
 
-CALLS = st.fixed_dictionaries(
-    {
-        "event": st.just("call"),
-        "tool": st.sampled_from("pq"),
-        "arguments": st.dictionaries(st.just("x"), VALUES),
-    },
-    optional={"result": VALUES, "error": st.sampled_from(["e", "f"]), "fault": faults()},
+FAULTS = st.tuples(st.sampled_from(GIVEN), st.sampled_from([*("same" for _ in GIVEN), *GIVEN]), st.booleans())
+CALLS = st.builds(called, st.sampled_from("pq"), ARGUMENTS, RETURNED, st.none() | FAULTS)
+MEMORIES = st.fixed_dictionaries(
+    {"event": st.just("memory"), "item": VALUES}, optional={"similarity": st.floats(-1, 1)}
 )
-OTHERS = st.one_of(
-    st.fixed_dictionaries(
-        {"event": st.just("memory"), "item": VALUES}, optional={"similarity": st.floats(-1, 1)}
-    ),
-    st.fixed_dictionaries({"event": st.just("memory"), "item": VALUES}),
-)
-ENDS = st.fixed_dictionaries(
-    {"event": st.just("end"), "ended": st.sampled_from(["answered"] * 6 + ["raised", "harness_error"])},
-    optional={
-        "success": st.sampled_from([True, True, False]),
-        "violations": st.integers(0, 2),
-        "attack_succeeded": st.booleans(),
-    },
+EVENTS = st.sampled_from([CALLS, CALLS, CALLS, MEMORIES]).flatmap(lambda events: events)
+ENDS = st.sampled_from(
+    [
+        {"event": "end", "ended": ended} | success | violations | attack
+        for ended in ["answered"] * 6 + ["raised", "harness_error"]
+        for success in ({"success": True}, {"success": True}, {"success": True}, {"success": False}, {})
+        for violations in ({}, {"violations": 0}, {"violations": 0}, {"violations": 2})
+        for attack in ({}, {"attack_succeeded": False}, {"attack_succeeded": True})
+    ]
 )
 LOGS = st.builds(
     lambda events, halt, last, condition, attack, oracle: {
@@ -320,10 +324,10 @@ LOGS = st.builds(
         "oracle": oracle,
         "events": [*events, *([{"event": "halt"}] if halt else []), *last],
     },
-    st.lists(st.one_of(CALLS, CALLS, CALLS, OTHERS), max_size=9),
+    st.lists(EVENTS, max_size=6),
     st.sampled_from([False] * 9 + [True]),
     st.sampled_from([1] * 19 + [0]).flatmap(lambda n: st.lists(ENDS, min_size=n, max_size=n)),
-    st.sampled_from(["nominal", "tool_failure", "adversarial", "x_lost_response"]),
+    st.sampled_from(["tool_failure", "adversarial", "x_lost_response", "nominal"]),
     st.booleans(),
     st.one_of(st.none(), st.integers(1, 9)),
 )
