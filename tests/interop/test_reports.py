@@ -10,9 +10,9 @@ from certkit import report
 from tests.support.drawing import judged, strong, summary
 
 VIEWS = {
-    "met": report.view(judged(strong(), tier=2)),
-    "not met": report.view(judged(strong(adversarial=100), tier=3, origin="simulated")),
-    "empty": report.view(judged(summary([]))),
+    "met": lambda: report.view(judged(strong(), tier=2)),
+    "not met": lambda: report.view(judged(strong(adversarial=100), tier=3, origin="simulated")),
+    "empty": lambda: report.view(judged(summary([]))),
 }
 ABSENT = "{} is not installed; 'make interop' does it"
 
@@ -22,7 +22,7 @@ def test_sarif_keeps_to_its_published_schema(name: str) -> None:
     """The models are generated from the schema of OASIS, and refuse members that it does not have."""
     models: Any = pytest.importorskip("pydantic_sarif.model", reason=ABSENT.format("pydantic-sarif"))
     read = models.StaticAnalysisResultsFormatSarifVersion210JsonSchema.model_validate_json
-    exported = report.export(VIEWS[name], "sarif")
+    exported = report.export(VIEWS[name](), "sarif")
     assert len(read(exported).runs[0].results) == exported.count(b'"ruleId"')
     with pytest.raises(ValueError, match="level"):
         read(exported.replace(b'"level": "warning"', b'"level": "odd"'))
@@ -31,7 +31,7 @@ def test_sarif_keeps_to_its_published_schema(name: str) -> None:
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_reader_of_junit_counts_what_the_report_counts(name: str) -> None:
     junitparser: Any = pytest.importorskip("junitparser", reason=ABSENT.format("junitparser"))
-    exported = report.export(VIEWS[name], "junit")
+    exported = report.export(VIEWS[name](), "junit")
     [suite] = junitparser.JUnitXml.fromstring(exported)
     stated = (suite.tests, suite.failures, suite.skipped)
     suite.update_statistics()

@@ -737,20 +737,24 @@ def test_a_zip_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @TELLS_PEAK
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("parts", "told"),
     [
-        pytest.param(b'"' + b"\xff" * (60 << 20) + b'"', "import.row", id="a long text that is no UTF-8"),
-        pytest.param(b"[" + b"[]," * (21 << 20) + b"[]]", "import.row", id="many empty lists"),
+        pytest.param((b'"', b"\xff", 60 << 20, b'"'), "import.row", id="a long text that is no UTF-8"),
+        pytest.param((b"[", b"[],", 21 << 20, b"[]]"), "import.row", id="many empty lists"),
         pytest.param(
-            b"[" + b'{"a":{"b":0}},' * 400_000 + b"0]", "imported", id="as many objects as a sample may hold"
+            (b"[", b'{"a":{"b":0}},', 400_000, b"0]"), "imported", id="as many objects as a sample may hold"
         ),
-        pytest.param(b'["' + b"a" * (60 << 20) + b'",NaN]', "imported", id="a long text, and NaN"),
-        pytest.param(b"[" + b"NaN " * 15_000_000 + b"]", "import.row", id="NaN by the million"),
-        pytest.param(b'"' + EMOJI + b"a" * (37 << 20) + b'"', "imported", id="a text with an emoji"),
-        pytest.param(b'"' + EMOJI + b"a" * (60 << 20) + b'"', "import.row", id="a longer one"),
+        pytest.param((b'["', b"a", 60 << 20, b'",NaN]'), "imported", id="a long text, and NaN"),
+        pytest.param((b"[", b"NaN ", 15_000_000, b"]"), "import.row", id="NaN by the million"),
+        pytest.param((b'"' + EMOJI, b"a", 37 << 20, b'"'), "imported", id="a text with an emoji"),
+        pytest.param((b'"' + EMOJI, b"a", 60 << 20, b'"'), "import.row", id="a longer one"),
     ],
 )
-def test_a_sample_takes_at_most_300_megabytes(tmp_path: Path, value: bytes, told: str) -> None:
+def test_a_sample_takes_at_most_300_megabytes(
+    tmp_path: Path, parts: tuple[bytes, bytes, int, bytes], told: str
+) -> None:
+    begin, repeated, times, end = parts  # put together here: the collected tests would hold it all
+    value = begin + repeated * times + end
     lead = b'{"id": 1, "epoch": 1, "scores": {"s": {"value": "C"}}, "messages": [{"role": "assistant", '
     path = zipped(
         tmp_path / "a.eval",

@@ -635,8 +635,12 @@ def test_versions_in_any_of_the_usual_columns_are_not_pooled(tmp_path: Path) -> 
 @hypothesis.given(
     st.dictionaries(st.text(), st.text() | st.integers() | st.booleans() | st.none() | st.floats(-1e9, 1e9))
 )
-@hypothesis.example({chr(code): chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000})
 def test_a_record_is_written_as_the_standard_library_does(row: dict[str, Any]) -> None:
+    assert record_line(row) == canonical.line(row)
+
+
+def test_every_character_is_written_as_by_the_standard_library() -> None:
+    row = {chr(code): chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000}
     assert record_line(row) == canonical.line(row)
 
 
