@@ -12,7 +12,7 @@ import inspect
 import re
 from collections.abc import Mapping
 from copy import copy
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from certkit.ground.document import Part
@@ -244,14 +244,19 @@ class Instance(Generic[Setup, State]):
         self.world = world
         self.setup = world.setup(seed, number)
         self.task = world.task(seed, number)
-        self._plan: tuple[Action, ...] | None = None
+        self._drawn = seed, number
 
     @property
     def gold(self) -> tuple[Action, ...]:
-        """The calls of a shortest plan, searched for when first asked for."""
-        if self._plan is None:
-            self._plan = shortest(self.world, self.setup)
-        return self._plan
+        """The calls of a shortest plan.
+
+        Raises:
+            InputError: ``trial.world`` where there is none.
+        """
+        plan = _searched(self.world, *self._drawn)  # type: ignore[arg-type]  # by which object it is
+        if plan is None:
+            raise _unsolved(self.world)
+        return plan
 
     @property
     def oracle(self) -> Oracle:
@@ -334,7 +339,20 @@ def shortest(world: DrawnWorld[Setup, State], setup: Setup) -> tuple[Action, ...
                 following.append((after, (*plan, action)))
         visited += len(following)
         level = following
-    raise InputError("trial.world", f"no plan reaches the goal of a task of {world.name}")
+    raise _unsolved(world)
+
+
+def _unsolved(world: DrawnWorld[Setup, State]) -> InputError:
+    return InputError("trial.world", f"no plan reaches the goal of a task of {world.name}")
+
+
+@lru_cache(maxsize=4096)
+def _searched(world: DrawnWorld[Setup, State], seed: int, number: int) -> tuple[Action, ...] | None:
+    """Return a shortest plan of a drawn task: a trial asks for it when it is planned, run and assessed."""
+    try:
+        return shortest(world, world.setup(seed, number))
+    except InputError:
+        return None
 
 
 def solvable(world: DrawnWorld[Setup, State], seed: int, count: int) -> Iterator[Instance[Setup, State]]:
