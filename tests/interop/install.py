@@ -6,7 +6,7 @@
   module.
 - ``cosign`` into build/interop, as the package of Debian's unstable release, with apt: from the mirror that
   this machine uses, under the signature that its keys verify. It is unpacked, nothing is installed.
-- Chromium where none is on the path, as Debian's package with its libraries: root installs it with apt.
+- Chromium, poppler and qpdf where they are not on the path, as Debian's packages: root installs them.
 
 Tests fetch nothing themselves. What cannot be had is said, and skips the tests that need it; npm that is here
 and cannot install is an error.
@@ -19,10 +19,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tests.support.browser import PROGRAM
+from tests.support.drawing import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,12 +90,12 @@ def install_cosign() -> None:
         unpacked.rename(COSIGN)
 
 
-def install_chromium() -> None:
-    """Install Debian's package of Chromium. Raises `InstallError`."""
-    _mirror()  # elsewhere the package of this name may bring no program
+def install_debian(*packages: str) -> None:
+    """Install packages of Debian's. Raises `InstallError`."""
+    _mirror()  # elsewhere the packages of these names may bring no programs
     if os.geteuid():
-        raise InstallError("only root installs packages: apt-get install chromium")
-    for words in (["update"], ["--yes", "--no-install-recommends", "install", "chromium"]):
+        raise InstallError(f"only root installs packages: apt-get install {' '.join(packages)}")
+    for words in (["update"], ["--yes", "--no-install-recommends", "install", *packages]):
         _run(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet", *words], ROOT)
 
 
@@ -142,7 +144,12 @@ def main() -> int:
     if PROGRAM is not None:
         print(f"Chromium: {PROGRAM}")
     else:
-        _bring("Chromium", install_chromium, "its tests are skipped")
+        _bring("Chromium", partial(install_debian, "chromium"), "its tests are skipped")
+    if all(map(shutil.which, READERS)):
+        print("poppler and qpdf: on the path")
+    else:
+        readers = partial(install_debian, "poppler-utils", "qpdf")
+        _bring("poppler and qpdf", readers, "the tests that read PDFs are skipped")
     return code
 
 
