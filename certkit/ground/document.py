@@ -54,9 +54,9 @@ GivenPath = Annotated[Path, Meta(description="a path as it was given")]
 
 BESIDE: Final = Meta(extra_json_schema={"beside": True})
 """Marks a field whose keys stand in the object itself, which keeps its own keys; a mapping leaves it open."""
-
 _PLAIN: Final = {str, float, bool, type(None)}
-"""What most values are, and stay."""
+"""The types of most values, which are JSON values already."""
+
 AnyPart = TypeVar("AnyPart", bound=Struct)
 
 

@@ -64,9 +64,11 @@ WINDOW: Final = 1 << 23
 
 MAX_RULES: Final = 1024 * 1024
 Decoded = TypeVar("Decoded")
+# First texts and whatever cannot begin a NaN or an infinity, then a piece that does, up to the next text.
+# A piece ends between two values, so that no constant is cut.
 _UP_TO_CONSTANTS: Final = re.compile(
-    rb'((?:[^"NI-]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?|-(?!I))*+)'  # texts, and values that are none
-    rb'((?:[^"]{0,65535}[\s,:\[\]{}]|[^"]{1,65536})?)',  # from one up to a text, in pieces that cut no word
+    rb'((?:[^"NI-]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?|-(?!I))*+)'
+    rb'((?:[^"]{0,65535}[\s,:\[\]{}]|[^"]{1,65536})?)',
     re.DOTALL,
 )
 _SCORING: Final = frozenset({"scorer", "scorers"})

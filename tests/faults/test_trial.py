@@ -9,7 +9,7 @@ from tests.faults.trial_kills import kill
 if TYPE_CHECKING:
     from pathlib import Path
 
-KILLS = 3  # `python -m tests.faults.trial_kills` does 50
+KILLS = 4  # `python -m tests.faults.trial_kills` does 50
 
 
 def test_a_killed_trial_ends_with_the_bytes_of_one_that_was_not(tmp_path: Path) -> None:

@@ -348,7 +348,10 @@ def _unsolved(world: DrawnWorld[Setup, State]) -> InputError:
 
 @lru_cache(maxsize=4096)
 def _searched(world: DrawnWorld[Setup, State], seed: int, number: int) -> tuple[Action, ...] | None:
-    """Return a shortest plan of a drawn task: a trial asks for it when it is planned, run and assessed."""
+    """Return a shortest plan of a drawn task, None where there is none.
+
+    Remembered, since a trial asks for it when it is planned and again when it is run.
+    """
     try:
         return shortest(world, world.setup(seed, number))
     except InputError:

@@ -65,7 +65,7 @@ def row(result: Plan, name: str) -> PlannedRow:
 
 @pytest.mark.parametrize(
     ("tier", "margin", "low", "high"),
-    [(2, 0.05, 240, 330), (3, 0.025, 500, 800)],
+    [(2, 0.05, 240, 330), (2, 0.1, 100, 165), (3, 0.025, 500, 800)],
 )
 def test_a_whole_tier_takes_hundreds_of_tasks(tier: int, margin: float, low: int, high: int) -> None:
     result = full(tier, margin)

@@ -310,7 +310,7 @@ ENDS = st.sampled_from(
         {"event": "end", "ended": ended} | success | violations | attack
         for ended in ["answered"] * 6 + ["raised", "harness_error"]
         for success in ({"success": True}, {"success": True}, {"success": True}, {"success": False}, {})
-        for violations in ({}, {"violations": 0}, {"violations": 0}, {"violations": 2})
+        for violations in ({}, {"violations": 0}, {"violations": 0}, {"violations": 1}, {"violations": 2})
         for attack in ({}, {"attack_succeeded": False}, {"attack_succeeded": True})
     ]
 )
