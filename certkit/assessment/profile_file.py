@@ -32,7 +32,6 @@ from certkit.assessment.profile import (
 from certkit.ground import files, toml
 from certkit.ground.base import Authored, validate
 from certkit.ground.errors import InputError, UsageError
-from certkit.ground.text import letters
 from certkit.ground.wording import listed, many
 from certkit.summary.summary import WINDOW
 
@@ -250,10 +249,10 @@ def faults_of(profile: Profile, name: str, *, planned_runs: int | None = None) -
         planned_runs: rows that this many runs can never meet are faults too.
     """
     faults = list(profile.faults)
-    alike = next((item for item in packaged_profiles() if letters(item) == letters(profile.id)), None)
-    if name != alike and alike and profile.digest != load_profile(alike).digest:
+    packaged = name != profile.id and profile.id in packaged_profiles()
+    if packaged and profile.digest != load_profile(profile.id).digest:
         faults.append(
-            f"its id is {profile.id}, which reads as the packaged profile {alike}, with other contents:"
+            f"its id is that of the packaged profile {profile.id}, with other contents:"
             " give it an id of its own"
         )
     if planned_runs is not None:

@@ -40,7 +40,6 @@ from certkit.bundle.manifest_facts import facts_of
 from certkit.ground import base, canonical, files
 from certkit.ground.errors import InputError
 from certkit.ground.progress import SILENT, Progress
-from certkit.ground.text import skeleton
 from certkit.record import trace
 from certkit.record.expressions import shell
 from certkit.record.planned import MAX_PLAN, PLAN_FILE, EnclosedPlan, read_enclosed
@@ -204,11 +203,6 @@ def open_bundle(root: str | Path, *, defer_records: bool = False, progress: Prog
     return bundle_of(root, document, manifest, listed)
 
 
-def check_files(bundle: Bundle) -> None:
-    """Raise `InputError` where a file of an opened bundle is another by now."""
-    _compare(bundle.root, bundle.files, list_files(bundle.root), SILENT)
-
-
 def bundle_of(
     root: Path, document: dict[str, Any], manifest: Manifest, hashed: list[dict[str, Any]]
 ) -> Bundle:
@@ -254,7 +248,7 @@ def _plan(root: Path, manifest: Manifest, hashed: Sequence[dict[str, Any]]) -> E
 
 def _refuse_relabelled(manifest: Manifest) -> None:
     """Raise `InputError` where the simulator made the records and the manifest does not say so."""
-    simulated = manifest.imported is not None and skeleton(manifest.imported.format) == SIMULATOR
+    simulated = manifest.imported is not None and manifest.imported.format == SIMULATOR
     if simulated and manifest.protocol.origin != "simulated":
         raise InputError(
             "bundle.relabelled-simulation",

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 from certkit.bundle.manifest import MANIFEST_NAME
 from certkit.ground.errors import InputError
-from certkit.ground.text import letters
+from certkit.ground.text import name_key
 from certkit.record.faults import CalibrationFaultsError, Fault, Faults
 from certkit.record.reader import object_on, pointer, shown, split_lines, wrong_fields
 from certkit.record.record import USER_FIELD, Name
@@ -66,7 +65,7 @@ class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = None
     kind: Annotated[
         Kind | None,
-        Meta(description="default: judge for the judge of the manifest, in any spelling, else human"),
+        Meta(description="default: judge for the judge of the manifest, else human"),
     ] = None
     domain: Annotated[Name | None, Meta(description="domain of the item")] = None
     variable: Annotated[
@@ -161,7 +160,7 @@ def read_calibration(*bundles: Bundle) -> Calibration | None:
     """
     ratings: dict[str, RatingCollector] = {}
     judges = [bundle.manifest.protocol.judge for bundle in bundles]
-    known = {("kind", _spelled(judge.name)): ("judge", MANIFEST_NAME) for judge in judges if judge}
+    known = {("kind", name_key(judge.name)): ("judge", MANIFEST_NAME) for judge in judges if judge}
     faults = Faults()
     for bundle in bundles:
         root = f"{bundle.root}/" if len(bundles) > 1 else ""
@@ -212,12 +211,6 @@ def _variable(ratings: dict[str, RatingCollector], rating: Rating, known: Stated
     if len(ratings) >= MAX_VARIABLES and name not in ratings:
         raise _too_large(f"more than {MAX_VARIABLES} variables")
     return ratings.setdefault(name, RatingCollector(known))
-
-
-@cache
-def _spelled(name: str) -> str:
-    """Return what the spellings of a rater's name have in common."""
-    return letters(name) or name
 
 
 def _too_large(message: str) -> InputError:
@@ -276,7 +269,7 @@ def millionths(score: Score, scale: tuple[float, float] = (0.0, 1.0)) -> int:
 class RatingCollector:
     """Collects ratings, with the place of each, and finds those that contradict an earlier one.
 
-    Raters whose names differ in spelling only are of one kind. `known` is what the manifests state of them.
+    Raters whose names differ in case only are of one kind. `known` is what the manifests state of them.
     """
 
     def __init__(self, known: Stated) -> None:
@@ -305,7 +298,7 @@ class RatingCollector:
         reference = None if rating.reference is None else millionths(rating.reference, self.scale)
         for field, owner, value in (
             ("reference", rating.item, reference),
-            ("kind", _spelled(rating.rater), rating.kind),
+            ("kind", name_key(rating.rater), rating.kind),
             ("domain", rating.item, rating.domain),
         ):
             if value is None:
@@ -325,7 +318,7 @@ class RatingCollector:
 
         keys = sorted(self._ratings)
         items, raters = sorted({item for item, _ in keys}), sorted(self._raters)
-        kinds: dict[str, Kind] = {name: self._of("kind", _spelled(name), "human") for name in raters}
+        kinds: dict[str, Kind] = {name: self._of("kind", name_key(name), "human") for name in raters}
         people: dict[str, list[int]] = {}
         for (item, rater), (score, _) in self._ratings.items():
             if kinds[rater] == "human":

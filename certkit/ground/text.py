@@ -41,19 +41,6 @@ _VARYING: Final = (
 )
 
 
-_DASH: Final = (
-    "[_\u058a\u05be\u1400\u1806\u2010-\u2015\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d\u301c\u3030\u30a0\U00010ead]"
-)
-"""The dashes of Unicode (Pd), and the underscore."""
-
-_LATIN: Final = str.maketrans(
-    "\u0430\u0432\u0433\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u044c\u0455\u0456\u0458"
-    "\u0475\u04af\u04bb\u04cf\u0501\u051b\u051d\u03b1\u03b3\u03b9\u03bd\u03bf\u03c1\u03c3\u03c5",
-    "abrekmhopctyxbsijvyhidqwayivopou",
-)
-"""Cyrillic and Greek letters to the Latin one that they, or Cyrillic capitals, look like (UTS 39)."""
-
-
 TIMESTAMP: Final = (
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?"
     "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9]))?$"
@@ -72,62 +59,14 @@ def quoted(text: str, most: int = 80) -> str:
     return f'"{line if len(line) <= most else line[: most - 1] + "…"}"'
 
 
-def skeleton(text: str, *, accents: bool = False) -> str:
-    """Return what names that differ only in spelling have in common; compare it, never show it.
-
-    Compatibility forms are unified (NFKC), hidden characters and accents removed, white space collapsed to
-    single spaces, letters case-folded, dashes and ``_`` written as one, Cyrillic and Greek letters that look
-    like Latin ones written as these. Other letters that look alike, and digits that look like letters, stay
-    different. With `accents` these stay, and so do raised and circled numbers: a reader sees them.
-    """
-    seen = HIDDEN.sub(lambda match: " " if match.group().isspace() else "", text)
-    bare = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", seen))
-    if accents:
-        composed = unicodedata.normalize("NFC", seen)
-        return " ".join(
-            re.sub(_DASH, "-", "".join(map(_unified, composed))).casefold().translate(_LATIN).split()
-        )
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", bare).casefold())
-    return " ".join(re.sub(_DASH, "-", folded).translate(_LATIN).split())
+def name_key(text: str) -> str:
+    """Return the form in which names are compared: NFKC and case folding, nothing more."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
-def _unified(character: str) -> str:
-    """Return a character in its compatible form, but for raised and circled numbers."""
-    numbered = unicodedata.category(character) == "No"
-    return character if numbered else unicodedata.normalize("NFKC", character)
-
-
-def spelled_alike(*kinds: Iterable[str]) -> tuple[str, str] | None:
-    """Return two names of one kind that share a skeleton, first two that differ in more than accents."""
-    mild = None
-    for names in kinds:
-        held: dict[tuple[str, bool], str] = {}
-        for name in names:
-            for accents in (True, False):
-                earlier = held.setdefault((skeleton(name, accents=accents), accents), name)
-                if accents and earlier != name:
-                    return earlier, name
-                mild = mild or ((earlier, name) if earlier != name else None)
-    return mild
-
-
-def letters(text: str) -> str:
-    """Return the letters and digits of a skeleton, for names that punctuation does not tell apart."""
-    return "".join(filter(str.isalnum, skeleton(text)))
-
-
-_COMPANY: Final = re.compile("ag|bv|co|corp|corporation|gmbh|inc|incorporated|limited|llc|ltd|plc|sa")
-
-
-def spellings(text: str, *, company: bool = False) -> set[str]:
-    """Return a name as its words in order of the alphabet, and as its letters without what stands between.
-
-    Two names are one person's if they share one. "Inc." makes no other `company`.
-    """
-    words = re.findall(r"[^\W_]+", skeleton(text).replace("." if company else "\0", ""))
-    while company and words and _COMPANY.fullmatch(words[-1]):
-        words.pop()
-    return {" ".join(sorted(words)), "".join(words)} if words else set()
+def is_said(text: str) -> bool:
+    """Tell whether a text holds a letter or a digit."""
+    return any(map(str.isalnum, text))
 
 
 def moment(text: str, *, last: bool = False) -> datetime:
@@ -168,9 +107,9 @@ def lineage(provider: str | None, name: str) -> str:
 
 def judges_itself(judge: Any, components: Iterable[Any]) -> bool:
     """Tell whether a judge is said to be dependent, or has the name or family of a model of the agent."""
-    models = {skeleton(part.name) for part in components if part.role == "model"}
+    models = {name_key(part.name) for part in components if part.role == "model"}
     return not judge.independent or any(
-        skeleton(name) in models for name in (judge.name, judge.family) if name
+        name_key(name) in models for name in (judge.name, judge.family) if name
     )
 
 

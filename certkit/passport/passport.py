@@ -33,7 +33,7 @@ from certkit.ground.canonical import Digest
 from certkit.ground.document import Digest as DigestText
 from certkit.ground.document import Hash, Part, Time, to_builtins
 from certkit.ground.errors import CertkitError, InputError, NegativeError, UnavailableError
-from certkit.ground.text import letters, span
+from certkit.ground.text import is_said, span
 from certkit.ground.wording import many
 from certkit.passport.differences import form_difference
 from certkit.passport.envelope import PAYLOAD_TYPE, parse_envelope, parse_file
@@ -405,11 +405,9 @@ def _disagreements(statement: Statement) -> Iterator[str]:
     yield from _times(predicate)
     yield from _answers(predicate)
     yield from (f"profile.criteria: {fault}" for fault in predicate.profile.faults)
-    names = {letters(name): name for name in _published()}
     profile = predicate.profile.original
-    alike = names.get(letters(profile.id))
-    if alike is not None and not is_published(profile):
-        yield f"profile {predicate.profile.id!r} is no table that certkit published as {alike!r}"
+    if profile.id in _published() and not is_published(profile):
+        yield f"profile {predicate.profile.id!r} is no table that certkit published as {profile.id!r}"
 
 
 def _times(predicate: Predicate) -> Iterator[str]:
@@ -429,7 +427,7 @@ def _answers(predicate: Predicate) -> Iterator[str]:
     answers = predicate.question.answers
     if answers and predicate.context is None:
         yield "a finding is answered, and no context holds the answer"
-    if not all(letters(answer.by) and letters(answer.agreed_by) for answer in answers):
+    if not all(is_said(answer.by) and is_said(answer.agreed_by) for answer in answers):
         yield "a finding is answered, or agreed to, by nobody"
     serious = {item.code for item in predicate.assessment.serious}
     for answer in answers:

@@ -36,7 +36,6 @@ IS_NOT: Final = (
     "It does not prove that it is still valid: a registry knows whether it was revoked or superseded.",
 )
 _BY: Final = {"table": "by averages", "bounded": "with confidence limits"}
-_LONGEST: Final = 120
 POLICY_LABEL: Final = 9
 """Columns of the labels of `policy_rows`: beside them a digest ends in column 80."""
 
@@ -183,12 +182,6 @@ def day(moment: datetime) -> str:
 def one_line(text: str) -> str:
     """Return foreign text on one line, with nothing in it that a reader cannot see."""
     return visible(" ".join(text.split()))
-
-
-def cut_line(text: str) -> str:
-    """Return foreign text on one line of bounded length."""
-    line = one_line(text)
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def short(digest: str) -> str:

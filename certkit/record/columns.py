@@ -17,7 +17,6 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from certkit.ground.text import skeleton
 from certkit.record.record import REQUIRED, Approach, Condition, Outcome, Record, may_be_attacked
 from certkit.record.times import microseconds
 
@@ -92,19 +91,6 @@ def name_hashes(names: Collection[str]) -> Hashes:
     return np.fromiter(map(xxhash.xxh3_64_intdigest, map(str.encode, names)), np.uint64, len(names))
 
 
-def spellings(names: Sequence[str], hashes: Hashes) -> Hashes:
-    """Return the hashes of the skeletons of names; `hashes` are those of the names."""
-    text = "\n".join(("", *names, ""))
-    printable = text.encode().translate(None, _PRINTABLE) == b"\n" * (len(names) + 1)
-    if not printable or (" " in text and any(spaces in text for spaces in ("  ", " \n", "\n "))):
-        return name_hashes([skeleton(name) for name in names])
-    folded = text.lower().replace("_", "-")
-    return hashes if folded == text else name_hashes(folded.split("\n")[1:-1])
-
-
-_PRINTABLE: Final = bytes(range(32, 127))
-
-
 Coded = tuple[NDArray[np.int32], Index]
 """A text column as numbers, and the number of each value."""
 
@@ -116,18 +102,11 @@ def coded(column: Sequence[str], index: Index) -> Coded:
     return np.fromiter(map(index.__getitem__, column), np.int32, len(column)), index
 
 
-def hashed(names: Sequence[str]) -> Hashes:
-    """Return the hashes of names, and in a second row of their skeletons."""
-    hashes = name_hashes(names)
-    return np.stack([hashes, spellings(names, hashes)])
-
-
 class Columns:
     """`size` records as a column per field.
 
-    `numbers` holds arrays by field name, `texts` what `coded` gives; `run_ids` are as `hashed` gives
-    them. `times` is ``started_at`` in microseconds since 1970-01-01 UTC, None where no record
-    has it.
+    `numbers` holds arrays by field name, `texts` what `coded` gives, `run_ids` hashes. `times` is
+    ``started_at`` in microseconds since 1970-01-01 UTC, None where no record has it.
     """
 
     def __init__(
@@ -166,7 +145,7 @@ class Columns:
             len(records),
             numbers=numbers,
             texts=texts,
-            run_ids=hashed([record.run_id for record in records]),
+            run_ids=name_hashes([record.run_id for record in records]),
             times=np.array(times, np.int64),
         )
 
@@ -188,7 +167,7 @@ class Columns:
             sum(part.size for part in parts),
             numbers=numbers,
             texts=texts,
-            run_ids=np.concatenate([part.run_ids for part in parts], axis=1),
+            run_ids=np.concatenate([part.run_ids for part in parts]),
             times=np.concatenate([part.microseconds() for part in parts]) if timed else None,
         )
 

@@ -30,7 +30,7 @@ from certkit.record.columns import (
     Columns,
     Index,
     coded,
-    hashed,
+    name_hashes,
     pack,
 )
 from certkit.record.record import CONDITION_PATTERN, MAX_LINE, REQUIRED, USER_FIELD
@@ -101,7 +101,7 @@ class Layout:
         """Return the columns, how many keys and strings they hold, and whether any float in them is zero."""
         numbers: dict[str, NDArray[Any]] = {}
         texts: dict[str, Coded] = {}
-        run_ids = hashed(())
+        run_ids = name_hashes(())
         times = None
         marked, zeros = 0, False
         for name, column in zip((*self.known, *self.user), columns, strict=True):
@@ -110,7 +110,7 @@ class Layout:
                 marked += _count_user(column)
                 zeros = zeros or 0 in column
             elif name == "run_id":
-                run_ids = hashed(column)
+                run_ids = name_hashes(column)
                 marked += 2 * size
             elif kind in {"string", "time"}:
                 read = times_of if kind == "time" else partial(coded, index=indices[name])

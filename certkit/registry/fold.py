@@ -19,7 +19,6 @@ those above it, nor later than now; clocks may differ by a few minutes.
 
 from __future__ import annotations
 
-import unicodedata
 from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -28,6 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import Struct, structs
 
 from certkit.ground.errors import CertkitError
+from certkit.ground.text import name_key
 from certkit.ground.wording import many
 from certkit.passport import keys
 from certkit.passport.checks import HowEnded, shown
@@ -222,7 +222,7 @@ class Passports:
         if counts and (ended := ending_of(logged.index, logged.entry)):
             self._endings.setdefault(ended[0], []).append((logged, ended[1]))
             if ended[1].reason == "evidence-false":
-                self._false.setdefault(lineage_key(logged.entry.body.subject), []).append(logged)
+                self._false.setdefault(name_key(logged.entry.body.subject), []).append(logged)
         return counts
 
     def _log(self, logged: Logged, claims: Claims) -> bool:
@@ -272,7 +272,7 @@ class Passports:
 
     def refuted(self, lineage: str, issuer: str | None) -> set[str]:
         """Return the evidence of a lineage that an issuer revoked as false, by its passports on it."""
-        false = self._false.get(lineage_key(lineage), ())
+        false = self._false.get(name_key(lineage), ())
         ids = (str(logged.entry.passport_id) for logged in false if self.ends(logged))
         named = (self._issued.get(ident) for ident in ids if issuer in self.issuers(ident))
         return {issued.claims.evidence for issued in named if issued and issued.lineage == lineage}
@@ -325,9 +325,9 @@ class Plans:
         """Take the next entry that counts."""
         body, claims = logged.entry.body, logged.entry.claims
         if isinstance(claims, PlanNotice):
-            self._first.setdefault(lineage_key(claims.lineage), {}).setdefault(claims.plan, logged)
+            self._first.setdefault(name_key(claims.lineage), {}).setdefault(claims.plan, logged)
         elif isinstance(claims, Claims) and body.passport is not None:
-            self._files.setdefault(lineage_key(body.subject), {})[body.passport.sha256] = None
+            self._files.setdefault(name_key(body.subject), {})[body.passport.sha256] = None
 
     def text(
         self, lineage: str, plan: str | None, passport: LoggedPassport | None, issuers: Iterable[str]
@@ -348,7 +348,7 @@ class Plans:
         """
         if not plan:
             return None
-        plans = self._first.get(lineage_key(lineage), {})
+        plans = self._first.get(name_key(lineage), {})
         said = self._announced(plans[plan], passport, issuers) if plan in plans else NOT_ANNOUNCED
         if plans.keys() <= {plan}:
             return said
@@ -370,7 +370,7 @@ class Plans:
 
     def _unused(self, lineage: str, plans: set[str]) -> str:
         """Return in words how many of some plans no passport of the agent names."""
-        named = {self.plan_of(file) for file in self._files.get(lineage_key(lineage), ())}
+        named = {self.plan_of(file) for file in self._files.get(name_key(lineage), ())}
         if None in named:
             return "; which of them have a passport is not known here"
         count = len(plans - named)
@@ -402,11 +402,6 @@ def is_of(passport: bytes, entry: UnverifiedEntry) -> bool:
 
 
 @lru_cache(maxsize=4096)  # entries of few lineages follow one another
-def lineage_key(lineage: str) -> str:
-    """Return the form in which names of lineages are compared: NFKC and case folding, nothing more."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", lineage).casefold())
-
-
 def is_before(time: str, later: str) -> bool:
     """Tell whether a time of an entry lies before another by more than clocks may differ."""
     # Times of entries are compared as text, since all have the same form and zone.
@@ -473,7 +468,7 @@ class Lineages:
         if (claims.passport_id, body.submitter) in self._submitted:
             yield "the passport is logged a second time by the same key"
         self._submitted.add((claims.passport_id, body.submitter))
-        name = lineage_key(body.subject)
+        name = name_key(body.subject)
         if (spelling := self._spelling.setdefault(name, body.subject)) != body.subject:
             yield f"the lineage differs from {spelling!r} in spelling alone"
         self._places.setdefault((name, claims.passport_id), logged.index)
@@ -493,7 +488,7 @@ class Lineages:
             claims: What it claims.
             issuer: Who issued the passport, by its signature.
         """
-        name = lineage_key(logged.entry.body.subject)
+        name = name_key(logged.entry.body.subject)
         if self._places[name, claims.passport_id] != logged.index:
             return None
         latest = self._latest.get((name, issuer), 0)
@@ -579,7 +574,7 @@ def rows(origin: str, index: int, entry: UnverifiedEntry, newest: str) -> tuple[
     """
     body, is_here = entry.body, entry.body.log == origin
     claims = entry.passport if is_here else None
-    name, submitter = lineage_key(body.subject), digest_bytes(body.submitter)
+    name, submitter = name_key(body.subject), digest_bytes(body.submitter)
     row = LineageRow(
         idx=index,
         name=name,

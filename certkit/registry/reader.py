@@ -33,6 +33,7 @@ from certkit.ground.errors import (
     UsageError,
 )
 from certkit.ground.progress import SILENT, Progress, shown
+from certkit.ground.text import name_key
 from certkit.passport.logs import add_log
 from certkit.passport.passport import CLOCK_SKEW
 from certkit.registry import log as store
@@ -58,7 +59,6 @@ from certkit.registry.fold import (
     Plans,
     Policy,
     ending_of,
-    lineage_key,
 )
 from certkit.registry.heads import Heads, head_of, refuse_fork, remembered
 from certkit.registry.log import EntryLog
@@ -571,11 +571,11 @@ def show(
     lineage, now = None, timestamp(at)
     history: tuple[HistoryRow, ...] = ()
     if name is not None:
-        key = lineage_key(name if "/" in name else f"-/{name}")
-        of_lineage = [logged for logged in entries if lineage_key(logged.entry.body.subject) == key]
+        key = name_key(name if "/" in name else f"-/{name}")
+        of_lineage = [logged for logged in entries if name_key(logged.entry.body.subject) == key]
         if of_lineage:
             lineage, entries = of_lineage[0].entry.body.subject, of_lineage
-            of_agent = [item for item in issued.values() if lineage_key(item.lineage) == key]
+            of_agent = [item for item in issued.values() if name_key(item.lineage) == key]
             history = _history(log, of_agent, announced, at)
         else:
             entries = _named(name, entries, issued, size, where=str(log.folder))

@@ -38,11 +38,12 @@ from certkit.ground import canonical
 from certkit.ground.document import Count, Document, Part
 from certkit.ground.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
 from certkit.ground.progress import SILENT, Progress
+from certkit.ground.text import name_key
 from certkit.ground.wording import many
 from certkit.passport.checks import LoggedStanding, LoggedStatus, period
 from certkit.passport.passport import CLOCK_SKEW
 from certkit.registry.entry import Logged, moment, read, readable, timestamp
-from certkit.registry.fold import Passports, Plans, Policy, lineage_key, outside, submitters
+from certkit.registry.fold import Passports, Plans, Policy, outside, submitters
 from certkit.registry.heads import head_of, refuse_fork, remembered
 from certkit.registry.reader import LogReader, log_key, opened
 from certkit.tlog.checkpoint import Quorum, counted, open_checkpoint
@@ -186,7 +187,7 @@ class FolderStatus:
 
         It is for this log, dated while its key was trusted, and not to come.
         """
-        latest, key_of_lineage = timestamp(self._at + CLOCK_SKEW), lineage and lineage_key(lineage)
+        latest, key_of_lineage = timestamp(self._at + CLOCK_SKEW), lineage and name_key(lineage)
         known = submitters(self._trust)
         newest, date = None, ""
         for index, data, leaf in log.entries():
@@ -197,7 +198,7 @@ class FolderStatus:
             said, key = entry.body, known.get(entry.body.submitter)
             if digest in entry.envelope.payload:
                 events.take(Logged(index, leaf, entry))
-            if key_of_lineage and lineage_key(said.subject) == key_of_lineage:
+            if key_of_lineage and name_key(said.subject) == key_of_lineage:
                 events.take_plan(Logged(index, leaf, entry))
             is_newer = date <= said.issued_at <= latest and said.log == log.head.checkpoint.origin
             if is_newer and key is not None and outside(key, said.issued_at) is None:

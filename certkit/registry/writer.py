@@ -33,6 +33,7 @@ from msgspec import Struct, structs
 from certkit.ground import files
 from certkit.ground.document import Count, Part
 from certkit.ground.errors import CertkitError, MismatchError, NegativeError, UntrustedError, UsageError
+from certkit.ground.text import name_key
 from certkit.ground.wording import many
 from certkit.passport import checks, keys
 from certkit.passport.checks import shown
@@ -68,7 +69,6 @@ from certkit.registry.fold import (
     LogKeys,
     digest_bytes,
     is_before,
-    lineage_key,
     outside,
     rows,
     submitters,
@@ -147,17 +147,17 @@ class LineageIndex:
             " (SELECT 1 FROM lineage AS earlier WHERE earlier.passport_id = lineage.passport_id"
             " AND earlier.name = lineage.name AND earlier.idx < lineage.idx) ORDER BY idx DESC"
         )
-        logging = self._connection.execute(query, (lineage_key(lineage),))
+        logging = self._connection.execute(query, (name_key(lineage),))
         return ((index, f"sha256:{passport_id.hex()}") for index, passport_id in logging)
 
     def spelling(self, lineage: str) -> str:
         """Return how the first passport of a lineage spells its name; the name itself where there is none."""
         query = "SELECT subject FROM lineage WHERE name = ? AND passport_id IS NOT NULL ORDER BY idx LIMIT 1"
-        return str(self._value(query, lineage_key(lineage)) or lineage)
+        return str(self._value(query, name_key(lineage)) or lineage)
 
     def attempt(self, facts: PassportFacts) -> int:
         """Return which attempt of its lineage under its profile a passport is."""
-        name, profile = lineage_key(facts.lineage), digest_bytes(facts.profile)
+        name, profile = name_key(facts.lineage), digest_bytes(facts.profile)
         where = "FROM lineage WHERE name = ? AND profile = ?"
         query = f"SELECT attempt {where} AND evidence = ? LIMIT 1"
         attempt = self._value(query, name, profile, digest_bytes(facts.evidence))
@@ -173,20 +173,20 @@ class LineageIndex:
             " WHERE name = ? AND reason = 'evidence-false'"
         )
         known = None if by is None else set(map(digest_bytes, by))
-        revoked = self._connection.execute(query, (lineage_key(lineage),))
+        revoked = self._connection.execute(query, (name_key(lineage),))
         return {evidence for evidence, submitter in revoked if known is None or submitter in known}
 
     def last(self, subject: str) -> Previous | None:
         """Return the last entry of a lineage, None where it has none."""
         query = "SELECT idx FROM lineage WHERE name = ? AND subject = ? ORDER BY idx DESC LIMIT 1"
-        index = self._value(query, lineage_key(subject), subject)
+        index = self._value(query, name_key(subject), subject)
         data = self._log.entry(index) if isinstance(index, int) else None
         return None if data is None else Previous(index=int(str(index)), leaf=leaf_hash(data).hex())
 
     def passports(self, lineage: str) -> list[int]:
         """Return the entries that log the passports of a lineage, in their order."""
         query = "SELECT idx FROM lineage WHERE name = ? AND passport_id IS NOT NULL ORDER BY idx"
-        return [index for (index,) in self._connection.execute(query, (lineage_key(lineage),))]
+        return [index for (index,) in self._connection.execute(query, (name_key(lineage),))]
 
     def endings(self, passport_id: str, by: Iterable[str]) -> list[tuple[int, str | None]]:
         """Return the entries by some submitters that end a passport, each with the reason of a revocation."""
@@ -200,14 +200,14 @@ class LineageIndex:
         query = (
             "SELECT idx FROM lineage WHERE name = ? AND submitter = ? AND passport_id IS NULL ORDER BY idx"
         )
-        entries = self._connection.execute(query, (lineage_key(notice.lineage), digest_bytes(submitter)))
+        entries = self._connection.execute(query, (name_key(notice.lineage), digest_bytes(submitter)))
         return next((index for (index,) in entries.fetchall() if self.entry(index).claims == notice), None)
 
     def log_keys(self, origin: str) -> LogKeys:
         """Return the keys that the log had."""
         log_keys = LogKeys(origin)
         query = "SELECT idx FROM lineage WHERE name = ? AND subject = ? ORDER BY idx"
-        for (index,) in self._connection.execute(query, (lineage_key(origin), origin)).fetchall():
+        for (index,) in self._connection.execute(query, (name_key(origin), origin)).fetchall():
             entry = self.entry(index)
             if isinstance(entry.claims, KeyChange):
                 log_keys.follow(entry, entry.claims)

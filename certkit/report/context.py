@@ -29,7 +29,7 @@ from certkit.ground import canonical, files
 from certkit.ground.base import Authored, EditorSchema, validate
 from certkit.ground.canonical import Digest
 from certkit.ground.errors import InputError
-from certkit.ground.text import letters, spellings
+from certkit.ground.text import is_said, name_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +47,7 @@ def _real_date(text: str) -> str:
 
 
 def _something(text: str) -> str:
-    if not letters(text):
+    if not is_said(text):
         raise ValueError("should hold a letter or a digit; a blank is null")
     return text
 
@@ -276,12 +276,12 @@ class Context(Authored):
         )
 
     def same(self, first: str | None, second: str | None) -> bool:
-        """Tell whether two ids are one, or their people have one name but for order and punctuation."""
+        """Tell whether two ids are one, or their people have one name."""
         if first == second:
             return True
         people = [self.by_id.get(person) if person else None for person in (first, second)]
-        spelled = [spellings(person.name or "") if person else set[str]() for person in people]
-        return bool(spelled[0] & spelled[1])
+        keys = [_keys(person.name) if person else set[str]() for person in people]
+        return bool(keys[0] & keys[1])
 
     def stale(self, *, bundles: Sequence[str], profile: str, tier: int) -> tuple[str, ...]:
         """Return which members of `about` name something else than the evidence at hand; none where bound."""
@@ -321,16 +321,16 @@ class Given(Struct, frozen=True, kw_only=True):
         """
         evaluator, people = facts.protocol.evaluator, self.context.people or ()
         parties: list[tuple[str | None, set[str], str]] = [
-            ("same", _spelled(facts.agent.provider), "the provider")
+            ("same", _keys(facts.agent.provider), "the provider")
         ]
-        parties += [(evaluator.relation, _spelled(evaluator.name), "the evaluator")] if evaluator else []
-        spelled = {person.id: _spelled(person.name, person.organisation) for person in people}
-        parties += [(person.relation, spelled[person.id], person.name or person.id) for person in people]
+        parties += [(evaluator.relation, _keys(evaluator.name), "the evaluator")] if evaluator else []
+        keys = {person.id: _keys(person.name, person.organisation) for person in people}
+        parties += [(person.relation, keys[person.id], person.name or person.id) for person in people]
         near = [party for relation in ("same", "affiliated") for party in parties if party[0] == relation]
         related, nearer = [], dict[str, str]()
         for person in people:
-            words, stated = spelled[person.id], person.relation
-            relation, _, through = next((party for party in near if party[1] & words), (stated, words, ""))
+            names, stated = keys[person.id], person.relation
+            relation, _, through = next((party for party in near if party[1] & names), (stated, names, ""))
             related.append(person.model_copy(update={"relation": relation}))
             if relation != stated:
                 nearer[person.id] = f"{relation} through {through}, stated: {stated or 'nothing'}"
@@ -338,8 +338,8 @@ class Given(Struct, frozen=True, kw_only=True):
         return structs.replace(self, context=context, nearer=nearer)
 
 
-def _spelled(*names: str | None) -> set[str]:
-    return set[str]().union(*(spellings(name or "", company=True) for name in names))
+def _keys(*names: str | None) -> set[str]:
+    return {name_key(name) for name in names if name}
 
 
 def read_context(data: bytes, *, where: str, folder: Path | None = None) -> Given:

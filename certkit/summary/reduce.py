@@ -231,7 +231,7 @@ def _runs(
     columns: Columns, cell: Integers, task: NDArray[np.uint64], terms: RunTerms
 ) -> dict[str, tuple[NDArray[Any], ...]]:
     runs = {
-        "run_id": columns.run_ids[0],
+        "run_id": columns.run_ids,
         "task": task,
         "print": run_hashes(columns, task),
         "sequence": columns.number("sequence"),

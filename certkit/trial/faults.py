@@ -104,12 +104,6 @@ class ToolFault(Struct, frozen=True, kw_only=True):
     attack: bool = False
 
 
-def is_corruption(condition: str, cascade: Cascade) -> bool:
-    """Tell whether results of runs of a condition are made contradictory."""
-    simultaneous = condition == Condition.CASCADE and cascade == "simultaneous"
-    return condition in {Condition.CONTEXT_CORRUPTION, Condition.COMBINED} or simultaneous
-
-
 def decide(condition: str, cascade: Cascade, fault: PlannedFault | None, call: CallPlace) -> ToolFault | None:
     """Return what is done to a call, None for nothing.
 

@@ -61,8 +61,6 @@ def test_an_attestation_without_its_file_is_refused_sealed_or_not(tmp_path: Path
     ("row", "name"),
     [
         ('operator = ">="\ntiers = {1 = 0.5, 2 = 0.6, 3 = 0.7}', "hb-eval-2026"),
-        ('operator = ">="\ntiers = {1 = 0.5, 2 = 0.6, 3 = 0.7}', "hb-eval-2026."),
-        ('operator = ">="\ntiers = {1 = 0.5, 2 = 0.6, 3 = 0.7}', "hb_eval.2026-bounded"),
         ('operator = "<"\ntiers = {1 = 0.9, 2 = 0.8, 3 = 0.7}', "house"),
         ('operator = ">="\ntiers = {1 = 0, 2 = 0.6, 3 = 0.7}', "house"),
         ('operator = ">"\ntiers = {1 = -5, 2 = 0.6, 3 = 0.7}', "house"),
@@ -70,8 +68,6 @@ def test_an_attestation_without_its_file_is_refused_sealed_or_not(tmp_path: Path
     ],
     ids=[
         "name of a packaged table",
-        "the same with a full stop",
-        "with other marks",
         "wrong side",
         "cannot be missed",
         "below the range",

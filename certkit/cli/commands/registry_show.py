@@ -15,8 +15,8 @@ from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import brief, coloured, emit, entry, fold, progress
 from certkit.ground.errors import UsageError
+from certkit.ground.text import name_key
 from certkit.ground.wording import many
-from certkit.registry.fold import lineage_key
 from certkit.registry.reader import reading
 from certkit.registry.reader import show as view_of
 
@@ -97,7 +97,7 @@ def _lineages(view: RegistryView) -> Iterator[str]:
     counts: dict[str, int] = {}
     for row in view.entries:
         if row.status is not None:
-            key = lineage_key(row.entry.subject)
+            key = name_key(row.entry.subject)
             latest[key], counts[key] = row, counts.get(key, 0) + 1
     yield f"{'logged':<10}  {'tier':<7}  {'valid until':<11}  {'passports':>9}  latest status  lineage"
     for key, row in latest.items():
@@ -105,7 +105,7 @@ def _lineages(view: RegistryView) -> Iterator[str]:
         line = f"{row.entry.issued_at[:10]}  {_tier(claims['tier'])}  {claims['not_after'][:10]:<11}"
         yield from fold(f"{line}  {counts[key]:>9}  {row.status:<13}  {row.entry.subject}", rest=" " * 12)
     plans = Counter(row.entry.subject for row in view.entries if row.entry.type == "plan")
-    if waiting := {name: count for name, count in plans.items() if lineage_key(name) not in latest}:
+    if waiting := {name: count for name, count in plans.items() if name_key(name) not in latest}:
         agents = ", ".join(f"{name} ({many(count, 'plan')})" for name, count in waiting.items())
         yield from fold(f"announced, without a passport: {agents}")
 

@@ -413,7 +413,7 @@ def test_few_attacks_are_few_runs() -> None:
 
 def test_a_judge_of_a_models_name_is_not_independent() -> None:
     agent = {**AGENT, "components": [{"role": "model", "name": "courier-1"}]}
-    found = good(agent=agent, judge={"name": "other", "family": "Courier_1", "independent": True})
+    found = good(agent=agent, judge={"name": "other", "family": "Courier-1", "independent": True})
     assert finding(found, "judge-not-independent") is not None
 
 

