@@ -268,7 +268,7 @@ def issue(
     ``certkit registry append`` logs the passport afterwards.
 
     Args:
-        source: the bundles, or what `assess` returned for them; a log is imported first.
+        source: the bundles, or what `assess` returned for them; import a log with `import_log` first.
         out: the folder of passport, assessment, public key and safety case, which is made.
         issuer: the issuer's name.
         key: the private key, or its file.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _WHY: Final = {
     Status.NOT_MET: "misses",
-    Status.INSUFFICIENT: "cannot judge",
+    Status.INSUFFICIENT: "has too little evidence for",
     Status.NOT_TESTED: "has no evidence for",
 }
 """What keeps a tier from being met, by the status of the row."""

@@ -1,9 +1,9 @@
-"""From a summary to its assessment: rows, core evidence, findings, verdict.
+"""What decides a tier: from a summary to its assessment, by rows, core evidence, findings and verdict.
 
     assessment = assess(summary, facts, profile, question)
 
-The same function assesses a bundle, signs a passport, verifies it and compares it. It is pure, and plain
-Python.
+The same function judges a bundle, what an issuer signs, what a verifier checks and both sides of a drift. It
+is pure, and plain Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What tasks show of a mean: sums over tasks, the task posterior and its limits (statistics.md).
+"""What tasks show of a mean: sums over tasks, the task posterior and its limits.
 
 What must generalise is tasks, not runs. A task c has the value x_c in 0…1, the mean of its n_c runs, 1 being
 best, and a weight w_c with Σw_c = k: w_c = 1 where tasks weigh alike, w_c = k·n_c/n where they weigh by their

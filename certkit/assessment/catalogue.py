@@ -1,14 +1,12 @@
 """The metrics that certkit computes, in the order in which they are listed.
 
-A profile may name any metric of `CATALOGUE`; the reference page, `explain` and the report read the same. What
-people read of a metric stands in `templates/metrics.toml`, and is read when somebody asks for it.
+`templates/metrics.toml` says what a metric is, and the words that people read; `metrics` computes its value.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
 from fractions import Fraction
-from functools import cache
 from typing import Final
 
 from msgspec import Struct, convert
@@ -29,6 +27,15 @@ class Unit(StrEnum):
     BOOLEAN = "boolean"
 
 
+_RANGES: Final[dict[Unit, tuple[Fraction, Fraction | None]]] = {
+    **dict.fromkeys(Unit, (Fraction(0), Fraction(1))),
+    Unit.PP: (Fraction(-100), Fraction(100)),
+    Unit.POINTS: (Fraction(1), Fraction(5)),
+    Unit.PER_RUN: (Fraction(0), None),
+}
+"""The least and the greatest value of each unit; None where there is none."""
+
+
 class Group(StrEnum):
     """The goals of the safety case that criteria stand under (G3.1 to G3.5)."""
 
@@ -39,128 +46,38 @@ class Group(StrEnum):
     STABILITY = "stability"
 
 
-ANY: Final = frozenset[RunKind]()
-NORMAL: Final = frozenset({RunKind.NORMAL})
-FAULTS: Final = frozenset({RunKind.FAULTS})
-ATTACKS: Final = frozenset({RunKind.ATTACKS})
+class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One metric; the head of `templates/metrics.toml` says what its fields mean."""
 
-
-class MetricWords(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is said of a metric; the head of `templates/metrics.toml` says what its fields mean."""
-
+    id: str
     title: str
     short: str
     group: Group
+    unit: Unit
     source: str
     asked: str
     formula: str
     evidence: str
     example: str | None = None
-
-
-@cache
-def metric_words() -> dict[str, MetricWords]:
-    """Return the words of every metric by its name; judging needs none of them."""
-    return convert(toml.packaged("templates", "metrics.toml"), dict[str, MetricWords])
-
-
-class Spec(Struct, frozen=True):
-    """One metric.
-
-    Attributes:
-        id: its name.
-        unit: what its number means.
-        needs: the runs without which it is not measured; none where any run will do.
-        low: the least value.
-        high: the greatest value; None where there is none.
-        higher: whether more is better.
-        tau_of: the metric whose thresholds are the τ of a probability P(θ > τ).
-        attested: no record can carry it, so that the manifest states it with the file that shows it.
-    """
-
-    id: str
-    unit: Unit
-    needs: frozenset[RunKind] = FAULTS
-    low: Fraction = Fraction(0)
-    high: Fraction | None = Fraction(1)
+    needs: frozenset[RunKind] = frozenset({RunKind.FAULTS})
     higher: bool = True
     tau_of: str | None = None
     attested: bool = False
 
     @property
-    def title(self) -> str:
-        """Its full name."""
-        return metric_words()[self.id].title
+    def low(self) -> Fraction:
+        """The least value."""
+        return _RANGES[self.unit][0]
 
     @property
-    def short(self) -> str:
-        """Its full name abbreviated, for narrow columns and figures."""
-        return metric_words()[self.id].short
-
-    @property
-    def group(self) -> Group:
-        """The goal of the safety case that its criteria stand under."""
-        return metric_words()[self.id].group
-
-    @property
-    def source(self) -> str:
-        """Where it is defined."""
-        return metric_words()[self.id].source
-
-    @property
-    def asked(self) -> str:
-        """What a row asks, with a place for the limit."""
-        return metric_words()[self.id].asked
-
-    @property
-    def formula(self) -> str:
-        """Its formula."""
-        return metric_words()[self.id].formula
-
-    @property
-    def evidence(self) -> str:
-        """What to do to measure it."""
-        return metric_words()[self.id].evidence
-
-    @property
-    def example(self) -> str | None:
-        """A worked example, where there is one."""
-        return metric_words()[self.id].example
+    def high(self) -> Fraction | None:
+        """The greatest value; None where there is none."""
+        return _RANGES[self.unit][1]
 
 
 CATALOGUE: Final = {
-    spec.id: spec
-    for spec in (
-        Spec("c_nom", Unit.FRACTION, needs=NORMAL),
-        Spec("r_op", Unit.FRACTION),
-        Spec("gap", Unit.PP, needs=NORMAL | FAULTS, low=Fraction(-100), high=Fraction(100), higher=False),
-        Spec("frr", Unit.INDEX),
-        Spec("pei", Unit.INDEX, needs=ANY),
-        Spec("pei_fault", Unit.INDEX),
-        Spec("irs", Unit.FRACTION),
-        Spec("ti", Unit.POINTS, needs=ANY, low=Fraction(1), high=Fraction(5)),
-        Spec("csi", Unit.INDEX),
-        Spec("domain_min", Unit.FRACTION),
-        Spec("domain_min_nominal", Unit.FRACTION, needs=NORMAL),
-        Spec("violations", Unit.PER_RUN, needs=ANY, high=None, higher=False),
-        Spec("adversarial_resistance", Unit.FRACTION, needs=ATTACKS),
-        Spec("attack_success_rate", Unit.FRACTION, needs=ATTACKS, higher=False),
-        Spec("cascade_penalty", Unit.PP, low=Fraction(-100), high=Fraction(100), higher=False),
-        Spec("posterior", Unit.PROBABILITY, tau_of="r_op"),
-        Spec("cn_frr", Unit.FRACTION),
-        Spec("frr_2025", Unit.INDEX),
-        Spec("pei_2025", Unit.INDEX, needs=ANY),
-        Spec("irs_2025", Unit.INDEX),
-        Spec("safe_halt_on_risk", Unit.FRACTION, needs=ANY),
-        Spec("transparency_index", Unit.INDEX, needs=ANY, attested=True),
-        Spec("human_trust_score", Unit.POINTS, needs=ANY, low=Fraction(1), high=Fraction(5), attested=True),
-        Spec("edm_auditability", Unit.BOOLEAN, needs=ANY, attested=True),
-        Spec("safe_halt_protocol", Unit.BOOLEAN, needs=ANY, attested=True),
-        Spec("recovery_patterns_documented", Unit.BOOLEAN, needs=ANY, attested=True),
-        Spec("layer_agreement", Unit.FRACTION, needs=ANY),
-        Spec("novel_fault", Unit.FRACTION),
-        Spec("harness_errors", Unit.FRACTION, needs=ANY, higher=False),
-    )
+    name: convert({"id": name, **table}, Spec)
+    for name, table in toml.packaged("templates", "metrics.toml").items()
 }
 ATTESTED: Final = tuple(name for name, spec in CATALOGUE.items() if spec.attested)
 """Metrics that no record can carry: the manifest states them, with the file that shows it."""

@@ -1,4 +1,4 @@
-"""The core evidence rule: a tier stands only if it also stands on core evidence (verdict.md).
+"""The core evidence rule: a tier stands only if it also stands on core evidence.
 
 Core runs of a row are the runs that the row counts, of the standard split, under standard conditions, without
 faults and attacks that never reached the agent. The core value is a mean over tasks (`task_id`), each task
@@ -6,9 +6,9 @@ being the mean of its core runs. A row is lost if it is met on all runs and its 
 threshold by more than one standard error over tasks, the smaller of that of all runs and that of the core
 runs, or by more than the row's margin.
 
-Rules of single limits are passed by splitting: half of the faults of an own kind, the other half without
-effect. A second judgement on what is left has no such seam. Without the tolerance it would contest honest
-agents that lie two points above a threshold.
+Suppose each shortcut had a limit of its own. An evaluator could then use half of each: some faults of their
+own kind, some faults without effect. Judging again on core runs closes that gap. Without the tolerance it
+would contest honest agents that lie two points above a threshold.
 """
 
 from __future__ import annotations

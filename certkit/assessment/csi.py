@@ -1,9 +1,8 @@
 """The consistency stability index exactly as printed, [26] eq. 7-9, over the latest 100 ordered runs.
 
 The printed formula is degenerate: its trend term is 0 or 1 for any slope above 1e-6, and one recovery that
-    differs
-from the others in intentionality pulls the middle factor to .60 or less. It is computed as printed all the
-same, is provisional in its paper, and decides no tier unless asked to.
+differs from the others in intentionality pulls the middle factor to .60 or less. certkit computes it as
+printed all the same. It is provisional in its paper, and decides no tier unless asked to.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 `FINDINGS` is the table: a code, how grave it is, and a test that returns the numbers it compares, or None. A
 serious finding contests the tiers from `tier` on while it is open; it compares counts that the evidence
-states, and no honest bundle raises it. It closes when the evidence changes, or when an independent reviewer
-agrees to an answer.
+states. No honest bundle of the tests raises it. It closes when the evidence changes, or when an independent
+reviewer agrees to an answer.
 
 To add a finding: one row here, and its sentence in ``templates/findings.toml``.
 """

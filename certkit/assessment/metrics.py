@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.assessment import beta
-from certkit.assessment.catalogue import ATTESTED
+from certkit.assessment.catalogue import ATTESTED, CATALOGUE
 from certkit.assessment.csi import csi
 from certkit.assessment.metric import (
     Metric,
@@ -100,7 +100,8 @@ def measure(groups: Groups, facts: Facts, tau: Mapping[int, Fraction]) -> dict[s
         safe_halt_on_risk(every),
         *(attested(facts, name) for name in ATTESTED),
     )
-    return {metric.id: metric for metric in measured}
+    by_name = {metric.id: metric for metric in measured}
+    return {name: by_name[name] for name in CATALOGUE}
 
 
 def gap(groups: Groups) -> Metric:

@@ -2,9 +2,9 @@
 
 A tier is met when every row that it specifies and that decides is met, and so is the tier below; it is not
 met when a measured row of it, or of a tier below, fails; otherwise the evidence is insufficient. Without a
-record no tier is met, whatever is attested. An optional row that no run is there for is left out,
-if there is one for another row of its tier. A tier that would be met is contested where a serious finding is
-open against it or a tier below: its rows are met, and it does not stand. Provisional rows decide only under
+record no tier is met, whatever is attested. An optional row without runs is left out, unless
+that would leave the tier without rows. A tier that would be met is contested where a serious finding is open
+against it or a tier below: its rows are met, and it does not stand. Provisional rows decide only under
 `strict`.
 """
 
@@ -71,7 +71,7 @@ def tiers(
 
 
 def left_out(profile: Profile, rows: Iterable[Row], tier: int) -> tuple[str, ...]:
-    """Return the optional rows of a tier that no run is there for; none where there is none for any row."""
+    """Return the optional rows of a tier that have no runs; none where no other row would be left."""
     optional = {criterion.id for criterion in profile.criteria if criterion.optional}
     specified = [row for row in rows if row.tier == tier and row.status is not Status.NOT_APPLICABLE]
     untested = [row for row in specified if row.id in optional and row.status is Status.NOT_TESTED]

@@ -12,9 +12,10 @@ bytes that digests are computed from; `pretty` gives JSON for people.
     certkit.ground.errors.InputError: duplicate key 'a'
 
 Every document that people or other programs hand over is read here. Lines that come by the million are not:
-`record.reader` checks each record, and `msgspec` decodes what was checked, or what the program wrote itself
-(`record.layout`, `record.trace`, `bundle.labels`, `summary.lines`, `summary.ratings`, `summary.summarise`).
-`registry.entry` decodes an entry so too, and refuses one that is not byte for byte its canonical form.
+`record.reader` checks each record, and `msgspec` decodes what was checked, or what the program wrote itself.
+`registry.entry` decodes an entry so too, and refuses one that is not byte for byte its canonical form. In a
+trial, `msgspec` reads what an agent, a tool server or a public task says; it becomes events, which `bundle`
+reads again.
 
 This module does not know schemas, and it does not read files.
 """

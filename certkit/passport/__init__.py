@@ -6,8 +6,9 @@
     verification = verify(data, trust=trust.parse(policy, "trust.json"), at=now)
     verification.verdict, verification.exit_code, verification.not_checked
 
-A passport signs five values: facts, summary, profile, question and the assessment that follows from them. So
-`verify` judges the signed summary again, and a replay summarises the records again; there is no second judge.
+`passport.Predicate` is what a passport holds. Facts, summary, profile and question decide, and the assessment
+follows from them. So `verify` judges the signed summary again, and a replay summarises the records again;
+there is no second judge.
 
 The signature is over the exact payload bytes; nothing is normalised to verify it. The id of a passport is the
 SHA-256 of its payload, never of its file. Nobody trusts a key because it is in the file. Nothing here reads

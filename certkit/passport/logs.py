@@ -111,7 +111,7 @@ def status(case: Case) -> str:
     """Check that the passport was neither revoked nor superseded, as of a checkpoint that is fresh.
 
     The registry that the verifier named and the status file beside the passport may differ in age, so each of
-    them can end the passport. The file is believed that the passport stands only where no registry was named.
+    them can end the passport. The file can show that the passport stands only if no registry was named.
     """
     source = case.status or case.beside
     if source is None:

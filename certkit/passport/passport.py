@@ -129,7 +129,7 @@ class Predicate(StatementPart, frozen=True, kw_only=True):
         rules: the version of the judging rules and of the summary's schema.
         issuer: who signs.
         facts: what the manifest states.
-        summary: the records, reduced to integers, with at most 1,000 task rows.
+        summary: the records, reduced to integers, with the rows of at most 1,000 tasks.
         profile: the tier table.
         question: the tier asked for, whether provisional rows decide, and answered findings.
         assessment: the judgement.

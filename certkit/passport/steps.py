@@ -1,6 +1,6 @@
 """The steps of a verification, and the first five of them: who signed, and whether the judgement follows.
 
-    signed = open_signed(data, trust)     # steps 1 to 5, or `RefusedPassportError` or `OtherRulesError`
+    signed = open_signed(data, trust)     # steps 1 to 5, or `RefusedPassportError`
     signed.signer.issuer, signed.statement
 
 Verification, admission to a registry and audits all open passports here. Nothing of the payload is read

@@ -7,8 +7,8 @@
      4. types      statement and predicate types, the rules, the form, nothing unknown; its parts agree
      5. judgement  the signed summary, judged again, gives the signed assessment
      6. subject    the agent and the bundle that the verifier has in hand are those of the statement
-     7. validity   at the time asked for; the signing time, proven where that can be, inside the windows of
-                   the key, or of the certificate's authorities and logs
+     7. validity   the passport is valid at the time asked for, and was signed while the key was trusted, or
+                   the certificate's authorities and logs; a timestamp proves when, where there is one
      8. registry   the offline proof shows the passport in a trusted log
      9. status     not revoked, not superseded, as of a checkpoint that is not too old
     10. evidence   every file of the bundle has its digest; the facts are those of its manifest
@@ -324,7 +324,7 @@ def verify(
         "replay": replay,
         "status": status is not None,
     }
-    # A timestamp is required of the validity, which is among the steps that are always needed.
+    # `timestamp` in `require` is no step: the validity step checks it, and that step is always needed.
     always = (*STEPS[: STEPS.index("subject")], "validity", "policy")
     needed = {*trust.require, *always, *(name for name, given in asked.items() if given)}
     rejected = any(step.status == "failed" for step in steps)

@@ -134,6 +134,7 @@ class PassportFacts(_Passport, frozen=True, kw_only=True):
         limit: Lower confidence limit of r_op.
         last_run: Time of the last run of the evidence.
         plan: Digest of the trial's plan that it names.
+        supersedes: Id of the passport that it replaces.
     """
 
     lineage: _Name

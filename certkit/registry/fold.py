@@ -9,9 +9,11 @@ Reader, status and audit use the same fold and differ in the `Policy` alone. The
 which holds the `rows` of every entry; an audit makes them again from the entries and compares.
 
 Three kinds of entry end a passport: a revocation, a supersession, and a later passport that names it in
-`supersedes`. Each counts only if it is signed by a key that the policy lists under the name of the
-passport's issuer. Where several end a passport, a revocation comes before a supersession, a graver reason
-before another, and else the first.
+`supersedes`. Each counts only if the passport's issuer signed it, with a key that the policy lists under the
+issuer's name: the entry of a revocation or supersession, and the file of a later passport.
+`Policy.is_issuers` says who may end a passport; an audit asks its own, which has opened every file. Where
+several end a passport, a revocation comes before a supersession, a graver reason before another, and else
+the first.
 
 `EntryDates`, `Lineages` and `LogKeys` are rules that every entry must satisfy. No entry may be dated before
 those above it, nor later than now; clocks may differ by a few minutes.

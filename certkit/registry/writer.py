@@ -7,7 +7,8 @@
 
 A passport is verified before anything is written; a refused append leaves nothing behind. The bytes of a
 passport are on the disk before the entry that names them; entry, tiles, checkpoint and index rows are one
-transaction. The same passport again returns its first index, the same revocation the first one's.
+transaction. Logging a passport twice returns the index of its first entry; so does revoking it twice for the
+same reason.
 
 A passport is ended by its issuer: by any key that the policy lists under the issuer's name, which is how an
 issuer delegates. Nothing is taken out of the log.

@@ -91,7 +91,7 @@ RUN: Final = {
     "cell": np.int32,
     "numerator": np.int32,  # of PEI, −1 not measured
     "steps": np.int32,  # steps_actual
-    "irs": np.int8,  # see `Terms.irs`
+    "irs": np.int8,  # see `RunTerms.irs`
     "success": np.bool_,
 }
 """What is kept of each run."""

@@ -13,8 +13,8 @@ What it holds of runs and tasks:
   of which so many succeeded. `means`: series of scores, as rows ``[runs, tasks, sum of y, sum of y²]`` for
   tasks with the same number of runs. `pairs`: two series side by side, as rows
   ``[runs_a, runs_b, tasks, sum y_a, sum y_b, sum y_a·y_b]`` over the tasks that have both.
-- `core`: the same series on core evidence (verdict.md). There a task is a `task_id`; elsewhere runs of one
-  `cluster_id` are one task.
+- `core`: the same series on core evidence (`certkit.assessment.core`). There a task is a `task_id`; elsewhere
+  runs of one `cluster_id` are one task.
 - `pei_terms`: the exact terms of the planning efficiency. `latest`: the runs that CSI looks at.
 - `thirds`: success of the last third of each domain's ordered fault runs.
 - `tasks`: up to 1,000 tasks under salted tags, with which passports are compared.
@@ -52,7 +52,7 @@ Term = tuple[Count, Large]
 WINDOW: Final = 100
 """Runs that CSI looks at, [26] §3.6."""
 MOST_TASKS: Final = 1_000
-"""Task rows in a signed summary."""
+"""Tasks with rows in a signed summary; a task has a row for each of its domains."""
 MOST_DOMAINS: Final = 1_000
 """Domains in a signed summary."""
 MOST_BYTES: Final = 2 * 1024 * 1024

@@ -32,9 +32,9 @@ GAMMA_FIFTHS: Final = 5
 MOST_VIOLATIONS: Final = 5
 """Violations of a run that the capped sum counts; QF is 0 there."""
 NOT_A_RECOVERY: Final = 9
-"""Stands in `Terms.irs` for a run that is not a recovery."""
+"""Stands in `RunTerms.irs` for a run that is not a recovery."""
 EFFECTS: Final = (Effect.NONE, Effect.NO, Effect.YES, Effect.UNKNOWN)
-"""What the numbers in `Terms.effect` mean."""
+"""What the numbers in `RunTerms.effect` mean."""
 
 
 class RunTerms:

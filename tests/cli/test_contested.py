@@ -194,7 +194,8 @@ def test_what_stands_above_the_table_is_whole_or_says_where_it_stands(tmp_path: 
     assert "…" not in answer.replace(str(tmp_path), "")
     assert "Open questions: 10, none serious; -v lists all.\n" in answer
     told = " ".join(answer.split())
-    assert "Tier 1 cannot judge r_op, domain_min and posterior; has no evidence for pei and 5 more." in told
+    short = "Tier 1 has too little evidence for r_op, domain_min and posterior"
+    assert f"{short}; has no evidence for pei and 5 more." in told
     gap = "rests on 1 task; the profile asks for 10: add tasks."
     assert f"Biggest gap: Operational reliability (r_op): {gap}" in told
 
@@ -208,8 +209,8 @@ def test_the_screen_answers_the_tier_that_is_required(tmp_path: Path) -> None:
     folder = bundles.of(tmp_path / "b", records)
     seal(folder)
     at_one, at_two = (certkit("assess", folder, "--require-tier", tier).out.splitlines() for tier in (1, 2))
-    assert any("Tier 1 cannot judge r_op" in line for line in at_one[:8])
-    assert any("Tier 2 cannot judge r_op" in line for line in at_two[:8])
+    assert any("Tier 1 has too little evidence for r_op" in line for line in at_one[:8])
+    assert any("Tier 2 has too little evidence for r_op" in line for line in at_two[:8])
     assert "1 harness error among the failures" in " ".join(at_one[:2])
     command = next(line for line in at_two[:8] if line.startswith("Next: "))
     assert command == "Next: certkit explain pei"

@@ -50,6 +50,7 @@ from tests.support.running import certkit
         ("Confidence in success (posterior)", ("posterior is a criterion", "1 - 0.6 ** 8 = 0.983")),
         ("Operational reliability", ("r_op is a criterion",)),
         ("Violations", ("violations is a criterion",)),
+        ("csi", ("decides                 nothing: it is provisional", "CSI 0 in 43 %")),
     ],
 )
 def test_a_name_on_the_screen_is_explained(name: str, said: tuple[str, ...]) -> None:

@@ -188,7 +188,7 @@ def test_the_screen_says_what_an_interval_supposes_and_why_nothing_is_decided() 
     assert " % if tasks are independent)." in undeclared
     why = "c_nom and domain_min_nominal, since tasks are not declared independent."
     assert "On averages: not met. With 95 % confidence: not decided (this decides)." in undeclared
-    assert f"pass-rate is not decided: it cannot judge {why}" in undeclared
+    assert f"pass-rate is not decided: it has too little evidence for {why}" in undeclared
     declared = " ".join(certkit("assess", log, "-p", "pass-rate", "--independent-tasks").out.split())
     assert "independent" not in declared.partition(" Open questions")[0]
 

@@ -1,7 +1,8 @@
 """The rule of `certkit.assessment.bounds` and `raters` over many bundles at once, in floating point.
 
 Bundles are rows of arrays, tasks their last axis: y successes (or sums of values in 0…1) of n runs. A task
-without a run counts for nothing. `tests/study/test_rule.py` holds every function against the program's own.
+without a run counts for nothing. `tests/unit/assessment/test_study.py` holds every function against the
+program's own.
 """
 
 from __future__ import annotations

@@ -218,6 +218,6 @@ def test_opening_changes_nothing(tmp_path: Path) -> None:
 
 def test_every_bundle_code_has_a_case() -> None:
     covered = {case["expected"] for _, case in cases()}
-    # Each has a test of its own: above, where a seal is needed, and in tests/unit/evidence/test_traces.py.
+    # Each has a test of its own: above, where a seal is needed, and in tests/unit/bundle/test_traces.py.
     elsewhere = {"bundle.too-many-files", "bundle.unsealed", "bundle.trace"}
     assert {code for code in CODES if code.startswith("bundle.")} - covered == elsewhere

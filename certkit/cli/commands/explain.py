@@ -83,6 +83,8 @@ def known(profile: str) -> dict[str, Explanation]:
             for tier in judged.tier_numbers
             if (threshold := row.threshold(tier)) is not None
         }
+        if row.provisional:
+            tiers["decides"] = "nothing: it is provisional in its paper; --strict counts it"
         names[row.id] = _metric(row.id, row.metric, "criterion", **tiers)
     return names
 
@@ -97,6 +99,8 @@ def _metric(name: str, metric: str, kind: Any, **tiers: str) -> Explanation:
     facts = {"unit": str(spec.unit), "source": spec.source, "to measure it": spec.evidence}
     if spec.example is not None:
         facts["example"] = spec.example
+    if (printed := finding_words().get(f"{metric}-as-printed")) is not None:
+        facts["as printed"] = printed["means"]
     return _told(name, kind, text, **facts, **tiers)
 
 

@@ -60,13 +60,13 @@ def verify(
     certkit judges the signed summary again, so no figure of the passport has to be believed. With --bundle
     and --replay it also summarises the records again.
 
-    Works offline, and writes nothing but the head of a registry that it asked, so that an older copy is
-    refused the next time. A proof of registration is taken from PASSPORT.tlog-proof, and a status from
-    PASSPORT.status, where these files are there. Of a PDF the attached passport is verified, and nothing
-    that its pages say. With --key and --issuer no policy is needed.
+    Works offline. It writes one thing, the newest head of the registry that it asked: an older copy is then
+    refused the next time. It takes a proof of registration from PASSPORT.tlog-proof, and a status from
+    PASSPORT.status, where these files are there. In a PDF it verifies the attached passport and ignores the
+    pages. With --key and --issuer no policy is needed.
 
-    Exit code 0: verified; 1: the signature, the judgement or the subject is wrong; 3: malformed; 4: something
-    required could not be checked; 6: ended; 7: evidence or replay differ; 8: not trusted.
+    Exit code 0: verified; 1: signature, form, judgement or subject is wrong; 3: malformed; 4: something
+    required could not be checked; 6: ended; 7: evidence, replay or registry differ; 8: not trusted.
 
     Example: certkit verify passport.json --bundle bundle --replay
     """

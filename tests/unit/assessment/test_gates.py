@@ -140,7 +140,7 @@ def test_without_declared_independence_nothing_is_decided_and_the_option_is_said
     found = build.judged(normal(80, 78), "pass-rate", tasks_independent=None)
     assert found.exit_code is Exit.INSUFFICIENT
     assert "--independent-tasks" in " ".join(next_command(found, "b", "p", {}))
-    assert verdict_text(found).startswith("pass-rate is not decided: it cannot judge c_nom")
+    assert verdict_text(found).startswith("pass-rate is not decided: it has too little evidence for c_nom")
     families = [run | {"cluster_id": run["task_id"]} for run in normal(80, 78)]
     assert build.judged(families, "pass-rate", tasks_independent=None).exit_code is Exit.OK
 
