@@ -78,14 +78,12 @@ class Pooled(Struct, frozen=True, kw_only=True):
     Attributes:
         facts: what all of them state.
         summary: of all their records.
-        parts: each alone; in order of time where `ordered`.
-        ordered: whether the time of every part is known.
+        parts: each alone; in order of time where the time of every part is known.
     """
 
     facts: Facts
     summary: Summary
     parts: tuple[PooledPart, ...]
-    ordered: bool
 
 
 class _Read(Struct, frozen=True, kw_only=True, eq=False):
@@ -166,7 +164,6 @@ def accumulate(
         ),
         summary=summary,
         parts=parts,
-        ordered=all(item.span is not None for item in read),
     )
 
 

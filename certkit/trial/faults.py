@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from certkit.record.planned import Cascade
 
 LOST_RESPONSE: Final = "x_lost_response"
-CASCADES: Final = ("simultaneous", "sequential")
 
 LENGTHS: Final[Mapping[str, tuple[int, int]]] = {
     Condition.TOOL_FAILURE: (1, 2),
