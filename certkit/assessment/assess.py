@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from certkit.assessment.assessment import Assessment, Bounded, CoreRow, Question, Row, Status
+from certkit.assessment.assessment import (
+    Assessment,
+    Bounded,
+    CoreRow,
+    Finding,
+    Question,
+    Row,
+    Status,
+    Tier,
+)
 from certkit.assessment.core import core_rows
 from certkit.assessment.findings import Judging, findings
 from certkit.assessment.metric import Reason
 from certkit.assessment.row import Evidence, rows
-from certkit.assessment.verdict import contested, tiers, verdict
+from certkit.assessment.verdict import attained, contested, tiers, verdict
 from certkit.ground.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -59,15 +68,27 @@ def assess(summary: Summary, facts: Facts, profile: Profile, question: Question 
     judged = rows(evidence)
     core = core_rows(evidence, judged)
     judged = tuple(_without_core(row, core) for row in judged)
-    unopposed = tiers(profile, judged, profile.reading, records=summary.records, strict=question.strict)
-    case = Judging(evidence=evidence, rows=judged, core=core, tiers=unopposed, question=question)
-    raised = findings(case)
-    final = contested(unopposed, raised)
+
+    def opposed(question: Question) -> tuple[dict[str, Tier], tuple[Finding, ...]]:
+        unopposed = tiers(profile, judged, profile.reading, records=summary.records, strict=question.strict)
+        case = Judging(evidence=evidence, rows=judged, core=core, tiers=unopposed, question=question)
+        raised = findings(case)
+        return contested(unopposed, raised), raised
+
+    final, raised = opposed(question)
+    strictly, _ = opposed(structs.replace(question, strict=True))
     return Assessment(
         criteria=judged,
         core=core,
         tiers=final,
-        verdict=verdict(profile, judged, final, raised, records=summary.records, question=question),
+        verdict=verdict(
+            profile,
+            judged,
+            final,
+            tier_strict=attained(strictly),
+            records=summary.records,
+            question=question,
+        ),
         findings=raised,
     )
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 HALF: Final = Fraction(1, 2)
 MOST_VIOLATIONS: Final = 5
 """Violations per run at which the quality factor of [26] eq. 5 is 0; a bound counts no more of a run."""
+_LARGEST_COMMON: Final = 2**1024
 
 
 class Weighted(NamedTuple):
@@ -107,7 +108,7 @@ def tasks_of(rows: Iterable[tuple[int, int, int | Fraction, int | Fraction]], un
         return None
     # Sums of integers over one denominator: fractions that are added one by one take several times as long.
     n = sum(runs * tasks for runs, tasks, _, _ in rows)
-    common = lcm(*(runs for runs, *_ in rows))
+    common = _common(runs for runs, *_ in rows)
     x = Fraction(sum(y * (common // runs) for runs, _, y, _ in rows), common * unit)
     xx = Fraction(sum(yy * (common // runs) ** 2 for runs, _, _, yy in rows), (common * unit) ** 2)
     by_runs = Weighted(
@@ -118,6 +119,19 @@ def tasks_of(rows: Iterable[tuple[int, int, int | Fraction, int | Fraction]], un
         Fraction(k * k * sum(runs * runs * tasks for runs, tasks, _, _ in rows), n * n),
     )
     return Tasks(k, n, Weighted(Fraction(k), x, xx, x, Fraction(k)), by_runs)
+
+
+def _common(runs: Iterable[int]) -> int:
+    """Return the least common denominator of numbers of runs, or 2^1024 where it is longer.
+
+    A signed summary may hold any numbers of runs, and judging it must not take longer for that. Where the
+    denominator is cut, values of tasks are rounded down, by less than 2^-900.
+    """
+    common = 1
+    for number in runs:
+        if (common := lcm(common, number)) > _LARGEST_COMMON:
+            return _LARGEST_COMMON
+    return common
 
 
 def share_tasks(rows: Iterable[tuple[int, int, int]]) -> Tasks | None:

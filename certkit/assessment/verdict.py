@@ -114,8 +114,8 @@ def verdict(
     profile: Profile,
     rows: Sequence[Row],
     judged: Mapping[str, Tier],
-    findings: Sequence[Finding],
     *,
+    tier_strict: int,
     records: int,
     question: Question,
 ) -> Verdict:
@@ -125,20 +125,18 @@ def verdict(
         profile: the table.
         rows: every criterion at every tier.
         judged: the tiers, contested or not.
-        findings: open serious ones contest tiers.
+        tier_strict: the tier that stands where provisional rows decide.
         records: how many records there are.
         question: the tier asked for, and whether provisional rows decide.
     """
 
-    def met(reading: Reading, *, strict: bool) -> dict[str, Tier]:
-        return tiers(profile, rows, reading, records=records, strict=strict)
+    def tier_by(reading: Reading) -> int:
+        return attained(tiers(profile, rows, reading, records=records, strict=question.strict))
 
-    tier = attained(judged)
-    strictly = contested(met(profile.reading, strict=True), findings)
-    table, bounded = (attained(met(reading, strict=question.strict)) for reading in ("table", "bounded"))
+    tier, table, bounded = attained(judged), tier_by("table"), tier_by("bounded")
     return Verdict(
         tier=tier,
-        tier_strict=attained(strictly),
+        tier_strict=tier_strict,
         required_tier=question.required_tier,
         status=judged[str(question.required_tier)].status,
         decides=profile.reading,

@@ -117,12 +117,37 @@ class PeriodFacts(_Fact, frozen=True, kw_only=True, rename={"start": "from", "en
     end: Text | None = None
 
 
+AttestedId = Literal[
+    "transparency_index",
+    "human_trust_score",
+    "edm_auditability",
+    "safe_halt_protocol",
+    "recovery_patterns_documented",
+]
+_ENDS: Final = {"transparency_index": (0, 1), "human_trust_score": (1, 5)}
+"""The least and the greatest value of what is attested as a number; the rest is true or false."""
+
+
+def refuse_attested(name: AttestedId, value: float | bool) -> None:  # noqa: FBT001 - true is a value
+    """Raise `ValueError` where an attested measurement cannot have this value."""
+    ends = _ENDS.get(name)
+    if ends is None:
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} is true or false")
+    elif isinstance(value, bool) or not ends[0] <= value <= ends[1]:
+        raise ValueError(f"{name} is a number from {ends[0]} to {ends[1]}")
+
+
 class AttestedFacts(_Fact, frozen=True, kw_only=True):
     """A measurement that records cannot hold, as the evaluator states it; `n` is its sample size."""
 
-    id: Text
+    id: AttestedId
     value: float | bool
     n: Count | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a value that the measurement cannot have."""
+        refuse_attested(self.id, self.value)
 
 
 class ImportFacts(_Fact, frozen=True, kw_only=True):

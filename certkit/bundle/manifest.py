@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from certkit.bundle.facts import AttestedId, refuse_attested
 from certkit.ground.base import Authored, EditorSchema
 from certkit.ground.text import TIMESTAMP, lineage, moment, span
 
@@ -205,13 +206,7 @@ class Protocol(Authored):
 class Attested(Authored):
     """A measurement that records cannot hold, with the file in the bundle that shows it."""
 
-    id: Literal[
-        "transparency_index",
-        "human_trust_score",
-        "edm_auditability",
-        "safe_halt_protocol",
-        "recovery_patterns_documented",
-    ]
+    id: AttestedId
     value: float | bool
     n: Annotated[int, Field(ge=0)] | None = None
     method: Prose | None = None
@@ -219,12 +214,7 @@ class Attested(Authored):
 
     @model_validator(mode="after")
     def _value_fits(self) -> Attested:
-        span = {"transparency_index": (0.0, 1.0), "human_trust_score": (1.0, 5.0)}.get(self.id)
-        if span is None:
-            if not isinstance(self.value, bool):
-                raise ValueError(f"{self.id} is true or false")
-        elif isinstance(self.value, bool) or not span[0] <= self.value <= span[1]:
-            raise ValueError(f"{self.id} is a number from {span[0]:g} to {span[1]:g}")
+        refuse_attested(self.id, self.value)
         return self
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 from msgspec import Struct, structs
 
 from certkit.assessment.assess import assess
-from certkit.assessment.assessment import Answer, Finding, FindingState, Verdict
+from certkit.assessment.assessment import Answer, Assessment, Finding, FindingState
 from certkit.bundle.facts import Facts
 from certkit.ground.canonical import Digest
 from certkit.ground.errors import CertkitError, MismatchError, NegativeError, UnavailableError
@@ -327,7 +327,7 @@ def _tiers(case: Case) -> tuple[int, int]:
     A serious finding contests its tier and those above it; the policy says whether an open or an answered one
     counts.
     """
-    verdict = _verdict(case)
+    verdict = _assessment(case).verdict
     by_reading = {"table": verdict.table.tier, "bounded": verdict.bounded.tier}
     attained = by_reading[case.trust.reading or verdict.decides]
     return attained, min((attained, *((item.tier or 1) - 1 for item in _contesting(case))))
@@ -341,18 +341,18 @@ def _contesting(case: Case) -> tuple[Finding, ...]:
     }
     return tuple(
         item
-        for item in case.predicate.assessment.serious
+        for item in _assessment(case).serious
         if isinstance(item.state, FindingState) and not taken[item.state]
     )
 
 
-def _verdict(case: Case) -> Verdict:
-    """Return the verdict, with provisional rows counted where the policy says so."""
+def _assessment(case: Case) -> Assessment:
+    """Return the assessment, with provisional rows counted where the policy says so."""
     predicate = case.predicate
     if not case.trust.count_provisional or predicate.question.strict:
-        return predicate.assessment.verdict
+        return predicate.assessment
     question = structs.replace(predicate.question, strict=True)
-    return assess(predicate.summary, predicate.facts, predicate.profile, question).verdict
+    return assess(predicate.summary, predicate.facts, predicate.profile, question)
 
 
 def _refusals(case: Case, attained: int) -> Iterator[tuple[str, str | None]]:

@@ -35,6 +35,18 @@ def tasks(y: list[int], n: list[int], scale: int = 1) -> Tasks:
     return found
 
 
+def test_sums_over_many_odd_numbers_of_runs_have_a_denominator_of_bounded_length() -> None:
+    primes = [n for n in range(2, 20_000) if all(n % d for d in range(2, int(sqrt(n)) + 1))]
+    found = bounds.share_tasks((n, n // 2, 1) for n in primes)
+    assert found is not None
+    sums = found.alike
+    assert max(item.denominator.bit_length() for item in sums) <= 2 * 1025
+    means = [n // 2 / n for n in primes]
+    assert float(found.mean) == pytest.approx(sum(means) / len(means), abs=1e-12)
+    assert float(sums.wwxx) == pytest.approx(sum(x * x for x in means), rel=1e-12)
+    assert sums.wwxx * found.k >= sums.wx**2, "rounded values are values: their variance is not negative"
+
+
 def groups(y: list[int], n: list[int]) -> bound_laws.Groups:
     names = tuple(str(place) for place in range(len(y)))
     return bound_laws.Groups(names, tuple(n), tuple(map(Fraction, y)))

@@ -362,6 +362,9 @@ def test_an_order_that_contradicts_times_is_serious_where_csi_decides() -> None:
         for item in (finding(found, "order-contradicts-times") for found in (cause, strict))
     ]
     assert grades == [WARNING, SERIOUS]
+    plainly, strictly = cause.assessment.verdict, strict.assessment.verdict
+    assert (plainly.tier, plainly.tier_strict) == (3, 0), "both are said, whichever was asked for"
+    assert (strictly.tier, strictly.tier_strict) == (0, 0)
 
 
 def test_core_evidence_contests_the_tiers_that_lose_a_row_and_no_lower_one() -> None:

@@ -742,6 +742,28 @@ def test_provisional_rows_count_where_the_policy_says_so() -> None:
     assert "the evidence meets no tier, provisional rows counted" in step(found, "policy").detail
 
 
+def test_a_policy_that_counts_provisional_rows_is_told_what_contests_them() -> None:
+    times = ("2026-01-02T00:00:01Z", "2026-01-02T00:00:00Z")
+    swapped = [run | {"started_at": time} for run, time in zip(build.GOOD, times, strict=False)]
+    judged = build.judged([*swapped, *build.GOOD[2:]])
+    data = specimen_passport(judged).to_json()
+    assert verified(data, trust=lenient(min_tier=1)).verdict == "verified"
+    found = verified(data, trust=lenient(min_tier=1, count_provisional=True))
+    assert (found.verdict, step(found, "policy").code) == ("unverifiable", "passport.contested")
+    assert step(found, "policy").detail == "the tier is contested by order-contradicts-times"
+
+
+def test_an_attested_value_that_its_measurement_cannot_have_is_refused() -> None:
+    attested = {"id": "transparency_index", "value": 0.93, "n": 120}
+
+    def stating(value: object) -> Callable[[Any], object]:
+        return lambda predicate: predicate["facts"].update(attested=[attested | {"value": value}])
+
+    for value in (1.03, -5.0, 1e308, True):
+        assert "transparency_index is a number from 0 to 1" in refused(stating(value))
+    assert step(verified(edited(stating(0.5))), "types").status == "passed"
+
+
 def test_a_tier_of_a_profile_that_nobody_knows_is_unverifiable() -> None:
     data = specimen_passport(passports.specimen(strict())).to_json()
     found = verified(data)
