@@ -269,6 +269,43 @@ trust add --trust trust.json --issuer Lab --key public.pem
 """What makes a passport of five domains; each command finds what those before it left."""
 
 
+def passport_of_tasks(folder: Path, count: int = ASSESSED) -> Path:
+    """Issue a passport of 1,000 tasks in five domains, and return its file."""
+    root = folder / "bundle"
+    make(root, count)
+    lines = [orjson.loads(line) for line in (root / "records" / "runs.jsonl").read_bytes().splitlines()]
+    for record in lines:
+        del record["cluster_id"]
+    (root / "records" / "runs.jsonl").write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in lines))
+    seal(root)
+    for line in (
+        "keys generate -o key.pem --public public.pem",
+        "issue bundle -o issued --key key.pem --issuer Lab",
+    ):
+        subprocess.run([*program(), *line.split()], check=True, capture_output=True, cwd=folder)
+    return folder / "issued" / "passport.json"
+
+
+def limits() -> None:
+    """Print the time of ``plan``, and the size of a passport of 1,000 tasks in five domains."""
+    planned = wall({"plan": [*program(), "plan", "--tier", "3"]}, 3)["plan"]
+    print(f"certkit plan --tier 3: {planned:.1f} s wall (limit 10; median of 3)")
+    with tempfile.TemporaryDirectory() as folder:
+        size = passport_of_tasks(Path(folder)).stat().st_size
+    print(f"passport of 1,000 tasks in 5 domains: {size / 1000:.0f} kB (limit 200)")
+
+
+def against(other: str, repeat: int) -> None:
+    """Print the CPU time of ``assess`` of three bundles beside that of another certkit's program."""
+    for count in (1_000, ASSESSED, 1_000_000):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder) / "bundle"
+            make(root, count)
+            asked = ["assess", str(root), "--exit-zero"]
+            used = cpu_seconds({"this": [*program(), *asked], "other": [other, *asked]}, repeat)
+            print(f"assessing {count:,} records: {used['this']:.2f} CPU s, the other {used['other']:.2f}")
+
+
 def start_up(repeat: int) -> None:
     """Print the CPU time of ``--help`` and of a key-based ``verify`` against that of their imports."""
     certkit, imports = program(), "import typer, cryptography.hazmat.primitives.serialization"
@@ -321,6 +358,7 @@ def report(count: int, repeat: int) -> None:
     start_up(9)
     signed = bench_signing.shares()
     judging(3)
+    limits()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "bundle"
         size = make(root, count)
@@ -350,9 +388,12 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--measure", choices=MEASURES)
     parser.add_argument("--bundle", type=Path)
+    parser.add_argument("--against", metavar="PROGRAM", help="the program `certkit` of another checkout")
     options = parser.parse_args()
     if options.measure:
         MEASURES[options.measure](options.bundle)
+    elif options.against:
+        against(options.against, options.repeat)
     else:
         report(options.records, options.repeat)
 

@@ -21,6 +21,7 @@ from certkit.passport import envelope
 from certkit.passport.passport import read_passport, read_statement, signed_summary, write_statement
 from certkit.summary.summarise import summarise
 from certkit.summary.summary import MOST_TASKS
+from tests import bench
 from tests.published import missing
 from tests.support import bundles, passports
 from tests.support.passports import KEY, NOW, document, specimen_passport
@@ -178,3 +179,10 @@ def test_a_folder_is_written_and_nothing_where_a_step_fails(tmp_path: Path) -> N
 
 def test_packaged_tables_are_listed_as_published() -> None:
     assert missing() == {}
+
+
+def test_a_passport_of_a_thousand_tasks_in_five_domains_has_at_most_200_kb(tmp_path: Path) -> None:
+    data = bench.passport_of_tasks(tmp_path).read_bytes()
+    predicate = canonical.loads(read_passport(data).payload)["predicate"]
+    assert predicate["summary"]["tasks"]["tasks"] == 1_000
+    assert len(data) <= 200_000
