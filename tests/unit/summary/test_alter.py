@@ -6,11 +6,13 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
+
 from certkit.bundle.folder import open_bundle
 from certkit.ground.errors import InputError
 from certkit.summary.summarise import summarise
 from certkit.summary.summary import read_summary
-from tests.support import bundles
+from tests.support import build, bundles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +113,7 @@ ACCEPTED: Final = {
     "normal core runs of tasks with a fault run, which no other part tells apart": (
         r"core\.means\.\w+_normal\.rows\.0",
     ),
-    "single runs in time, which no other part holds": (r"order\.(latest|thirds)\..*",),
+    "single runs in time, which no other part holds": (r"order\.latest\..*", r"order\.thirds\.\w+\.1"),
     "single labelled tasks, which no other part holds": (r"labels\.tasks\..*",),
     "tasks without rows: with one more, the rows are the smallest tags": (r"tasks\.tasks",),
 }
@@ -164,3 +166,81 @@ def test_an_altered_number_is_refused_unless_only_the_records_could_tell(tmp_pat
     assert not unknown
     assert sorted(patterns.keys() - met.keys()) == []
     assert met.total() < 0.3 * total
+
+
+# --- parts that no cell holds, beside the series that they are of ------------------------------------------
+
+
+def in_order(results: str, domain: str) -> list[bundles.Run]:
+    """Fault runs of one task each, in their order; S succeeds and f fails."""
+    return [
+        bundles.run(
+            f"{domain}-{i}",
+            domain=domain,
+            task_id=f"{domain}/{i}",
+            condition="tool_failure",
+            outcome="success" if result == "S" else "failure",
+            sequence=i,
+        )
+        for i, result in enumerate(results)
+    ]
+
+
+SIZE = "the last third of a is not a third of its fault runs"
+DOMAINS = "the last thirds are not those of the domains with fault runs"
+
+
+@pytest.mark.parametrize(
+    ("results", "last", "thirds", "message"),
+    [
+        ("SSfffS", [[1, 0, 1], [1, 1, 1]], [[1, 1, 1]], SIZE),
+        ("SSfffS", [[1, 0, 1], [1, 1, 1]], [[1, 0, 2], [1, 1, 1]], SIZE),
+        ("fffffS", [[1, 0, 1], [1, 1, 1]], [[1, 1, 2]], SIZE),
+        ("SSSSSf", [[1, 0, 1], [1, 1, 1]], [[1, 0, 2]], SIZE),
+        ("SSfffS", [[1, 0, 1], [1, 1, 1]], None, DOMAINS),
+    ],
+    ids=[
+        "fewer runs than a third",
+        "more runs than a third",
+        "more successes than in all",
+        "more successes before it than runs",
+        "none of a domain",
+    ],
+)
+def test_a_last_third_that_is_none_of_its_fault_runs_is_refused(
+    results: str, last: list[list[int]], thirds: list[list[int]] | None, message: str
+) -> None:
+    document = build.summary([*in_order(results, "a"), *in_order("SSS", "b")]).to_dict()
+    assert document["order"]["thirds"] == {"a": last, "b": [[1, 1, 1]]}
+    if thirds is None:
+        del document["order"]["thirds"]["a"]
+    else:
+        document["order"]["thirds"]["a"] = thirds
+    with pytest.raises(InputError, match=message) as caught:
+        read_summary(document)
+    assert caught.value.code == "summary.invalid"
+
+
+def test_a_last_third_of_a_domain_without_fault_runs_is_refused() -> None:
+    document = build.summary(in_order("SSfffS", "a")).to_dict()
+    document["order"]["thirds"]["b"] = [[1, 1, 1]]
+    with pytest.raises(InputError, match=DOMAINS):
+        read_summary(document)
+
+
+@pytest.mark.parametrize("metric", ["cascade_penalty", "gap"])
+@pytest.mark.parametrize(
+    "row",
+    [[1, 1, 5, 2, 1, 1], [1, 1, 4, 3, 1, 1], [1, 1, 4, 2, 2, 1]],
+    ids=["tasks", "successes of the first", "successes of the second"],
+)
+def test_pairs_of_more_than_the_tasks_of_both_series_are_refused(metric: str, row: list[int]) -> None:
+    """Four tasks have one run of either series, of which two and one succeed: both in one task."""
+    first, second = {"cascade_penalty": ("tool_failure", "cascade"), "gap": ("nominal", "stochastic")}[metric]
+    made = [*build.runs(4, 2, first, tasks=4), *build.runs(4, 1, second, tasks=4)]
+    document = build.summary(made).to_dict()
+    assert document["pairs"][metric] == {"rows": [[1, 1, 4, 2, 1, 1]]}
+    assert read_summary(document).pairs.keys() == {metric}
+    document["pairs"][metric] = {"rows": [row]}
+    with pytest.raises(InputError, match=f"the pairs of {metric} are more than the tasks of both"):
+        read_summary(document)
