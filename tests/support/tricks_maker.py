@@ -8,14 +8,20 @@ Nothing of certkit is used, and what is expected is written by hand. A file hold
      "expected": {"exit_code", "tier", "serious": [codes], "insufficient": [rows]}}]}
 
 `core_conditions` of a case are put before the profile. `limit: true` marks what certkit does not see.
+`strict` of a case is what is expected under ``--strict``, and `graded` holds the severity of findings without
+it, null for one that is not raised. `beyond` of a file is a code that the oracle of the tests does not
+compute, as its `note` says.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json  # noqa: TID251 - what is written here must not depend on the door that reads it
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from tests.support import tricks as expanding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -133,12 +139,20 @@ def trick(name: str, description: str, cases: list[Json], *, require_tier: int =
     return head | {"require_tier": require_tier, "cases": cases}
 
 
+def beyond_the_oracle(code: str, description: str, cases: list[Json]) -> Json:
+    """Return a trick under the name of its finding, which follows from more than the records."""
+    note = "The oracle does not compute this finding: it judges the trick as it judges the twin. Only the"
+    note += " program is held against the code."
+    return {"beyond": code, "note": note} | trick(code, description, cases)
+
+
 def tricks() -> Iterator[Json]:
     yield from left_out()
     yield from padded()
     yield from chosen()
     yield from silent()
     yield from lacking()
+    yield from contradicted()
 
 
 def left_out() -> Iterator[Json]:
@@ -433,6 +447,123 @@ def lacking() -> Iterator[Json]:
             ),
             case("twin", normal() + faults() + own(STRONG), met()),
         ],
+    )
+
+
+LABELS: Final = 30
+SMALL: Final = ("adversarial", "tool_failure", "cascade")
+"""The kinds of fault without which a row of Tier 2 has no run."""
+
+
+def small(**more: Any) -> list[Json]:
+    """Return groups of one domain that attain Tier 2; `more` is of each group, `started_at` of each run."""
+    fields = {"started_at": more.pop("started_at")} if "started_at" in more else {}
+    plain = group("banking", "nominal", STRONG, fields, fields, **more)
+    return [plain, *faults(kinds=SMALL, domains=["banking"], every=fields, **more)]
+
+
+def contradicted() -> Iterator[Json]:
+    """Records that something beside them contradicts."""
+    runs = small()
+    yield beyond_the_oracle(
+        "outcome-inverted",
+        "The rule of success of an import calls failures successes.",
+        [
+            case("trick", runs, contested(0, "outcome-inverted"), imported=imported("inverted")),
+            case("twin", runs, met(), imported=imported("filled")),
+        ],
+    )
+    yield beyond_the_oracle(
+        "trace-differs",
+        "A record says 10 steps, and the enclosed log of its run shows 13.",
+        [
+            case("trick", runs, contested(0, "trace-differs"), traces=[transcript("0-1", 13)]),
+            case("twin", runs, met(), traces=[transcript("0-1", 10)]),
+        ],
+    )
+    judge = {"methodology": "independent_judge", "judge": {"name": "grader", "independent": True}}
+    order = label_order(runs)
+    won = {run["run_id"]: int(run["outcome"] == "success") for run in expanding.records({"groups": runs})}
+    wrong = {name for name in order[:LABELS:2] if won[name]}
+    drawn, last = order[:LABELS], order[-LABELS:]
+    right = [[name, won[name], won[name]] for name in drawn]
+    yield beyond_the_oracle(
+        "judge-correction",
+        "A model gave the outcomes, and people call half of the labelled runs that it passed failures: that"
+        " misses Tier 2, while Tier 1 lies within the interval.",
+        [
+            case(
+                "trick",
+                runs,
+                contested(1, "judge-correction"),
+                protocol=judge,
+                ratings=[[name, won[name], won[name] - (name in wrong)] for name in drawn],
+            ),
+            case("twin", runs, met(), protocol=judge, ratings=right),
+        ],
+    )
+    chosen = "calibration-chosen"
+    yield beyond_the_oracle(
+        chosen,
+        "People agree with the judge on runs that somebody chose. In the twin they are those that the hash"
+        " draws.",
+        [
+            case(
+                "trick",
+                runs,
+                contested(0, chosen),
+                protocol=judge,
+                ratings=[[name, won[name], won[name]] for name in last],
+            ),
+            case(
+                "the judge's scores are copied from people's",
+                runs,
+                contested(0, chosen),
+                protocol=judge,
+                ratings=[[name, 1 - won[name], 1 - won[name]] for name in drawn[:1]] + right[1:],
+            ),
+            case("twin", runs, met(), protocol=judge, ratings=right),
+        ],
+    )
+    code = "order-contradicts-times"
+    unguided = {"memory_modified": False}
+    after, before = (
+        faults(kinds=["tool_failure"], domains=["banking"], tasks=10, every=unguided | {"started_at": at})
+        for at in ("2026-03-02T10:00:00Z", "2026-03-02T08:00:00Z")
+    )
+    rest = small(stage=1, started_at="2026-03-02T09:00:00Z")
+    yield beyond_the_oracle(
+        code,
+        "By their times the last runs are unsteady. In the order they come first, so that the consistency row"
+        " does not see them. Parallel workers may explain it: it contests only where that row decides.",
+        [
+            case("trick", after + rest, met(), strict=contested(0, code), graded={code: "warning"}),
+            case("twin", before + rest, met(), strict=met(), graded={code: None}),
+        ],
+    )
+
+
+def imported(kind: str) -> Json:
+    """Return the account of an import that has a note of a kind on the outcomes."""
+    notes = {
+        "inverted": {"what": "runs read as successes although a text says failure", "count": 152},
+        "filled": {"what": "outcome", "count": 160},
+    }
+    return {"format": "records", "records": 160, "notes": [{"kind": kind} | notes[kind]]}
+
+
+def transcript(run: str, steps: int) -> Json:
+    """Return the line of a trace file on a run of so many model calls."""
+    return {"run_id": run, "form": "messages", "log": {"messages": [{"role": "assistant"}] * steps}}
+
+
+def label_order(groups: list[Json]) -> list[str]:
+    """Return the run ids in the order in which people label them ("The draw" of reference/calibration.md)."""
+    runs = expanding.records({"groups": groups})
+    texts = [json.dumps(run, sort_keys=True, separators=(",", ":")).encode() for run in runs]
+    seed = hashlib.sha256(b"".join(sorted(hashlib.sha256(text).digest() for text in texts))).digest()
+    return sorted(
+        (run["run_id"] for run in runs), key=lambda name: hashlib.sha256(seed + name.encode()).digest()
     )
 
 

@@ -3,7 +3,8 @@
 A case holds groups of runs, the protocol, and how an assessment under ``hb-eval-2026`` ends: exit code, the
 tier that stands, the codes of serious findings, and rows that are insufficient at the required tier.
 `tests.support.tricks_maker` writes the files. ``limit: true`` marks what certkit does not see; the threat
-model says so.
+model says so. What is `beyond` the oracle follows from more than the records: there the program alone is held
+against the code, and the oracle against the twin's outcome.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from certkit.assessment.assessment import Severity
+from certkit.assessment.findings import FINDINGS
 from tests.support import core_oracle, honest, tricks, tricks_maker, verdict_oracle
 from tests.support.documents import certkit
 
@@ -22,17 +25,20 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "tricks"
 PROFILE = honest.ROOT / "templates" / "profiles" / "hb-eval-2026.toml"
+DOCUMENTS = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))]
+Document = dict[str, Any]
 
 
 def cases() -> Iterator[Any]:
-    for path in sorted(FOLDER.glob("*.json")):
-        document = json.loads(path.read_text(encoding="utf-8"))
+    for document in DOCUMENTS:
         assert document["format"] == "trick"
         for case in document["cases"]:
-            yield pytest.param(document["require_tier"], case, id=f"{document['name']}: {case['name']}")
+            yield pytest.param(document, case, id=f"{document['name']}: {case['name']}")
 
 
 CASES = [*cases()]
+WITHOUT_A_TRICK = {"plan-differs"}
+"""It needs the plan of a trial: `tests.unit.summary.test_planned`."""
 
 
 def profile_of(case: dict[str, Any], folder: Path) -> Path:
@@ -46,25 +52,40 @@ def profile_of(case: dict[str, Any], folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("tier", "case"), CASES)
-def test_command_line(tier: int, case: dict[str, Any], tmp_path: Path) -> None:
-    made = honest.Evaluation(tricks.manifest(case), tricks.records(case))
-    bundle = str(honest.write(made, tmp_path / "bundle"))
+@pytest.mark.parametrize(("document", "case"), CASES)
+def test_command_line(document: Document, case: dict[str, Any], tmp_path: Path) -> None:
+    tier = document["require_tier"]
+    bundle = str(tricks.write(case, tmp_path / "bundle"))
     profile = str(profile_of(case, tmp_path)) if "core_conditions" in case else "hb-eval-2026"
     assert certkit("bundle", "seal", bundle, "--json")[0] == 0
-    code, document = certkit("assess", bundle, "--profile", profile, "--require-tier", str(tier), "--json")
+    given = ("assess", bundle, "--profile", profile, "--require-tier", str(tier), "--json")
+    outcome, found = assessed(*given)
+    assert outcome == case["expected"]
+    severities = {item["code"]: item["severity"] for item in found}
+    graded = case.get("graded", {})
+    assert {code: severities.get(code) for code in graded} == graded
+    if "strict" in case:
+        assert assessed(*given, "--strict")[0] == case["strict"]
+
+
+def assessed(*given: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return how an assessment ends, as a vector says it, and its findings."""
+    code, document = certkit(*given)
     lacking = [
         row["id"]
         for row in document["criteria"]
-        if row["tier"] == tier and row["status"] == "insufficient" and row["id"] != "csi"
+        if row["tier"] == document["verdict"]["required_tier"]
+        and row["status"] == "insufficient"
+        and row["id"] != "csi"
     ]
     serious = [item["code"] for item in document["findings"] if item["severity"] == "serious"]
     found = {"exit_code": code, "tier": document["verdict"]["tier"], "serious": serious}
-    assert found | {"insufficient": lacking} == case["expected"]
+    return found | {"insufficient": lacking}, document["findings"]
 
 
-@pytest.mark.parametrize(("tier", "case"), CASES)
-def test_the_oracle_expects_the_same(tier: int, case: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("document", "case"), CASES)
+def test_the_oracle_expects_the_same(document: Document, case: dict[str, Any], tmp_path: Path) -> None:
+    tier = document["require_tier"]
     table = verdict_oracle.read_profile(profile_of(case, tmp_path))
     judged = core_oracle.judge(tricks.records(case), tricks.manifest(case), table, core=True, limits=False)
     found = {"exit_code": judged.exit_code(tier), "tier": judged.tier, "serious": sorted(judged.findings)}
@@ -74,19 +95,56 @@ def test_the_oracle_expects_the_same(tier: int, case: dict[str, Any], tmp_path: 
         if n == tier and row.status == "insufficient" and name != "csi"
     ]
     assert not any(row.close for row in judged.rows.values())
-    assert found | {"insufficient": lacking} == case["expected"]
+    wanted = by_the_oracle(document, case)
+    assert found | {"insufficient": lacking} == wanted["expected"]
+    if "strict" in wanted:
+        found = {
+            "exit_code": judged.exit_code(tier, strict=True),
+            "tier": judged.tier_strict,
+            "serious": sorted(judged.findings_strict),
+        }
+        assert found | {"insufficient": lacking} == wanted["strict"]
+
+
+def by_the_oracle(document: Document, case: dict[str, Any]) -> dict[str, Any]:
+    """Return the case whose outcome the oracle expects: the twin, where the finding is beyond it."""
+    if "beyond" not in document:
+        return case
+    return next(other for other in document["cases"] if other["name"] == "twin")
+
+
+def test_a_finding_beyond_the_oracle_is_all_that_parts_a_trick_from_its_twin() -> None:
+    for document in DOCUMENTS:
+        for case in document["cases"] if "beyond" in document else ():
+            strictest = case.get("strict", case["expected"])
+            contests = [] if case["name"] == "twin" else [document["beyond"]]
+            assert strictest["serious"] == contests, document["name"]
+            assert strictest["exit_code"] == (4 if contests else 0), document["name"]
+
+
+def test_every_serious_finding_has_a_trick() -> None:
+    told = {
+        code
+        for document in DOCUMENTS
+        for case in document["cases"]
+        for outcome in (case["expected"], case.get("strict", case["expected"]))
+        for code in outcome["serious"]
+    }
+    assert told | WITHOUT_A_TRICK == {
+        row.code for row in FINDINGS if Severity.SERIOUS in {row.severity, row.strict}
+    }
 
 
 CAUGHT = [case for case in CASES if case.values[1]["expected"]["serious"] == ["core-evidence"]]
 
 
-@pytest.mark.parametrize(("tier", "case"), CAUGHT)
+@pytest.mark.parametrize(("document", "case"), CAUGHT)
 def test_without_core_evidence_the_trick_gains_its_tier(
-    tier: int, case: dict[str, Any], tmp_path: Path
+    document: Document, case: dict[str, Any], tmp_path: Path
 ) -> None:
     table = verdict_oracle.read_profile(profile_of(case, tmp_path))
     judged = core_oracle.judge(tricks.records(case), tricks.manifest(case), table, core=False, limits=False)
-    assert judged.exit_code(tier) == 0
+    assert judged.exit_code(document["require_tier"]) == 0
 
 
 def test_each_trick_has_an_honest_twin_without_a_serious_finding() -> None:
