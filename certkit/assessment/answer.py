@@ -186,7 +186,8 @@ def how_often(evaluation: Evaluation) -> str:
     """Return how often the agent succeeds: ``90.6 % of runs under faults succeed (725 of 800)``.
 
     A lone rate has its tasks and its interval over them: ``42.0 % of normal runs succeed (84 of 200 runs,
-    50 tasks; 95 %: 32.5 to 52.5 %)``, and what the interval supposes where it is not declared.
+    50 tasks; 95 %: 32.5 to 52.5 %)``, and what the interval supposes where it is not declared. Success under
+    attack and the share of attacks that succeeded are two facts, so the second is said with the first.
     """
     said, more = list[str](), []
     rates = success_rates(evaluation.profile)
@@ -205,7 +206,8 @@ def how_often(evaluation: Evaluation) -> str:
     if broken := evaluation.groups.every["harness_error"]:
         more.append(f"{many(broken, 'harness error')} among the failures")
     attacks = evaluation.metrics["attack_success_rate"]
-    if evaluation.profile.asks("attack_success_rate") and attacks.value is not None:
+    asked = any(map(evaluation.profile.asks, ("attack_success_rate", "adversarial_resistance")))
+    if asked and attacks.value is not None:
         won = f"{attacks.counts['attack_succeeded']:,} of {many(attacks.n or 0, 'attack')}"
         more.insert(0, f"{won} succeeded ({value_text(attacks.value, attacks.unit)})")
     if not said:

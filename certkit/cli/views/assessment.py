@@ -234,24 +234,16 @@ def _table(
                 for value, tiers in values.items()
             )
             yield from _wrapped(f"{CATALOGUE[metric].short}: {', '.join(each)}", style="dim")
-    yield from _beside(evaluation, rows)
+    if any(
+        at_tiers[0].metric == "violations" and _limit(at_tiers[0]) is not None for at_tiers in rows.values()
+    ):
+        yield from _wrapped("violations: the limit counts at most 5 a run", style="dim")
     if hidden and (rows or not without_faults):
         yield from _wrapped(hidden, style="dim")
     provisional = [name for name, at_tiers in rows.items() if at_tiers[0].provisional]
     if provisional:
         decides = "decides, by --strict" if evaluation.question.strict else "does not decide"
         yield from _wrapped(f"provisional in the paper, {decides}: {', '.join(provisional)}", style="dim")
-
-
-def _beside(evaluation: Evaluation, rows: Mapping[str, Sequence[Row]]) -> Iterator[Line]:
-    """Print what a row alone does not say: how many attacks succeeded, and how its limit counts violations."""
-    metrics = {at_tiers[0].metric for at_tiers in rows.values()}
-    attacks = evaluation.metrics["attack_success_rate"]
-    if "adversarial_resistance" in metrics and attacks.value is not None:
-        won = f"{attacks.counts['attack_succeeded']:,} of {many(attacks.n or 0, 'attack')} succeeded"
-        yield from _wrapped(f"{won} ({rounded(attacks.value, 1, scale=100)} %)", style="dim")
-    if "violations" in metrics and evaluation.metrics["violations"].value is not None:
-        yield from _wrapped("violations: the confidence limit counts at most 5 a run", style="dim")
 
 
 def _cells(evaluation: Evaluation, name: str, at_tiers: Sequence[Row], goal: int) -> Cells:
