@@ -169,6 +169,23 @@ def test_a_key_of_ones_own_takes_over(logged: Path) -> None:
     assert "certkit keys generate" in refused.document["error"]["hint"]
 
 
+@pytest.mark.parametrize("named", ["--new-log-key", "--log-key"])
+def test_a_key_that_would_lie_in_the_registry_does_not_take_over(logged: Path, named: str) -> None:
+    registry = logged / "registry"
+    inside = registry / "r" / ".." / "next.pem"
+    (registry / "r").mkdir()
+    if named == "--log-key":
+        shutil.copy(log_key(registry), inside)  # a new key would be made beside it
+    else:
+        keys.write_private(inside, keys.generate("ed25519"), passphrase=None)
+    before = contents(registry)
+    refused = certkit("registry", "rotate-key", registry, named, inside, "--json")
+    assert (refused.code, refused.document["error"]["code"]) == (2, "usage.option")
+    assert refused.document["error"]["message"].startswith(f"{named}: ")
+    assert contents(registry) == before
+    assert certkit("registry", "show", registry, "--json").document["size"] == 1
+
+
 def test_another_format_is_refused(logged: Path) -> None:
     with closing(sqlite3.connect(logged / "registry" / "registry.db")) as connection:
         connection.execute("UPDATE meta SET value = '1' WHERE key = 'format'")

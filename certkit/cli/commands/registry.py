@@ -59,6 +59,15 @@ def log_key_of(named: Path | None, folder: Path) -> Ed25519PrivateKey:
     return load_log_key(log_key_file(named, folder))
 
 
+def refuse_inside(option: str, path: Path, folder: Path) -> None:
+    """Refuse a file for the log's private key in the registry's folder, which is copied and handed out.
+
+    Raises `UsageError` ``usage.option``.
+    """
+    if path.resolve().is_relative_to(folder.resolve()):
+        raise UsageError("usage.option", f"{option}: the key would lie in the registry", where=str(path))
+
+
 def logged_id(folder: Path, ident: str) -> str:
     """Return the whole id of a logged passport; an id that is whole already is returned as it is."""
     if is_digest(ident):
@@ -95,8 +104,7 @@ def init(
     is_new = log_key is None or not log_key.exists()
     key = Ed25519PrivateKey.generate() if is_new or log_key is None else load_log_key(log_key)
     path = log_key or context.log_key_path(writer.origin_of(name, key, at))
-    if path.resolve().is_relative_to(folder.resolve()):
-        raise UsageError("usage.option", "--log-key: the key would lie in the registry", where=str(path))
+    refuse_inside("--log-key", path, folder)
     if is_new:
         files.make_folder(path.parent)
         keys.write_private(path, key, passphrase=None)
@@ -386,6 +394,10 @@ def rotate_key(
     """
     moment = context.dated(at)
     path = log_key_file(log_key, folder)
+    if new_log_key is None:
+        refuse_inside("--log-key", path, folder)  # the new key takes the place of the old one
+    else:
+        refuse_inside("--new-log-key", new_log_key, folder)
     with Registry.open(folder, heads=context.heads_path()) as opened:
         vkey = opened.hand_over(path, new=load_log_key(new_log_key) if new_log_key else None, at=moment)
         document = _head("registry-rotate-key", opened)

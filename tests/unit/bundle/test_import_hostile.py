@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import zipfile
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from certkit.ground import canonical
 from certkit.ground.errors import CertkitError, InputError
 from certkit.ground.progress import SILENT
 from certkit.imports import FORMATS, ImportFaultsError, ImportOptions, run, source
+from certkit.imports.archive import Archive
 from certkit.imports.splitter import split
 from tests.support.importing import DATA, imported
 
@@ -42,6 +44,54 @@ def test_a_gzip_bomb_costs_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     error = refused(bomb, tmp_path / "out", format_)
     # An object after the first one ends the reading of formats that hold a single document.
     assert error.code in {"import.unpacks", "json.syntax"}
+
+
+def of_ratio(root: Path, ratio: float, packing: str) -> Path:
+    """Write a file that unpacks to `ratio` times its size: a hash's bytes stored, and zeros packed."""
+    noise, path, zeros = hashlib.shake_256().digest(40_000), root / packing, 1 << 20
+    for _ in range(6):  # zeros cost some bytes too, so that their number is found by steps
+        if packing == "gzip":
+            path.write_bytes(gzip.compress(noise, 0) + gzip.compress(bytes(zeros), 9))
+        else:
+            with zipfile.ZipFile(path, "w") as file:
+                file.writestr("noise", noise, zipfile.ZIP_STORED)
+                file.writestr("zeros", bytes(zeros), zipfile.ZIP_DEFLATED, 9)
+        zeros = int(ratio * path.stat().st_size) - len(noise)
+    return path
+
+
+def unpacked(path: Path, packing: str) -> int:
+    """Return how many bytes are read of a file."""
+    if packing == "gzip":
+        with source.opening(path, path.name, SILENT) as opened:
+            return len(opened.read(1 << 26))
+    archive = Archive(path, path.name, 1 << 26)
+    try:
+        return sum(len(archive.read(name)) for name in archive.names)
+    finally:
+        archive.close()
+
+
+@pytest.mark.parametrize("packing", ["gzip", "zip"])
+def test_what_unpacks_to_more_than_250_times_its_size_is_refused(tmp_path: Path, packing: str) -> None:
+    below = of_ratio(tmp_path, 245, packing)
+    assert unpacked(below, packing) > 244 * below.stat().st_size
+    above = of_ratio(tmp_path, 255, packing)
+    with pytest.raises(InputError) as caught:
+        unpacked(above, packing)
+    assert (caught.value.code, caught.value.message) == (
+        "import.unpacks",
+        "unpacks to more than 250 times its size",
+    )
+
+
+def test_eight_mebibytes_are_unpacked_whatever_the_ratio(tmp_path: Path) -> None:
+    path = tmp_path / "gzip"
+    path.write_bytes(gzip.compress(bytes(8 << 20)))
+    assert unpacked(path, "gzip") == 8 << 20
+    path.write_bytes(gzip.compress(bytes((8 << 20) + 1)))
+    with pytest.raises(InputError, match="unpacks to more than 250 times its size"):
+        unpacked(path, "gzip")
 
 
 def test_an_endless_row_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

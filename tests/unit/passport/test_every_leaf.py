@@ -7,21 +7,55 @@ unknown member of any object.
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import inspect, structs
 
 from certkit.assessment.assessment import Assessment
+from certkit.assessment.evaluation import evaluate
+from certkit.bundle.facts import AttestedFacts, IntegrityCell, IntegrityFacts
 from certkit.passport.differences import form_difference, judgement_difference
+from certkit.passport.passport import Predicate
 from tests.support import passports
-from tests.support.leaves import at, changed, edits, objects
+from tests.support.leaves import at, changed, edits, inner, objects
 
 if TYPE_CHECKING:
+    from certkit.assessment.evaluation import Evaluation
     from certkit.passport.verify import Verification
 
 
+PREDICATE = inspect.type_info(Predicate)
 MOST = 10_000
 """Edits of one part; of more every n-th is made."""
+
+
+@cache
+def evaluation() -> Evaluation:
+    """Return that of the specimen, with a value that is attested and with counts of commitment integrity."""
+    judged = passports.specimen()
+    facts = structs.replace(
+        judged.facts,
+        attested=(AttestedFacts(id="transparency_index", value=0.9, n=40),),
+        integrity=IntegrityFacts(
+            digest=f"sha256:{'1' * 64}",
+            seed="public",
+            cells=(IntegrityCell(family="f", variant="v", tasks=4, successes=3, probes=8, matched=5),),
+            core=0.25,
+            hollow=1,
+            successes=3,
+            unanswered=2,
+            asked=12,
+            raters=2,
+        ),
+    )
+    return evaluate(judged.summary, facts, judged.profile)
+
+
+@cache
+def statement_of() -> Any:
+    return passports.document(evaluation())
 
 
 def thinned(found: list[Any], most: int) -> list[Any]:
@@ -34,10 +68,14 @@ def refused(statement: Any, **more: Any) -> Verification:
     return result
 
 
+def every_edit(part: str) -> list[Any]:
+    return list(edits(statement_of()["predicate"][part], (part,), inner(PREDICATE, part)))
+
+
 def refuse_every_edit(part: str, most: int, exit_codes: set[int], **more: Any) -> None:
-    original = passports.document()
+    original = statement_of()
     assert passports.verified(passports.signed(original), **more).verdict == "verified"
-    for path, change in thinned(list(edits(original["predicate"][part], (part,))), most):
+    for path, change in thinned(every_edit(part), most):
         result = refused(changed(original, ("predicate", *path), change), **more)
         assert result.exit_code in exit_codes, (path, result.deciding)
 
@@ -52,24 +90,24 @@ def differs(value: Any, judged: Assessment) -> bool:
 
 
 def test_every_edited_leaf_of_the_assessment_is_refused_without_the_bundle() -> None:
-    judged = passports.specimen().assessment
-    original = passports.document()["predicate"]["assessment"]
+    judged = evaluation().assessment
+    original = statement_of()["predicate"]["assessment"]
     assert not differs(original, judged)
-    for path, change in thinned(list(edits(original, ("assessment",))), MOST):
+    for path, change in thinned(every_edit("assessment"), MOST):
         assert differs(changed(original, path[1:], change), judged), path
     refuse_every_edit("assessment", 200, {1})
 
 
 def test_every_edited_leaf_of_the_facts_is_refused_with_the_bundle() -> None:
-    refuse_every_edit("facts", MOST, {1, 7}, evidence=passports.held(), replay=True)
+    refuse_every_edit("facts", MOST, {1, 7}, evidence=passports.held(evaluation()), replay=True)
 
 
 def test_edited_leaves_of_the_summary_are_refused_with_the_bundle() -> None:
-    refuse_every_edit("summary", 400, {1, 7}, evidence=passports.held(), replay=True)
+    refuse_every_edit("summary", 400, {1, 7}, evidence=passports.held(evaluation()), replay=True)
 
 
 def test_every_unknown_member_is_refused() -> None:
-    original = passports.document()
+    original = statement_of()
     found = list(objects(original, ()))
     for path in thinned(found, 150):
         statement = deepcopy(original)

@@ -16,7 +16,7 @@ from certkit.assessment.assessment import Question
 from certkit.assessment.evaluation import evaluate
 from certkit.bundle.folder import open_bundle
 from certkit.ground import canonical
-from certkit.ground.errors import InputError, MismatchError, UsageError
+from certkit.ground.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.passport import envelope
 from certkit.passport.passport import read_passport, read_statement, signed_summary, write_statement
 from certkit.summary.summarise import summarise
@@ -113,6 +113,19 @@ def test_an_unsealed_bundle_is_not_issued() -> None:
     with pytest.raises(UsageError) as caught:
         specimen_passport(with_facts(sealed=False))
     assert caught.value.code == "bundle.unsealed"
+
+
+def test_a_summary_of_too_many_domains_is_not_issued(tmp_path: Path) -> None:
+    """It is the issuer's evidence that is at fault, and no passport that somebody was given."""
+    records = [bundles.run(number, domain=f"d{number}", task_id=f"{number}") for number in range(1_001)]
+    judged = structs.replace(
+        passports.specimen(), summary=bundles.summary(bundles.of(tmp_path / "b", records))
+    )
+    with pytest.raises(CertkitError) as caught:
+        specimen_passport(judged)
+    assert (type(caught.value), caught.value.code) == (InputError, "passport.too-large")
+    assert caught.value.message == "the summary has 1,001 domains, and a passport holds at most 1,000"
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize(

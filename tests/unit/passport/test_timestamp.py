@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -104,6 +104,25 @@ def test_a_proven_time_replaces_the_claimed_one_in_the_window_of_the_key() -> No
     assert verify(stamped(TOKEN), policy(ROOT, not_after=until)) == VERIFIED
     assert verify(stamped(TOKEN), policy(ROOT, not_after=after)) == outside
     assert verify(stamped(TOKEN), policy(ROOT, not_before="2026-02-01T00:03:01Z")) == outside
+
+
+def test_no_run_is_later_than_the_proven_time_however_late_the_validity_begins() -> None:
+    """The stated period ends at 00:01 of February 15th, and the issuer's word for the signing is 23:58."""
+    payload = maker.compact(maker.statement(kind="late"))
+    digest = hashlib.sha256(maker.signed(maker.IN_TOTO, payload, maker.LAB)).digest()
+    last = datetime(2026, 2, 15, 0, 1, tzinfo=UTC)
+
+    def found(proven: datetime) -> tuple[str, int, str | None]:
+        data = {"rfc3161Timestamps": [{"signedTimestamp": b64(INSTANCE.timestamp(digest, proven))}]}
+        material = maker.edited(
+            lambda d: d["verificationMaterial"].update(timestampVerificationData=data),
+            maker.passport(payload),
+        )
+        return verify(material)
+
+    within = last - timedelta(minutes=5)  # what two clocks may differ by
+    assert found(within) == VERIFIED
+    assert found(within - SECOND) == ("rejected", 6, "passport.period-in-future")
 
 
 def test_a_time_that_is_still_to_come_is_not_believed() -> None:
