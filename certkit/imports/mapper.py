@@ -139,7 +139,6 @@ class Mapper:
         self._incomplete = 0  # faults of runs that lack one
         self._left_out = 0  # rows for which `where` does not hold
         self._summaries = ""  # the first of them that counts several runs
-        self._ids: set[int] = set()  # hashes of what `SINGLE` columns named
         self._line = self._again = 0  # the last that named a run, and how many runs it named before
         self._nameless = self._chosen = False  # some run has no agent; some row was not left out
         self.derived = False  # of the last run, whether all that a trace can show is what its own shows
@@ -149,7 +148,7 @@ class Mapper:
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
         again = self.mapping.read.duplicates
-        if again == "drop-identical" and draft.seen(run.row):
+        if again == "drop-identical" and draft.rows.again(repr(run.row)):
             draft.notes.add("refused", _EQUAL)
             return None, []
         fields = dict(run.fields)
@@ -168,7 +167,7 @@ class Mapper:
             self._again = self._again + 1 if run.place.line == self._line else 0
             self._line = run.place.line
             fields["run_id"] = f"{run.place.file}:{self._line}" + (f".{self._again}" if self._again else "")
-        if (again == "refuse" or (again == "count" and numbered)) and draft.seen(run.row):
+        if (again == "refuse" or (again == "count" and numbered)) and draft.rows.again(repr(run.row)):
             if again == "refuse":
                 hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
                 faults.append(run.place.fault("no row twice", "a row equal to an earlier row", hint=hint))
@@ -256,17 +255,15 @@ class Mapper:
         if not self._tabular:
             return []
         trial, condition, task = (fields.get(name) for name in ("trial", "condition", "task_id"))
-        if trial is not None and draft.repeat(f"{task}#{condition}#{trial}"):
+        if trial is not None and draft.trials.again(f"{task}#{condition}#{trial}"):
             draft.notes.add("odd", "rows of a task, condition and trial met before", "they count")
         for field, column in SINGLE.items():
             if column not in self._filled_by.get(field, ()) or fields.get(field) is None:
                 continue
-            named = hash((id(draft), fields[field], condition, trial))
-            if named in self._ids:
+            if draft.single.again(fields[field], condition, trial):
                 hint = f"if it names the {field}, map it: `{field} = {_toml(column)}` under `[columns]`"
                 expected = "a value only once, or a column `trial`"
                 return [run.place.fault_of(expected, fields[field], pointer=f"/{column}", hint=hint)]
-            self._ids.add(named)
         return []
 
     def _show(self, run: Run, fields: dict[str, Any], draft: Draft) -> None:

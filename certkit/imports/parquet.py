@@ -21,7 +21,7 @@ from pyarrow import parquet as pq
 
 from certkit.ground.errors import InputError
 from certkit.ground.text import visible
-from certkit.imports.source import refuse_growth
+from certkit.imports.source import MAX_LINES, refuse_growth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MAGIC: Final = b"PAR1"
 
-VALUE: Final = 4
+VALUE: Final = 8
 """Bytes that a value counts in what a file unpacks to, null or not; a text counts its bytes too."""
 
 ITEM: Final = 32
@@ -80,8 +80,8 @@ def rows(path: Path, *, shown: str, limit: int) -> Iterator[dict[str, Any]]:
         limit: Most bytes of a row: those of its texts, and `ITEM` for each item of a list.
 
     Raises:
-        InputError: ``import.source`` where the file cannot be read, ``import.unpacks`` where it unpacks to
-            too much, ``json.too-large`` for a row beyond `limit`.
+        InputError: ``import.source`` where the file cannot be read or has too many rows, ``import.unpacks``
+            where it unpacks to too much, ``json.too-large`` for a row beyond `limit`.
     """
     with _refusing(shown), path.open("rb") as file:
         _check_ends(file)
@@ -100,6 +100,8 @@ def rows(path: Path, *, shown: str, limit: int) -> Iterator[dict[str, Any]]:
                 refuse_growth(unpacked, packed, shown)
                 for part in _parts(batch, limit):
                     number += part.num_rows
+                    if max(number, metadata.num_rows) > MAX_LINES:  # the footer may state fewer
+                        raise InputError("import.source", f"more than {MAX_LINES:,} rows", where=shown)
                     if part.num_rows == 1 and _bytes(part) > limit:
                         where = f"{shown}:{number}"
                         raise InputError("json.too-large", f"row longer than {limit:,} bytes", where=where)
@@ -160,7 +162,7 @@ def _groups(file: BufferedReader, table: Any, shown: str) -> Iterator[int]:
             unpacked += max(pages.total, VALUE * pages.values)
             refuse_growth(unpacked, packed, shown)
             if leaf.max_repetition_level or leaf.path.startswith(coded):
-                opened += pages.total + 2 * VALUE * pages.values
+                opened += pages.total + VALUE * pages.values
             else:
                 opened += pages.largest + pages.dictionary
                 row += max(leaf.length, pages.longest)

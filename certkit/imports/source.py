@@ -44,7 +44,7 @@ FREE: Final = 8 * 1024 * 1024
 """Unpacked bytes up to which the ratio is not limited, so that a short log of repeated texts is read."""
 
 MAX_LINES: Final = 10_000_000
-"""Lines of a text, blank ones too, since the place of each row is kept."""
+"""Lines of a text, blank ones too, and rows of a Parquet file, since of each row the place is kept."""
 
 CHUNK: Final = 1 << 18
 _HEAD: Final = 1 << 16

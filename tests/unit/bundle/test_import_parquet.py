@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
 from certkit import imports
 from certkit.ground.errors import CertkitError, InputError
 from certkit.ground.progress import SILENT
 from certkit.imports import ImportFaultsError, ImportOptions, parquet, preview, run
+from certkit.imports.drafts import Met
 from certkit.imports.source import MAX_ROW
 from tests.support.importing import TELLS_PEAK, imported, peak_of, peak_of_import
 
@@ -169,6 +172,16 @@ def test_many_items_are_a_long_row_too(tmp_path: Path) -> None:
     assert refused(write(tmp_path / "a.parquet", {"many": [numbers]}), "json.too-large").where == "runs:1"
 
 
+def trials(rows: int) -> dict[str, Any]:
+    """Return the columns of runs of 100 tasks, of which nothing but the trial differs from row to row."""
+    task, trial = np.divmod(np.arange(rows), rows // 100)
+    return {
+        "task_id": pa.array([f"t{at}" for at in range(100)]).take(task),
+        "trial": trial,
+        "success": trial < 0,
+    }
+
+
 REPEATED = pa.DictionaryArray.from_arrays(pa.array([0] * 5000, pa.int32()), ["x" * 1_000_000])
 BOMBS: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
     "equal rows": lambda: (
@@ -187,6 +200,10 @@ BOMBS: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
     ),
     "a large page": lambda: ({"text": ["x" * (64 << 20)]}, {"use_dictionary": False, "compression": "zstd"}),
     "nulls": lambda: ({"nothing": pa.nulls(5_000_000)}, {}),
+    "short rows": lambda: (
+        trials(2_000_000) | {"success": drawn().random(2_000_000) < 0.06},
+        {"compression": "zstd", "column_encoding": {"trial": "DELTA_BINARY_PACKED"}, "use_dictionary": False},
+    ),
 }
 
 
@@ -215,6 +232,48 @@ def test_a_large_file_is_read_in_bounded_memory(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", {"text": texts}, row_group_size=120_000, compression="none")
     rows, peak = peak_of(READ, path)
     assert (int(rows), peak <= 200_000_000) == (120_000, True)
+
+
+KEPT = """
+import sys
+from pathlib import Path
+from certkit.ground.progress import SILENT
+from certkit.imports import ImportOptions, parquet, run
+def resident():
+    return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0]) * 1024
+def told(*names, real=parquet.rows, **more):
+    for number, row in enumerate(real(*names, **more)):
+        if number == 4000:
+            before = resident()
+        yield row
+    print((resident() - before) // (number - 4000))
+parquet.rows = told
+path = Path(sys.argv[1])
+run(path, path.with_suffix(""), ImportOptions(agent="a", domain="d", condition="nominal"), SILENT)
+"""
+
+
+@TELLS_PEAK
+def test_an_import_keeps_a_hundred_bytes_of_a_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", trials(24_000))
+    assert int(peak_of(KEPT, path)[0]) <= 100
+
+
+def test_more_rows_than_can_be_told_apart_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "MAX_LINES", 3)
+    assert len(read(write(tmp_path / "a.parquet", {"a": [1, 2, 3]}))) == 3
+    assert refused(write(tmp_path / "a.parquet", {"a": [1, 2, 3, 4]})).message == "more than 3 rows"
+
+
+@given(st.lists(st.integers(-3, 3000), max_size=3000))
+@settings(max_examples=30)
+def test_what_was_met_is_remembered(values: list[int]) -> None:
+    met, known = Met(), set[int]()
+    for value in values:
+        assert met.again(value) == (value in known)
+        known.add(value)
 
 
 @pytest.mark.parametrize("nested", [True, False])
