@@ -88,7 +88,8 @@ class Judged(Evaluation, frozen=True, kw_only=True, eq=False, dict=True):
     def cells_frame(self) -> Any:
         """Return runs and outcomes by split, domain, condition and effect as a `pandas.DataFrame`.
 
-        Raises `UsageError` where pandas is not installed.
+        Raises:
+            UsageError: where pandas is not installed.
         """
         return notebook.frame([cell_dict(cell) for cell in self.summary.cells])
 

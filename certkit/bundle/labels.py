@@ -155,8 +155,11 @@ def label_order(*bundles: Iterable[bytes]) -> list[str]:
 def read_calibration(*bundles: Bundle) -> Calibration | None:
     """Return the ratings of bundles that are judged together, or None where they hold none.
 
-    A rating that another bundle holds too counts once. Raises `CalibrationFaultsError` where any line is
-    refused, and `InputError` ``calibration.file-name`` or ``calibration.too-large``.
+    A rating that another bundle holds too counts once.
+
+    Raises:
+        CalibrationFaultsError: where any line is refused.
+        InputError: ``calibration.file-name`` or ``calibration.too-large``.
     """
     ratings: dict[str, RatingCollector] = {}
     judges = [bundle.manifest.protocol.judge for bundle in bundles]

@@ -124,7 +124,8 @@ def heads_path() -> Path:
 def log_key_path(origin: str) -> Path:
     """Return where the private key of a log lies by default: in the user's configuration folder.
 
-    Raises `UsageError` ``registry.log-key`` for an origin that a registry of certkit cannot have.
+    Raises:
+        UsageError: ``registry.log-key`` for an origin that a registry of certkit cannot have.
     """
     if not re.fullmatch(r"certkit\.[a-z0-9][a-z0-9.-]{0,62}/[0-9a-f-]{36}", origin):
         raise UsageError(
@@ -139,7 +140,11 @@ def policy_path(given: Path | None) -> Path:
 
 
 def load_policy(given: Path | None) -> Trust:
-    """Return the policy in a file; raise `InputError` ``file.missing`` where there is none."""
+    """Return the policy in a file.
+
+    Raises:
+        InputError: ``file.missing`` where there is none.
+    """
     path = policy_path(given)
     if not path.exists():
         raise InputError(

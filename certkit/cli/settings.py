@@ -32,7 +32,8 @@ SETTINGS: Final = {
 def from_file(folder: Path) -> tuple[dict[str, Any], str | None]:
     """Return the settings of the file in `folder`, and its name; none where there is no file.
 
-    Raises `UsageError` ``config.invalid`` where the file is not TOML or holds what is not a setting.
+    Raises:
+        UsageError: ``config.invalid`` where the file is not TOML or holds what is not a setting.
     """
     for name, keys in (("certkit.toml", ()), ("pyproject.toml", ("tool", "certkit"))):
         path = folder / name

@@ -43,7 +43,11 @@ _MOST_HINTED: Final = 100
 
 
 def validate(model: type[Model], value: Any, *, code: str, where: str) -> Model:
-    """Return `value` as `model`; raise `InputError` with `code` naming every fault by JSON pointer."""
+    """Return `value` as `model`.
+
+    Raises:
+        InputError: with `code` naming every fault by JSON pointer.
+    """
     try:
         # In JSON mode strictness still lets a list be a tuple and a string be an enumeration.
         return model.model_validate_json(canonical.line(value))

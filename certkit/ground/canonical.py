@@ -179,7 +179,8 @@ def memory(data: bytes, *, copies: int = 2, most: int | None = None) -> int:
 def loads(data: bytes, *, where: str | None = None, max_bytes: int = MAX_BYTES) -> Any:
     """Read one JSON document strictly; `where` names the source in errors.
 
-    Raises `InputError` with a ``json.*`` code.
+    Raises:
+        InputError: with a ``json.*`` code.
     """
     if len(data) > max_bytes:
         raise InputError("json.too-large", f"{len(data):,} bytes, limit {max_bytes:,}", where=where)
@@ -228,8 +229,9 @@ def _has_lone_surrogate(value: Any) -> bool:
 def canonical(value: Any) -> bytes:
     """Return the RFC 8785 (JCS) bytes of `value`, which digests are taken over.
 
-    Raises `InputError` ``json.not-canonical``, also for floats such as 1e16: RFC 8785 writes them as integers
-    that `loads` refuses.
+    Raises:
+        InputError: ``json.not-canonical``, also for floats such as 1e16: RFC 8785 writes them as integers
+            that `loads` refuses.
     """
     if (number := _unreadable(value)) is not None:
         raise InputError(

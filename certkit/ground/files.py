@@ -61,7 +61,8 @@ def _unwritable(path: Path) -> Iterator[None]:
 def writing(path: Path, *, mode: int = 0o644, overwrite: bool = True) -> Iterator[IO[bytes]]:
     """Open a binary file that replaces `path` durably when the block ends without an exception.
 
-    Raises `UsageError` as `check_target` does, and ``file.unwritable`` where the operating system refuses.
+    Raises:
+        UsageError: as `check_target` does, and ``file.unwritable`` where the operating system refuses.
     """
     with _unwritable(path):
         check_target(path, overwrite=overwrite)
@@ -115,8 +116,11 @@ def write(path: Path, data: bytes, *, mode: int = 0o644, overwrite: bool = True)
 def building(path: Path) -> Iterator[Path]:
     """Give an empty folder that becomes `path` when the block ends without an exception.
 
-    Otherwise nothing is left behind. Raises `UsageError` ``file.exists`` where `path` is a file or a
-    folder that is not empty, and ``file.unwritable`` where the operating system refuses.
+    Otherwise nothing is left behind.
+
+    Raises:
+        UsageError: ``file.exists`` where `path` is a file or a folder that is not empty, and
+            ``file.unwritable`` where the operating system refuses.
     """
     with _unwritable(path):
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
@@ -139,7 +143,10 @@ def appending(path: Path) -> Iterator[Callable[[bytes], None]]:
     """Give a function that appends bytes to a file, at once for other programs to see.
 
     They are flushed to the disk after every 32 appends and at the end; a power cut between loses the last
-    ones or leaves part of one. Raises `UsageError` ``file.unwritable``.
+    ones or leaves part of one.
+
+    Raises:
+        UsageError: ``file.unwritable``.
     """
     with _unwritable(path), path.open("ab", buffering=0) as stream:
         written = 0
@@ -165,7 +172,11 @@ def remove_temporary(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file durably, if it is there; raise `UsageError` ``file.unwritable``."""
+    """Remove a file durably, if it is there.
+
+    Raises:
+        UsageError: ``file.unwritable``.
+    """
     with _unwritable(path):
         path.unlink(missing_ok=True)
         _sync(path.parent)
@@ -188,7 +199,11 @@ def cut_last_line(path: Path) -> None:
 
 
 def move(source: Path, target: Path) -> None:
-    """Rename a file over another one in the same folder, durably; raise `UsageError` ``file.unwritable``."""
+    """Rename a file over another one in the same folder, durably.
+
+    Raises:
+        UsageError: ``file.unwritable``.
+    """
     with _unwritable(target):
         source.replace(target)
         _sync(target.parent)
@@ -206,8 +221,10 @@ def write_all(top: Path, items: Iterable[tuple[str, bytes]]) -> None:
     """Write many files below `top` durably: all are on the disk when this returns, each whole or absent.
 
     `items` are paths below `top` with their bytes. Every folder on the way is flushed once, at the end,
-    even if it existed: the program that made it may have died before flushing. Raises `UsageError`
-    ``file.unwritable``.
+    even if it existed: the program that made it may have died before flushing.
+
+    Raises:
+        UsageError: ``file.unwritable``.
     """
     folders: dict[Path, None] = {}
     target = top
@@ -230,8 +247,9 @@ def write_all(top: Path, items: Iterable[tuple[str, bytes]]) -> None:
 def locked(folder: Path) -> Iterator[None]:
     """Lock a folder against other processes that call this function.
 
-    Raises `UsageError` ``registry.busy`` where another process holds it, ``file.unwritable`` where the system
-    refuses.
+    Raises:
+        UsageError: ``registry.busy`` where another process holds it, ``file.unwritable`` where the system
+            refuses.
     """
     import fcntl  # noqa: PLC0415 - Windows has no such module
 
@@ -250,7 +268,11 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and its parents, durably; raise `UsageError` ``file.unwritable``."""
+    """Make a folder, and its parents, durably.
+
+    Raises:
+        UsageError: ``file.unwritable``.
+    """
     with _unwritable(folder):
         _make_folder(folder)
 
@@ -258,7 +280,10 @@ def make_folder(folder: Path) -> None:
 def flush(path: Path, below: Path) -> None:
     """Wait until an existing file, and its name in every folder from `below` on, is on the disk.
 
-    The program that wrote it may have died before flushing. Raises `UsageError` ``file.unwritable``.
+    The program that wrote it may have died before flushing.
+
+    Raises:
+        UsageError: ``file.unwritable``.
     """
     with _unwritable(path):
         for item in (path, *path.parents):
@@ -270,7 +295,8 @@ def flush(path: Path, below: Path) -> None:
 def read(path: Path, *, limit: int) -> bytes:
     """Return the bytes of a file of at most `limit` bytes.
 
-    Raises `InputError` ``file.missing``, ``file.not-regular``, ``file.unreadable`` or ``json.too-large``.
+    Raises:
+        InputError: ``file.missing``, ``file.not-regular``, ``file.unreadable`` or ``json.too-large``.
     """
     with reading(path) as stream:
         data = stream.read(limit + 1)
@@ -282,8 +308,10 @@ def read(path: Path, *, limit: int) -> bytes:
 def inside(folder: Path) -> Iterator[tuple[Path, bool]]:
     """Yield everything below a folder except folders, and whether it is a link; links are not followed.
 
-    If `folder` itself is a link, only the link is yielded; if it does not exist, nothing. Raises `InputError`
-    ``file.unreadable``.
+    If `folder` itself is a link, only the link is yielded; if it does not exist, nothing.
+
+    Raises:
+        InputError: ``file.unreadable``.
     """
     if folder.is_symlink():
         yield folder, True
@@ -338,8 +366,9 @@ class Hashing(io.RawIOBase):
 def reading(path: Path) -> Iterator[BufferedReader]:
     """Open a file that a user named.
 
-    Raises `InputError` ``file.missing``, ``file.not-regular``, or ``file.unreadable`` where the operating
-    system refuses, also while the block reads.
+    Raises:
+        InputError: ``file.missing``, ``file.not-regular``, or ``file.unreadable`` where the operating
+            system refuses, also while the block reads.
     """
     try:
         check_source(path)

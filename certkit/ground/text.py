@@ -72,7 +72,8 @@ def is_said(text: str) -> bool:
 def moment(text: str, *, last: bool = False) -> datetime:
     """Return an RFC 3339 date or time in UTC: of a date its first moment, or its `last`.
 
-    Raises `ValueError` where no calendar has it.
+    Raises:
+        ValueError: where no calendar has it.
     """
     try:
         time = datetime.fromisoformat(text if re.fullmatch(TIMESTAMP, text) else "")
@@ -86,7 +87,8 @@ def moment(text: str, *, last: bool = False) -> datetime:
 def span(start: str | None, end: str | None) -> tuple[datetime | None, datetime | None]:
     """Return the first and last moment of a declared period, whose end may be a date: the whole day.
 
-    Raises `ValueError` where one is of no calendar, or the period ends before it begins.
+    Raises:
+        ValueError: where one is of no calendar, or the period ends before it begins.
     """
     first = None if start is None else moment(start)
     final = None if end is None else moment(end, last=True)

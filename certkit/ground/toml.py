@@ -19,7 +19,11 @@ MAX_LINE: Final = 4096
 
 
 def loads(text: str, *, code: str, where: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """Return the table of a TOML text; raise `InputError` with `code`, `where` naming the source."""
+    """Return the table of a TOML text.
+
+    Raises:
+        InputError: with `code`, `where` naming the source.
+    """
     import tomllib  # noqa: PLC0415, TID251 - this module is the door, and most commands read no TOML
 
     for number, line in enumerate(text.split("\n"), 1):

@@ -192,8 +192,10 @@ FORMATS: Final[dict[str, Format]] = {
 def find_format(source: Path) -> str:
     """Return the name of the format of a file or folder, by its content.
 
-    A file that has no format's marks is a table: ``records``. Raises `InputError` where a folder holds
-    nothing known, or where two formats fit.
+    A file that has no format's marks is a table: ``records``.
+
+    Raises:
+        InputError: where a folder holds nothing known, or where two formats fit.
     """
     fitting: dict[str, None] = {}
     inside = (path for path, link in files.inside(source) if not link and not path.name.startswith("."))
@@ -222,9 +224,12 @@ def find_format(source: Path) -> str:
 def run(source: Path, out: Path, options: ImportOptions, progress: Progress) -> list[ImportAccount]:
     """Import `source` into a bundle at `out`, or, with `split_by`, into bundles below it.
 
-    The format is found by content where the options name none. Raises `UsageError` where the format or an
-    option cannot be used or `out` is taken, `ImportFaultsError` with the faults where rows are refused, and
-    `InputError` where the source is wrong otherwise.
+    The format is found by content where the options name none.
+
+    Raises:
+        UsageError: where the format or an option cannot be used or `out` is taken.
+        ImportFaultsError: with the faults where rows are refused.
+        InputError: where the source is wrong otherwise.
     """
     format_ = checked_format(source, options)
     mapping, options = _mapping(options)
@@ -337,7 +342,11 @@ def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str,
 
 
 def checked_format(source: Path, options: ImportOptions) -> str:
-    """Return the format, found by content where none is named; raise `UsageError` where it cannot be used."""
+    """Return the format, found by content where none is named.
+
+    Raises:
+        UsageError: where it cannot be used.
+    """
     format_ = options.format
     if format_ is not None and format_ not in FORMATS:
         known = ", ".join(FORMATS)

@@ -93,7 +93,11 @@ class Archive:
         return self._members.keys()
 
     def read(self, name: str) -> bytes:
-        """Return the content of a member; raise `InputError` where it is damaged or too large."""
+        """Return the content of a member.
+
+        Raises:
+            InputError: where it is damaged or too large.
+        """
         return self._read(name, self._members[name])
 
     def earlier(self) -> Iterator[tuple[str, bytes]]:

@@ -183,7 +183,11 @@ class Mapping(Authored):
 
 
 def zone(name: str | None) -> ZoneInfo | None:
-    """Return a time zone; raise `ValueError` where it has no such name."""
+    """Return a time zone.
+
+    Raises:
+        ValueError: where it has no such name.
+    """
     try:
         return None if name is None else ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -191,7 +195,11 @@ def zone(name: str | None) -> ZoneInfo | None:
 
 
 def text_encoding(name: str | None) -> str | None:
-    """Return the name of a text encoding; raise `ValueError` where none is called so."""
+    """Return the name of a text encoding.
+
+    Raises:
+        ValueError: where none is called so.
+    """
     try:
         "".encode(name or "utf-8")
     except (LookupError, ValueError):
@@ -221,7 +229,11 @@ def nearest(name: str, names: Collection[str], cutoff: float = 0.6) -> str | Non
 
 
 def read_mapping(path: Path) -> Mapping:
-    """Read a mapping file. Raises `InputError` ``import.mapping`` naming every fault."""
+    """Read a mapping file.
+
+    Raises:
+        InputError: ``import.mapping`` naming every fault.
+    """
     try:
         return parse_mapping(files.read(path, limit=MAX_MAPPING).decode(), path.name)
     except UnicodeDecodeError:
@@ -293,7 +305,11 @@ class Values:
         return value is None or (isinstance(value, str) and self.fold(value) in self._blank)
 
     def number(self, text: str) -> float | None:
-        """Return a text as a number, None where it is blank; raise `ExpressionError` where it is none."""
+        """Return a text as a number, None where it is blank.
+
+        Raises:
+            ExpressionError: where it is none.
+        """
         if self.fold(text) in self._blank:
             return None
         plain = self._plain(text)

@@ -143,7 +143,8 @@ class Source:
     def text(self, encoding: str) -> Iterator[tuple[int, str]]:
         """Yield each line as text, with its number and its line end; a byte order mark is left out.
 
-        Raises `InputError` ``json.encoding`` where the bytes are not in the encoding.
+        Raises:
+            InputError: ``json.encoding`` where the bytes are not in the encoding.
         """
         stream = io.TextIOWrapper(self._stream, encoding, newline="")
         number = 0

@@ -51,8 +51,9 @@ def split(chunks: Iterable[bytes], name: str, limit: int, within: str | None = N
 
     `within` names the member, an object, of which the members are cut too.
 
-    Raises `InputError` ``json.syntax`` where the outer levels are not well formed, and ``json.too-large``
-    where a row is longer than `limit` bytes.
+    Raises:
+        InputError: ``json.syntax`` where the outer levels are not well formed, and ``json.too-large``
+            where a row is longer than `limit` bytes.
     """
     cutter = _Cutter(name, limit, within)
     for chunk in chunks:

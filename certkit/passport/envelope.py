@@ -58,7 +58,8 @@ def pae(payload_type: str, payload: bytes) -> bytes:
 def sign(payload_type: str, payload: bytes, private_key: "PrivateKeyTypes") -> dict[str, Any]:
     """Return the envelope of `payload` as JSON values, signed with an Ed25519 or P-256 key.
 
-    Raises `UsageError` ``key.unsupported`` for any other key.
+    Raises:
+        UsageError: ``key.unsupported`` for any other key.
     """
     signature = sign_bytes(pae(payload_type, payload), private_key)
     return {
@@ -100,7 +101,8 @@ def is_signature(signature: bytes, message: bytes, public_key: "PublicKeyTypes")
 def parse_envelope(envelope: Any, *, payload_type: str | None = None) -> Envelope:
     """Return an envelope taken apart, its form checked and nothing else.
 
-    Raises `InputError` ``dsse.form``, ``dsse.signatures``, ``dsse.payload-type`` or ``dsse.base64``.
+    Raises:
+        InputError: ``dsse.form``, ``dsse.signatures``, ``dsse.payload-type`` or ``dsse.base64``.
     """
     if not isinstance(envelope, dict) or envelope.keys() != {"payload", "payloadType", "signatures"}:
         raise InputError("dsse.form", "expected an object with payload, payloadType and signatures")
@@ -132,7 +134,10 @@ def decode(text: Any, what: str) -> bytes:
     """Return the bytes of canonical base64, in the standard or the URL-safe alphabet, with padding.
 
     The one text that encodes the bytes is accepted and no other: no blank, no missing or surplus
-    padding, no stray bits, no mixture of alphabets. Raises `InputError` ``dsse.base64`` naming `what`.
+    padding, no stray bits, no mixture of alphabets.
+
+    Raises:
+        InputError: ``dsse.base64`` naming `what`.
     """
     if isinstance(text, str) and text.isascii():
         urlsafe = "-" in text or "_" in text
@@ -241,7 +246,8 @@ def bundle(material: dict[str, Any], envelope: dict[str, Any]) -> dict[str, Any]
 def parse_file(data: bytes) -> PassportFile:
     """Return a passport file taken apart; nothing in it is verified.
 
-    Raises `InputError` with a ``json.*`` code or ``passport.form``.
+    Raises:
+        InputError: with a ``json.*`` code or ``passport.form``.
     """
     document = canonical.loads(data)
     if not isinstance(document, dict) or document.get("mediaType") != MEDIA_TYPE:

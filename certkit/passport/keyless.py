@@ -97,7 +97,11 @@ class CertificateName(Struct, frozen=True, kw_only=True):
 
 
 def read(certificate: bytes) -> CertificateName:
-    """Return whom a certificate in DER names; raise `NegativeError` ``passport.certificate``."""
+    """Return whom a certificate in DER names.
+
+    Raises:
+        NegativeError: ``passport.certificate``.
+    """
     try:
         parsed = x509.load_der_x509_certificate(certificate)
         names = parsed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -211,8 +215,11 @@ class Keyless:
         """Return a signer for an OIDC identity token, or (None) for the identity of the surroundings.
 
         `config` is the JSON of a ClientTrustConfig that names the instance; None: Sigstore's public one,
-        whose root is then brought up to date over the network. Raises `UsageError` ``keyless.token`` or
-        ``trust.root``, and `UnavailableError` ``keyless.failed``.
+        whose root is then brought up to date over the network.
+
+        Raises:
+            UsageError: ``keyless.token`` or ``trust.root``.
+            UnavailableError: ``keyless.failed``.
         """
         from sigstore.errors import Error  # noqa: PLC0415 - a second of import
         from sigstore.models import ClientTrustConfig  # noqa: PLC0415 - the same

@@ -81,8 +81,9 @@ def public_pem(key: PublicKey) -> str:
 def write_private(path: Path, key: PrivateKey, *, passphrase: bytes | None) -> None:
     """Write a private key as PKCS#8 with mode 0600, encrypted where a passphrase is given.
 
-    Raises `UsageError` ``file.exists`` rather than overwrite, and ``key.passphrase`` for one that
-    is empty or too long.
+    Raises:
+        UsageError: ``file.exists`` rather than overwrite, and ``key.passphrase`` for one that is empty or
+            too long.
     """
     if passphrase is not None and not 0 < len(passphrase) <= MAX_PASSPHRASE:
         message = f"the passphrase is of {len(passphrase):,} bytes, expected 1 to {MAX_PASSPHRASE:,}"
@@ -102,8 +103,9 @@ def is_encrypted(path: Path) -> bool:
 def load_private(path: Path, *, passphrase: bytes | None = None) -> PrivateKey:
     """Return the private key in a PEM file.
 
-    Raises `InputError` ``file.missing`` or ``key.unreadable``, `UsageError` ``key.passphrase`` or
-    ``key.unsupported``.
+    Raises:
+        InputError: ``file.missing`` or ``key.unreadable``.
+        UsageError: ``key.passphrase`` or ``key.unsupported``.
     """
     data, where = files.read(path, limit=MAX_PEM), str(path)
     if data.count(_BEGIN) != 1:
@@ -134,7 +136,9 @@ def load_public(path: Path) -> PublicKey:
 def parse_public(pem: bytes, *, where: str) -> PublicKey:
     """Return the public key in PEM; `where` names the source in errors.
 
-    Raises `InputError` ``key.unreadable``, `UsageError` ``key.unsupported``.
+    Raises:
+        InputError: ``key.unreadable``.
+        UsageError: ``key.unsupported``.
     """
     if pem.count(_BEGIN) != 1:
         raise _unreadable(where, "public")

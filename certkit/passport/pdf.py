@@ -49,7 +49,10 @@ class Taken(Struct, frozen=True, kw_only=True):
 def take(data: bytes, *, where: str | None = None) -> Taken:
     """Return what a file holds that is a passport, or a PDF with one attached; `where` names it in errors.
 
-    What does not begin as a PDF is returned as it is. Raises `InputError` ``pdf.*``.
+    What does not begin as a PDF is returned as it is.
+
+    Raises:
+        InputError: ``pdf.*``.
     """
     if not data.startswith(_MAGIC):
         return Taken(passport=data)

@@ -36,7 +36,8 @@ TIMEOUT: Final = 30
 def seen(tokens: Sequence[bytes], signature: bytes, root: dict[str, Any]) -> tuple[datetime, ...]:
     """Return when authorities of the root, each in its window, saw `signature`, earliest first.
 
-    Raises `InputError` ``trust.root`` where an authority of the root is no certificate.
+    Raises:
+        InputError: ``trust.root`` where an authority of the root is no certificate.
     """
     from rfc3161_client import decode_timestamp_response  # noqa: PLC0415 - only where a timestamp is met
 

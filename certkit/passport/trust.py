@@ -150,7 +150,8 @@ class Trust(Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     def with_root(self, root: dict[str, Any]) -> Self:
         """Return the policy with another trusted root.
 
-        Raises `UntrustedError` ``trust.rollback`` where the new one forgets an end that this one knows.
+        Raises:
+            UntrustedError: ``trust.rollback`` where the new one forgets an end that this one knows.
         """
         lost = trusted_root.rolled_back(self.trusted_root, root) if self.trusted_root else None
         if lost is not None:
@@ -186,7 +187,8 @@ def read_policy(path: Path) -> Trust:
 def parse(data: bytes, where: str) -> Trust:
     """Return the policy in the bytes of a ``trust.json``; `where` names it in errors.
 
-    Raises `InputError` ``trust.invalid`` or a ``json.*`` code.
+    Raises:
+        InputError: ``trust.invalid`` or a ``json.*`` code.
     """
     document = canonical.loads(data, where=where)
     if not isinstance(document, dict) or document.get("schema") != TRUST_SCHEMA:

@@ -42,8 +42,10 @@ def generate_probes(
 ) -> records.Inventory:
     """Write generated tasks to ``integrity/`` in a new folder, and return their inventory.
 
-    With `withhold` the inventory commits to the seed without telling it. Raises `UsageError` ``file.exists``,
-    or ``usage.option`` for a seed that is empty or too long.
+    With `withhold` the inventory commits to the seed without telling it.
+
+    Raises:
+        UsageError: ``file.exists``, or ``usage.option`` for a seed that is empty or too long.
     """
     if not 0 < len(seed) <= records.MAX_SEED:
         raise UsageError("usage.option", f"--seed: a text of 1 to {records.MAX_SEED} characters")
@@ -64,8 +66,9 @@ def run_probes(
 ) -> Ran:
     """Ask an agent all questions of a folder of tasks that `out` does not hold a reply to yet.
 
-    Raises `UsageError` ``usage.option`` where the spec names no agent, ``integrity.other-run`` where `out` is
-    a run of other tasks or of another agent, and ``file.exists`` where it is something else.
+    Raises:
+        UsageError: ``usage.option`` where the spec names no agent, ``integrity.other-run`` where `out` is
+            a run of other tasks or of another agent, and ``file.exists`` where it is something else.
     """
     agents = agents_of(asking, read(tasks).tasks)
     names = (records.INVENTORY, records.TASKS)

@@ -97,8 +97,9 @@ def take(
 ) -> tuple[Annotation, ...]:
     """Return what a rater filled in; rows that were left empty are passed over.
 
-    Raises `InputError` ``integrity.field`` for a sheet of another kind, and with every row that is unknown,
-    holds a wrong value, or was filled in by the rater before.
+    Raises:
+        InputError: ``integrity.field`` for a sheet of another kind, and with every row that is unknown,
+            holds a wrong value, or was filled in by the rater before.
     """
     rows, head = {row.name: row.key for row in _rows(kept, kind)}, COLUMNS[kind]
     before = {(item.kind, item.key, item.rater) for item in kept.annotations}

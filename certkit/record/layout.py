@@ -163,7 +163,11 @@ def _count_user(column: tuple[Any, ...]) -> int:
 
 
 def times_of(column: Sequence[str]) -> NDArray[np.int64]:
-    """Return times in microseconds; raise `NotUnderstoodError` for an uncommon form."""
+    """Return times in microseconds.
+
+    Raises:
+        NotUnderstoodError: for an uncommon form.
+    """
     result = np.full(len(column), ABSENT)
     lengths = {*map(len, column)}
     for length in lengths - {0}:

@@ -181,8 +181,11 @@ def inspect(
     """Audit the registry, or the exported tree, in `folder` against a trust policy.
 
     It must continue `since`, and what the file `heads` remembers of it. A sound audit remembers its
-    checkpoint there. Raises `UntrustedError` ``registry.untrusted-log`` where the policy has no key for the
-    log, and what `audit` does.
+    checkpoint there.
+
+    Raises:
+        UntrustedError: ``registry.untrusted-log`` where the policy has no key for the log, and what
+            `audit` does.
     """
     with opened(folder) as source:
         log = log_of(source, trust, folder)

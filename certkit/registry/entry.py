@@ -321,7 +321,11 @@ _SORTED: Final = msgspec.json.Encoder(order="sorted")
 
 
 def write(entry: Entry, key: PrivateKey) -> bytes:
-    """Return the bytes of a signed entry; raise `InputError` ``registry.entry`` beyond `LIMIT` bytes."""
+    """Return the bytes of a signed entry.
+
+    Raises:
+        InputError: ``registry.entry`` beyond `LIMIT` bytes.
+    """
     data = _SORTED.encode(dsse.sign(PAYLOAD_TYPE, _SORTED.encode(entry), key))
     if len(data) > LIMIT:
         raise InputError(
@@ -336,7 +340,11 @@ def write(entry: Entry, key: PrivateKey) -> bytes:
 
 @lru_cache(maxsize=64)  # who writes asks for the last entries again and again
 def read(data: bytes) -> UnverifiedEntry:
-    """Return the form of an entry; raise `InputError` ``registry.entry``."""
+    """Return the form of an entry.
+
+    Raises:
+        InputError: ``registry.entry``.
+    """
     if len(data) > HARD_LIMIT:
         raise InputError("registry.entry", f"an entry of {len(data):,} bytes, limit {HARD_LIMIT:,}")
     try:
@@ -409,7 +417,8 @@ def is_index(ident: str, size: int) -> bool:
 def chosen(ident: str, firsts: Mapping[str, int], *, where: str) -> int:
     """Return the entry of the one passport whose id begins so, given the first entry of each that does.
 
-    Raises `UsageError` ``registry.unknown``.
+    Raises:
+        UsageError: ``registry.unknown``.
     """
     if len(firsts) == 1:
         return next(iter(firsts.values()))

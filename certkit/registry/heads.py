@@ -59,7 +59,8 @@ class Head:
     def advance(self, note: bytes, root_at: RootAt) -> None:
         """Remember a signed checkpoint of the log, of each key that signed it, if it continues what is known.
 
-        Raises `MismatchError` ``registry.rollback`` where the log is shorter, or another one.
+        Raises:
+            MismatchError: ``registry.rollback`` where the log is shorter, or another one.
         """
         if note == self._note:
             return
@@ -101,8 +102,9 @@ class Heads:
     def open(cls, path: Path) -> Heads:
         """Open the file, or make it.
 
-        Raises `UsageError` ``registry.busy`` or ``file.unwritable``, `InputError` ``registry.heads`` where
-        it holds something else.
+        Raises:
+            UsageError: ``registry.busy`` or ``file.unwritable``.
+            InputError: ``registry.heads`` where it holds something else.
         """
         _is_there(path)
         files.make_folder(path.parent)
@@ -137,7 +139,8 @@ class Heads:
 def remembered(path: Path, *keys: VerifierKey) -> Checkpoint | None:
     """Return the newest head that one of a log's keys signed, None where there is none; nothing is written.
 
-    Raises `InputError` ``registry.heads`` where the file cannot be read.
+    Raises:
+        InputError: ``registry.heads`` where the file cannot be read.
     """
     if not _is_there(path):
         return None

@@ -108,8 +108,9 @@ def creating(folder: Path, meta: dict[str, str]) -> Iterator[sqlite3.Connection]
 def connect(folder: Path, *, writable: bool) -> sqlite3.Connection:
     """Open the database of a registry, its format checked.
 
-    Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError` ``registry.damaged``,
-    and what `translated` makes of SQLite's errors.
+    Raises:
+        InputError: ``registry.missing`` or ``registry.format``.
+        MismatchError: ``registry.damaged``, and what `translated` makes of SQLite's errors.
     """
     path = folder / FILE
     if not path.is_file():
@@ -417,7 +418,8 @@ class EntryLog:
     def verified_head(self, vkey: VerifierKey) -> Checkpoint:
         """Return the head, once it is shown to be signed by a key and to be that of the stored tiles.
 
-        Raises `MismatchError` ``registry.inconsistent``.
+        Raises:
+            MismatchError: ``registry.inconsistent``.
         """
         try:
             head = open_checkpoint(self.note(), vkey).checkpoint
@@ -429,7 +431,9 @@ class EntryLog:
     def prove(self, index: int) -> LogProof:
         """Return the proof that an entry is in the log, the entry itself in its extra data.
 
-        Raises `UsageError` ``registry.unknown``, `MismatchError` where the log contradicts itself.
+        Raises:
+            UsageError: ``registry.unknown``.
+            MismatchError: where the log contradicts itself.
         """
         note = self.cosigned()
         head = self.unverified_head()
@@ -451,8 +455,9 @@ class EntryLog:
     def repair(self) -> list[str]:
         """Make the tiles again from the entries; return which were wrong.
 
-        Raises `MismatchError` ``registry.inconsistent`` where the entries are not the checkpoint's: what was
-        signed cannot be made again.
+        Raises:
+            MismatchError: ``registry.inconsistent`` where the entries are not the checkpoint's: what was
+                signed cannot be made again.
         """
         head, right = self.unverified_head(), list[tuple[int, int, bytes]]()
         made = tiles.Rebuild(self.tile, lambda level, n, row: right.append((level, n, row)))
@@ -470,14 +475,17 @@ class EntryLog:
     def root_at(self, size: int) -> Hash:
         """Return the root that the tree had at a size up to its own, every hash proven by the checkpoint.
 
-        Raises `MismatchError` ``tlog.tile``.
+        Raises:
+            MismatchError: ``tlog.tile``.
         """
         return tree.root(size, tiles.node_reader(self._proven()))
 
     def trust(self, signer: Signer) -> Checkpoint:
         """Return the head, once it is shown to be `signer`'s and about what is stored.
 
-        Raises `UsageError` ``registry.log-key``, `MismatchError` ``registry.inconsistent``.
+        Raises:
+            UsageError: ``registry.log-key``.
+            MismatchError: ``registry.inconsistent``.
         """
         return self._trusted(signer).head
 

@@ -78,7 +78,8 @@ class _TreeExport:
     def before(self) -> Checkpoint | None:
         """Return the checkpoint in the folder, None where there is no tree yet.
 
-        Raises `MismatchError` ``registry.export`` unless this log goes on from it.
+        Raises:
+            MismatchError: ``registry.export`` unless this log goes on from it.
         """
         names = {item.name for item in self._out.iterdir()}
         if CHECKPOINT not in names:

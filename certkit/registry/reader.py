@@ -236,8 +236,10 @@ Source = Database | Published
 def opened(folder: Path) -> Iterator[Source]:
     """Open what an audit reads: a registry's database, or else an exported tree.
 
-    Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError` ``registry.damaged``,
-    and `UsageError` where the system refuses to read.
+    Raises:
+        InputError: ``registry.missing`` or ``registry.format``.
+        MismatchError: ``registry.damaged``.
+        UsageError: where the system refuses to read.
     """
     if (folder / store.FILE).exists() or not (folder / CHECKPOINT).exists():
         with (
@@ -299,7 +301,8 @@ def log_key(note: bytes, trust: Trust, refusal: type[CertkitError] = Unavailable
 def log_of(source: Source, trust: Trust, folder: Path) -> VerifierKey:
     """Return the policy's key of a log; of several, the last one listed is the log's present one.
 
-    Raises `UntrustedError` ``registry.untrusted-log`` where there is none.
+    Raises:
+        UntrustedError: ``registry.untrusted-log`` where there is none.
     """
     origin, logs = "a log", [VerifierKey.parse(text) for text in trust.logs]
     with suppress(CertkitError):  # whoever reads on says what is wrong with the checkpoint
@@ -328,7 +331,9 @@ def remember(folder: Path, trust: Trust, heads: Path) -> None:
 def checkpoint_in(path: Path, trust: Trust) -> Checkpoint:
     """Return the checkpoint in a file, a signed one or a proof, that a log of the policy signed.
 
-    Raises `InputError` ``tlog.*`` for its form, `MismatchError` ``tlog.unsigned`` or ``tlog.signature``.
+    Raises:
+        InputError: ``tlog.*`` for its form.
+        MismatchError: ``tlog.unsigned`` or ``tlog.signature``.
     """
     data = files.read(path, limit=MAX_PROOF)
     with suppress(InputError):
@@ -365,8 +370,9 @@ class LogReader:
     def entries(self) -> Iterator[tuple[int, bytes, LeafHash]]:
         """Yield every entry with its index and leaf hash; only after the last one are they all verified.
 
-        Raises `MismatchError` ``registry.inconsistent`` where they are not the head's, and
-        ``registry.rollback`` where they do not continue what is remembered.
+        Raises:
+            MismatchError: ``registry.inconsistent`` where they are not the head's, and
+                ``registry.rollback`` where they do not continue what is remembered.
         """
         frontier, head, earlier = Frontier(), self.head.checkpoint, self._earlier
         roots = {0: EMPTY_ROOT}

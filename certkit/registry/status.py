@@ -162,7 +162,10 @@ class FolderStatus:
         """Return the standing of a passport; `revokers` are the keys, by id, that may end it.
 
         With `facts` that name a plan it says whether the log announced that for the passport's agent.
-        Raises `UnavailableError` where it cannot be told, and `CertkitError` where the log does not hold.
+
+        Raises:
+            UnavailableError: where it cannot be told.
+            CertkitError: where the log does not hold.
         """
         quorum = Quorum.of(self._trust.witnesses.k, self._trust.witnesses.keys)
         with opened(self._folder) as source:
@@ -245,10 +248,12 @@ def write(folder: Path, index: int, *, key: Ed25519PrivateKey, heads: Path, at: 
     """Return the status file of the passport that entry `index` logs; the log's key signs its word.
 
     Every entry is read first, since the word must be true.
-    Raises `UsageError` ``registry.log-key``, or ``registry.unknown`` where the entry is no passport;
-    `InputError` ``registry.entry`` where bytes in the log are no entry, and may name the passport;
-    `MismatchError` ``registry.inconsistent``, and ``registry.rollback`` where the log is older than what was
-    signed for it before.
+
+    Raises:
+        UsageError: ``registry.log-key``, or ``registry.unknown`` where the entry is no passport.
+        InputError: ``registry.entry`` where bytes in the log are no entry, and may name the passport.
+        MismatchError: ``registry.inconsistent``, and ``registry.rollback`` where the log is older than
+            what was signed for it before.
     """
     with opened(folder) as source:
         signer = Signer(head_of(source.note()).origin, key)
@@ -300,8 +305,10 @@ class FileStatus:
     ) -> LoggedStatus:
         """Return the standing of the passport, as `FolderStatus.status` does, but nothing of a plan.
 
-        Raises `InputError` for the form of the file, `MismatchError` where it does not hold together, and
-        `UnavailableError` where it is older than what is remembered.
+        Raises:
+            InputError: for the form of the file.
+            MismatchError: where it does not hold together.
+            UnavailableError: where it is older than what is remembered.
         """
         try:
             file = msgspec.convert(canonical.loads(self._data), StatusDocument)

@@ -215,7 +215,12 @@ class LineageIndex:
         return log_keys
 
     def entry(self, index: int) -> UnverifiedEntry:
-        """Return an entry; raise `UsageError` ``registry.unknown``, `InputError` ``registry.entry``."""
+        """Return an entry.
+
+        Raises:
+            UsageError: ``registry.unknown``.
+            InputError: ``registry.entry``.
+        """
         data = self._log.entry(index)
         if data is None:
             raise UsageError("registry.unknown", f"no entry {index}")
@@ -224,7 +229,8 @@ class LineageIndex:
     def find(self, ident: str) -> int:
         """Return an entry by its index, or the first one of a passport by its id or the beginning of it.
 
-        Raises `UsageError` ``registry.unknown``.
+        Raises:
+            UsageError: ``registry.unknown``.
         """
         if is_index(ident, self._log.unverified_head().size):
             return int(ident)
@@ -354,8 +360,9 @@ class Turn:
     ) -> bytes:
         """Return the bytes of a signed entry.
 
-        Raises `InputError` ``registry.entry`` beyond its limit, `MismatchError` ``registry.time`` where it
-        would be dated before an entry that the log holds.
+        Raises:
+            InputError: ``registry.entry`` beyond its limit.
+            MismatchError: ``registry.time`` where it would be dated before an entry that the log holds.
         """
         date = timestamp(at)
         if is_before(date, newest := self.index.newest()):
@@ -400,8 +407,10 @@ class Registry:
     def init(cls, folder: Path, name: str, log_key: Ed25519PrivateKey, *, at: datetime) -> VerifierKey:
         """Make an empty registry and return the log's verifier key, which is to be published.
 
-        The caller stores the private key; it never lies in the registry's folder. Raises `UsageError`
-        ``registry.name`` or ``file.exists``.
+        The caller stores the private key; it never lies in the registry's folder.
+
+        Raises:
+            UsageError: ``registry.name`` or ``file.exists``.
         """
         signer = Signer(origin_of(name, log_key, at), log_key)
         with files.building(folder) as made:
@@ -414,8 +423,10 @@ class Registry:
     def open(cls, folder: Path, *, heads: Path | None = None) -> Self:
         """Open a registry, for writing if it is said where the signed heads are remembered.
 
-        Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError`
-        ``registry.damaged``, `UsageError` ``file.unwritable``, and as `Heads.open` does.
+        Raises:
+            InputError: ``registry.missing`` or ``registry.format``.
+            MismatchError: ``registry.damaged``.
+            UsageError: ``file.unwritable``, and as `Heads.open` does.
         """
         with ExitStack() as undo:
             connection = store.connect(folder, writable=heads is not None)
@@ -458,7 +469,8 @@ class Registry:
     def signed_head(self, heads: Path) -> Checkpoint:
         """Return the head that the registry's own key signed.
 
-        Raises `MismatchError` ``registry.rollback`` unless it continues what the file `heads` remembers.
+        Raises:
+            MismatchError: ``registry.rollback`` unless it continues what the file `heads` remembers.
         """
         with self.reading() as log:
             head = log.verified_head(self.vkey)
@@ -560,8 +572,10 @@ class Registry:
         """Hand the log over to another key; return the entry that says so, and the new verifier key.
 
         The old key signs the entry, both sign the checkpoint that first covers it, and the new one alone
-        all later ones. Raises `UsageError` ``registry.log-key`` where the log has, or had, the new one, and
-        as `append`.
+        all later ones.
+
+        Raises:
+            UsageError: ``registry.log-key`` where the log has, or had, the new one, and as `append`.
         """
         vkey = Signer(self.origin, new).vkey
         with self.turn(old, vkey) as turn:
@@ -594,13 +608,19 @@ class Registry:
     def find(self, ident: str) -> int:
         """Return the index of an entry by its index, or a passport's by its id or the beginning of it.
 
-        Raises `UsageError` ``registry.unknown``.
+        Raises:
+            UsageError: ``registry.unknown``.
         """
         with self.reading():
             return self._index.find(ident)
 
     def logged(self, index: int) -> Logged:
-        """Return an entry; raise `UsageError` ``registry.unknown``, `InputError` ``registry.entry``."""
+        """Return an entry.
+
+        Raises:
+            UsageError: ``registry.unknown``.
+            InputError: ``registry.entry``.
+        """
         with self._translated():
             data = self._log.entry(index)
         if data is None:
@@ -634,8 +654,9 @@ class Registry:
     def repair(self) -> list[str]:
         """Make the stored tree and the index again from the entries; return which tiles were wrong.
 
-        Raises `MismatchError` ``registry.inconsistent`` where the entries do not give the signed root, and as
-        `append` does.
+        Raises:
+            MismatchError: ``registry.inconsistent`` where the entries do not give the signed root, and as
+                `append` does.
         """
         with self.gathering(checked=False) as log:
             repaired = log.repair()
@@ -656,7 +677,8 @@ class Registry:
 def origin_of(name: str, log_key: Ed25519PrivateKey, at: datetime) -> str:
     """Return the origin of a new log, ``certkit.<name>/<UUID>``; the UUID is made from key and time.
 
-    Raises `UsageError` ``registry.name``.
+    Raises:
+        UsageError: ``registry.name``.
     """
     if _NAME.fullmatch(name) is None:
         raise UsageError(
@@ -670,7 +692,11 @@ def origin_of(name: str, log_key: Ed25519PrivateKey, at: datetime) -> str:
 
 
 def load_log_key(path: Path) -> Ed25519PrivateKey:
-    """Return the log's private key from a PEM file; raise `UsageError` ``registry.log-key``."""
+    """Return the log's private key from a PEM file.
+
+    Raises:
+        UsageError: ``registry.log-key``.
+    """
     key = keys.load_private(path)
     if not isinstance(key, Ed25519PrivateKey):
         raise UsageError(

@@ -345,8 +345,9 @@ def _keys(*names: str | None) -> set[str]:
 def read_context(data: bytes, *, where: str, folder: Path | None = None) -> Given:
     """Return the context in the bytes of a ``context.json`` of `folder`; `where` names it in errors.
 
-    Raises `InputError` ``context.invalid``, which lists every fault with its JSON pointer, or a ``json.*``
-    code.
+    Raises:
+        InputError: ``context.invalid``, which lists every fault with its JSON pointer, or a ``json.*``
+            code.
     """
     if len(data) > MAX_BYTES:
         raise InputError("context.invalid", f"is larger than {MAX_BYTES:,} bytes", where=where)

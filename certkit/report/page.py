@@ -228,7 +228,8 @@ def _named_once(_document: Any, made: Any) -> None:
 def pdf(view: ReportView, markup: str | None = None) -> bytes:
     """Return the report as PDF/A-3a with its attachments; `markup` is its HTML where that is at hand.
 
-    Raises `UnavailableError` ``report.pdf-unavailable`` where the machine lacks what it takes.
+    Raises:
+        UnavailableError: ``report.pdf-unavailable`` where the machine lacks what it takes.
     """
     if missing := pdf_missing():
         raise UnavailableError("report.pdf-unavailable", missing, hint="\n".join(HINTS))

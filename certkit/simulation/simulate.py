@@ -93,8 +93,9 @@ def simulate(
     each condition among the fault runs (default: the five conditions of [26] evenly), which are 80 % of
     each domain's runs. Tier 0 stands for an agent that attains no tier.
 
-    Raises `UsageError` ``usage.option`` where the options contradict each other, are too few runs for
-    the tier, or give no draw that attains it, and ``file.exists`` where `out` is taken.
+    Raises:
+        UsageError: ``usage.option`` where the options contradict each other, are too few runs for the
+            tier, or give no draw that attains it, and ``file.exists`` where `out` is taken.
     """
     mix = dict(EVEN_MIX if fault_mix is None else fault_mix)
     _check(runs=runs, domains=domains, tier=tier_target, icc=icc, mix=mix, seed=seed)

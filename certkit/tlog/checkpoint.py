@@ -76,7 +76,11 @@ class SignedCheckpoint(NamedTuple):
 
 
 def parse_checkpoint(text: str) -> Checkpoint:
-    """Read the text of a note as a checkpoint; raise `InputError` ``tlog.checkpoint``."""
+    """Read the text of a note as a checkpoint.
+
+    Raises:
+        InputError: ``tlog.checkpoint``.
+    """
     lines = text.split("\n")
     if lines.pop() or len(lines) < _LINES or not all(lines):
         raise InputError("tlog.checkpoint", "expected origin, size and root, each on a line of its own")
@@ -100,8 +104,11 @@ def open_checkpoint(data: bytes, log: VerifierKey, witnesses: Iterable[VerifierK
     """Return the checkpoint that `log` signed, and which of `witnesses` cosigned it.
 
     The origin must be the name of the log's key, so that no log can sign for another. The log's key does not
-    count as a witness. Raises `InputError` ``tlog.note`` or ``tlog.checkpoint`` for the form,
-    `MismatchError` ``tlog.unsigned``, ``tlog.signature`` or ``tlog.origin``.
+    count as a witness.
+
+    Raises:
+        InputError: ``tlog.note`` or ``tlog.checkpoint`` for the form.
+        MismatchError: ``tlog.unsigned``, ``tlog.signature`` or ``tlog.origin``.
     """
     cosigners = [key for key in witnesses if key.type is KeyType.COSIGNATURE and key.public != log.public]
     opened = open_note(data, [log, *cosigners])
@@ -167,7 +174,8 @@ NOBODY: Final = Quorum(0, ())
 def with_signatures(note: bytes, lines: Iterable[Signature]) -> bytes:
     """Return a note with further signature lines after its own, each once.
 
-    Raises `InputError` ``tlog.note``.
+    Raises:
+        InputError: ``tlog.note``.
     """
     parsed = parse_note(note)
     return write_note(parsed.text, dict.fromkeys((*parsed.signatures, *lines)))
@@ -200,7 +208,11 @@ class LogProof:
 
 
 def parse_proof(data: bytes) -> LogProof:
-    """Read the text of a proof; raise `InputError` ``tlog.proof``, or ``tlog.note`` for its checkpoint."""
+    """Read the text of a proof.
+
+    Raises:
+        InputError: ``tlog.proof``, or ``tlog.note`` for its checkpoint.
+    """
     if len(data) > MAX_PROOF:
         raise InputError("tlog.proof", f"a proof of {len(data):,} bytes, limit {MAX_PROOF:,}")
     head, blank, checkpoint = data.partition(b"\n\n")

@@ -107,7 +107,11 @@ class VerifierKey(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> VerifierKey:
-        """Read a vkey; raise `InputError` ``tlog.key`` where its form or its id is wrong."""
+        """Read a vkey.
+
+        Raises:
+            InputError: ``tlog.key`` where its form or its id is wrong.
+        """
         name, hex_id, material = ([*text.split("+", 2), "", ""])[:3]
         data = decode64(material)
         if not is_key_name(name) or _HEX_ID.fullmatch(hex_id) is None or not data:
@@ -161,7 +165,11 @@ class OpenedNote(NamedTuple):
 
 
 def parse_note(data: bytes) -> UnverifiedNote:
-    """Read the form of a note; raise `InputError` ``tlog.note``."""
+    """Read the form of a note.
+
+    Raises:
+        InputError: ``tlog.note``.
+    """
     if len(data) > MAX_NOTE:
         raise InputError("tlog.note", f"a note of {len(data):,} bytes, limit {MAX_NOTE:,}")
     try:
@@ -178,7 +186,11 @@ def parse_note(data: bytes) -> UnverifiedNote:
 
 
 def parse_lines(data: bytes) -> tuple[Signature, ...]:
-    """Read lines of signatures without a text, as witnesses return them; raise `InputError` ``tlog.note``."""
+    """Read lines of signatures without a text, as witnesses return them.
+
+    Raises:
+        InputError: ``tlog.note``.
+    """
     lines = data[:MAX_NOTE].decode(errors="replace").split("\n")
     if lines.pop() or not lines:
         raise InputError("tlog.note", "expected lines of signatures")
@@ -202,8 +214,10 @@ def _signature(line: str) -> Signature:
 def open_note(data: bytes, keys: Iterable[VerifierKey]) -> OpenedNote:
     """Return the text of a note, and which of `keys` signed it.
 
-    Raises `InputError` ``tlog.note`` for its form, `MismatchError` ``tlog.signature`` where a signature
-    by one of the keys does not verify, ``tlog.unsigned`` where none of them signed.
+    Raises:
+        InputError: ``tlog.note`` for its form.
+        MismatchError: ``tlog.signature`` where a signature by one of the keys does not verify,
+            ``tlog.unsigned`` where none of them signed.
     """
     note = parse_note(data)
     known = {(key.name, key.key_id): key for key in keys}

@@ -131,8 +131,11 @@ def verified(size: int, root: Hash, read: Read) -> Read:
 def grow(size: int, leaves: Sequence[Hash], read: Read) -> dict[tuple[int, int], bytes]:
     """Return the tiles that change when `leaves` are added to a tree of `size`, each in full.
 
-    Only the rightmost tile of each level is read. Raises `MismatchError` ``tlog.tile`` unless its width is
-    that which `size` implies, since new hashes would get wrong places.
+    Only the rightmost tile of each level is read.
+
+    Raises:
+        MismatchError: ``tlog.tile`` unless its width is that which `size` implies, since new hashes would
+            get wrong places.
     """
     changed: dict[tuple[int, int], bytes] = {}
     level, new = 0, b"".join(leaves)
@@ -198,7 +201,11 @@ def encode_bundle(entries: Iterable[bytes]) -> bytes:
 
 
 def decode_bundle(data: bytes, count: int) -> list[bytes]:
-    """Return the `count` entries of a bundle; raise `InputError` ``tlog.tile`` unless it holds just those."""
+    """Return the `count` entries of a bundle.
+
+    Raises:
+        InputError: ``tlog.tile`` unless it holds just those.
+    """
     entries: list[bytes] = []
     at = 0
     while at + 2 <= len(data):

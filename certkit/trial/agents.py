@@ -311,7 +311,11 @@ REFERENCES: Final[Mapping[str, Reference]] = {
 
 
 def reference(name: str) -> Reference:
-    """Return the reference agent of a name; raise `InputError` ``trial.invalid`` where there is none."""
+    """Return the reference agent of a name.
+
+    Raises:
+        InputError: ``trial.invalid`` where there is none.
+    """
     if name not in REFERENCES:
         names = ", ".join(REFERENCES)
         raise InputError(

@@ -115,7 +115,8 @@ class Argument(Document, frozen=True, kw_only=True, dict=True, tag="urn:certkit:
 def build(case: UseCase) -> Argument:
     """Return the argument of a case, with the state of every node.
 
-    Raises `InputError` ``context.invalid`` where a comment or an indicator is about a node that there is not.
+    Raises:
+        InputError: ``context.invalid`` where a comment or an indicator is about a node that there is not.
     """
     raised = challenges(case)
     effects = {f"ch-{item.code}": _EFFECTS[item.state] for item in raised if item.state in _EFFECTS}
