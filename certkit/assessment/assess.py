@@ -70,13 +70,14 @@ def assess(summary: Summary, facts: Facts, profile: Profile, question: Question 
     judged = tuple(_without_core(row, core) for row in judged)
 
     def opposed(question: Question) -> tuple[dict[str, Tier], tuple[Finding, ...]]:
+        """Return the tiers with those contested, and the findings that contest them."""
         unopposed = tiers(profile, judged, profile.reading, records=summary.records, strict=question.strict)
         case = Judging(evidence=evidence, rows=judged, core=core, tiers=unopposed, question=question)
         raised = findings(case)
         return contested(unopposed, raised), raised
 
     final, raised = opposed(question)
-    strictly, _ = opposed(structs.replace(question, strict=True))
+    strictly = final if question.strict else opposed(structs.replace(question, strict=True))[0]
     return Assessment(
         criteria=judged,
         core=core,

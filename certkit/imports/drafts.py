@@ -109,8 +109,8 @@ def row_digest(row: Mapping[str, Any]) -> bytes:
     return hashlib.blake2b(repr(row).encode(errors="surrogatepass"), digest_size=16).digest()
 
 
-class Met:
-    """Remembers what was met, by 64-bit hashes that Python draws anew in each process.
+class SeenHashes:
+    """Which values were seen before, by 64-bit hashes that Python draws anew in each process.
 
     A hash takes 12 to 24 bytes, where a set takes up to 130. Of ten million values two are taken for equal in
     one of 300,000 imports.
@@ -119,8 +119,8 @@ class Met:
     def __init__(self) -> None:
         self._count, self._slots = 0, array("q", [0]) * 1024  # 0 is an empty slot
 
-    def again(self, *values: Hashable) -> bool:
-        """Tell whether these values were met before."""
+    def seen_before(self, *values: Hashable) -> bool:
+        """Tell whether these values were given before, and remember them."""
         if not self._put(hash(values) or 1):
             return True
         self._count += 1
@@ -147,8 +147,8 @@ class Draft:
 
     `agent` is the name in the source; `agent_document` and `protocol` are the parts of the manifest that the
     importer fills; `options` are the user's choices as the account states them; `left` counts the rows that
-    have a column which fills no field; `rows`, `trials` and `single` remember which rows, which trials of
-    tasks, and which names that stand once were met.
+    have a column which fills no field; `rows`, `trials` and `single` remember the rows, the trials of tasks
+    and the names that may stand only once.
     """
 
     def __init__(self, writer: BundleWriter, agent: str, subfolder: str) -> None:
@@ -165,7 +165,7 @@ class Draft:
         self._shapes: Counter[tuple[str, ...]] = Counter()  # the fields of a record
         self._numbers: Counter[str] = Counter()
         self.words: dict[str, Counter[str]] = {"condition": Counter(), "outcome": Counter()}
-        self.rows, self.trials, self.single = Met(), Met(), Met()
+        self.rows, self.trials, self.single = SeenHashes(), SeenHashes(), SeenHashes()
         self._files = Index()
         self._places = array("q")  # of each record the number of its file and its line there
 
@@ -207,7 +207,11 @@ class Draft:
 
     def faults(self) -> Faults:
         """Return what is wrong with the records, at their places in the source; their file must be closed."""
-        self.rows, self.trials, self.single = Met(), Met(), Met()  # their memory is needed now
+        self.rows, self.trials, self.single = (
+            SeenHashes(),
+            SeenHashes(),
+            SeenHashes(),
+        )  # their memory is needed now
         if not self.records:
             return Faults()
         names, places = list(self._files), self._places

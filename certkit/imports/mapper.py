@@ -148,7 +148,7 @@ class Mapper:
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
         again = self.mapping.read.duplicates
-        if again == "drop-identical" and draft.rows.again(repr(run.row)):
+        if again == "drop-identical" and draft.rows.seen_before(repr(run.row)):
             draft.notes.add("refused", _EQUAL)
             return None, []
         fields = dict(run.fields)
@@ -167,7 +167,7 @@ class Mapper:
             self._again = self._again + 1 if run.place.line == self._line else 0
             self._line = run.place.line
             fields["run_id"] = f"{run.place.file}:{self._line}" + (f".{self._again}" if self._again else "")
-        if (again == "refuse" or (again == "count" and numbered)) and draft.rows.again(repr(run.row)):
+        if (again == "refuse" or (again == "count" and numbered)) and draft.rows.seen_before(repr(run.row)):
             if again == "refuse":
                 hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
                 faults.append(run.place.fault("no row twice", "a row equal to an earlier row", hint=hint))
@@ -255,12 +255,12 @@ class Mapper:
         if not self._tabular:
             return []
         trial, condition, task = (fields.get(name) for name in ("trial", "condition", "task_id"))
-        if trial is not None and draft.trials.again(f"{task}#{condition}#{trial}"):
+        if trial is not None and draft.trials.seen_before(f"{task}#{condition}#{trial}"):
             draft.notes.add("odd", "rows of a task, condition and trial met before", "they count")
         for field, column in SINGLE.items():
             if column not in self._filled_by.get(field, ()) or fields.get(field) is None:
                 continue
-            if draft.single.again(fields[field], condition, trial):
+            if draft.single.seen_before(fields[field], condition, trial):
                 hint = f"if it names the {field}, map it: `{field} = {_toml(column)}` under `[columns]`"
                 expected = "a value only once, or a column `trial`"
                 return [run.place.fault_of(expected, fields[field], pointer=f"/{column}", hint=hint)]

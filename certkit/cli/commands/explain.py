@@ -99,6 +99,7 @@ def _metric(name: str, metric: str, kind: Any, **tiers: str) -> Explanation:
     facts = {"unit": str(spec.unit), "source": spec.source, "to measure it": spec.evidence}
     if spec.example is not None:
         facts["example"] = spec.example
+    # A finding of this name says why the printed formula of a metric misleads.
     if (printed := finding_words().get(f"{metric}-as-printed")) is not None:
         facts["as printed"] = printed["means"]
     return _told(name, kind, text, **facts, **tiers)

@@ -62,7 +62,8 @@ def log_key_of(named: Path | None, folder: Path) -> Ed25519PrivateKey:
 def refuse_inside(option: str, path: Path, folder: Path) -> None:
     """Refuse a file for the log's private key in the registry's folder, which is copied and handed out.
 
-    Raises `UsageError` ``usage.option``.
+    Raises:
+        UsageError: ``usage.option``, naming the option and the path.
     """
     if path.resolve().is_relative_to(folder.resolve()):
         raise UsageError("usage.option", f"{option}: the key would lie in the registry", where=str(path))

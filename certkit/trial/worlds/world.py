@@ -253,7 +253,7 @@ class Instance(Generic[Setup, State]):
         Raises:
             InputError: ``trial.world`` where there is none.
         """
-        plan = _searched(self.world, *self._drawn)  # type: ignore[arg-type]  # by which object it is
+        plan = _searched(self.world, *self._drawn)  # type: ignore[arg-type]  # a world is hashed by identity
         if plan is None:
             raise _unsolved(self.world)
         return plan

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from certkit.assessment.assessment import Status
-from certkit.assessment.catalogue import CATALOGUE, Spec
+from certkit.assessment.catalogue import ATTESTED, CATALOGUE, Spec, Unit
 from certkit.assessment.evaluation import metric_dict
 from certkit.assessment.words import reason_text
+from certkit.bundle.facts import AttestedId, refuse_attested
 from certkit.ground.document import State
 from tests.support import build
 from tests.support.build import runs
@@ -325,3 +326,22 @@ def test_a_short_name_abbreviates_the_full_name(spec: Spec) -> None:
     for short in re.findall(r"\w+", spec.short):
         assert any(word.startswith(short) for word in words), short
     assert len(spec.short) <= min(23, len(spec.title))
+
+
+def test_what_a_bundle_may_attest_is_what_the_catalogue_calls_attested() -> None:
+    """The bundle's room is below that of the metrics, so that it states names and ends by itself."""
+    assert get_args(AttestedId) == ATTESTED
+    for name in get_args(AttestedId):
+        spec = CATALOGUE[name]
+        if spec.unit is Unit.BOOLEAN:
+            refuse_attested(name, value=True)
+            with pytest.raises(ValueError, match="true or false"):
+                refuse_attested(name, value=1.0)
+            continue
+        assert spec.high is not None
+        ends = float(spec.low), float(spec.high)
+        for value in ends:
+            refuse_attested(name, value)
+        for value in (ends[0] - 1e-9, ends[1] + 1e-9, True):
+            with pytest.raises(ValueError, match="is a number from"):
+                refuse_attested(name, value)

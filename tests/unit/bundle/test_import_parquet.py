@@ -21,7 +21,7 @@ from certkit import imports
 from certkit.ground.errors import CertkitError, InputError
 from certkit.ground.progress import SILENT
 from certkit.imports import ImportFaultsError, ImportOptions, parquet, preview, run
-from certkit.imports.drafts import Met
+from certkit.imports.drafts import SeenHashes
 from certkit.imports.source import MAX_ROW
 from tests.support.importing import TELLS_PEAK, imported, peak_of, peak_of_import
 
@@ -270,9 +270,9 @@ def test_more_rows_than_can_be_told_apart_are_refused(
 @given(st.lists(st.integers(-3, 3000), max_size=3000))
 @settings(max_examples=30)
 def test_what_was_met_is_remembered(values: list[int]) -> None:
-    met, known = Met(), set[int]()
+    met, known = SeenHashes(), set[int]()
     for value in values:
-        assert met.again(value) == (value in known)
+        assert met.seen_before(value) == (value in known)
         known.add(value)
 
 

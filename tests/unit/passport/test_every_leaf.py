@@ -18,11 +18,11 @@ from msgspec import inspect, structs
 
 from certkit.assessment.assessment import Assessment
 from certkit.assessment.evaluation import evaluate
-from certkit.bundle.facts import AttestedFacts, IntegrityCell, IntegrityFacts
 from certkit.passport.differences import form_difference, judgement_difference
 from certkit.passport.passport import Predicate
 from tests.support import passports
 from tests.support.leaves import at, changed, edits, inner, objects
+from tests.support.whole_facts import FACTS
 
 if TYPE_CHECKING:
     from certkit.assessment.evaluation import Evaluation
@@ -39,21 +39,7 @@ OF_SUMMARY = 1_000_000 if os.environ.get("CERTKIT_SLOW") else 400
 def evaluation() -> Evaluation:
     """Return that of the specimen, with a value that is attested and with counts of commitment integrity."""
     judged = passports.specimen()
-    facts = structs.replace(
-        judged.facts,
-        attested=(AttestedFacts(id="transparency_index", value=0.9, n=40),),
-        integrity=IntegrityFacts(
-            digest=f"sha256:{'1' * 64}",
-            seed="public",
-            cells=(IntegrityCell(family="f", variant="v", tasks=4, successes=3, probes=8, matched=5),),
-            core=0.25,
-            hollow=1,
-            successes=3,
-            unanswered=2,
-            asked=12,
-            raters=2,
-        ),
-    )
+    facts = structs.replace(judged.facts, attested=FACTS.attested, integrity=FACTS.integrity)
     return evaluate(judged.summary, facts, judged.profile)
 
 
