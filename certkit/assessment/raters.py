@@ -10,8 +10,9 @@ bear labels. All three rest on the same tasks, so that what a task adds to each 
     V = (μ_P − μ_F)²·V_q + μ_q²·V_P + (1 − μ_q)²·V_F + V_q·(V_P + V_F)
         + 2μ_q(1 − μ_q)·C_PF + 2(μ_P − μ_F)·(μ_q·C_qP + (1 − μ_q)·C_qF)
 
-V is no less than (μ_P − μ_F)²·V_q. θ is taken as a Beta law by moments. q keeps both prior tasks whatever the
-threshold. Labels are not used on core evidence.
+V is no less than (μ_P − μ_F)²·V_q. θ is taken as a Beta law by moments. Below a
+threshold of one half q has the failed prior task alone, as everywhere (`bounds.laws`); P and F keep both.
+Labels are not used on core evidence.
 """
 
 from __future__ import annotations
@@ -258,17 +259,20 @@ def corrected(rate: Law, labelled: Sequence[LabelledSums], unit: float) -> Law:
     return Law(middle, max(least, min(spread, middle * (1 - middle) * (1 - 1e-9))))
 
 
-def _laws(weighing: Weighing) -> tuple[Law, Law]:
+def _laws(weighing: Weighing, passed: int = 1) -> tuple[Law, Law]:
+    """Return the law of the true rate by either weighting; `passed` is how many prior tasks of q passed."""
     tasks = weighing.tasks
-    size = tasks.k + 2
+    size = tasks.k + 1 + passed
     root = sqrt(size * (size + 1))
     return (
-        corrected(law(tasks.alike), weighing.alike, 1 / root),
-        corrected(law(tasks.by_runs), weighing.by_runs, tasks.k / tasks.n / root),
+        corrected(law(tasks.alike, passed=passed), weighing.alike, 1 / root),
+        corrected(law(tasks.by_runs, passed=passed), weighing.by_runs, tasks.k / tasks.n / root),
     )
 
 
-def judged_laws(summary: Summary, series: str, domain: str | None, tasks: Tasks) -> tuple[JudgedLaw, ...]:
+def judged_laws(
+    summary: Summary, series: str, domain: str | None, tasks: Tasks, threshold: Fraction
+) -> tuple[JudgedLaw, ...]:
     """Return the laws of a series that a model's outcomes enter, as the labels show it, by either weighting.
 
     Args:
@@ -276,12 +280,13 @@ def judged_laws(summary: Summary, series: str, domain: str | None, tasks: Tasks)
         series: a name of `LABELLED_SERIES`.
         domain: the only domain that counts, or None.
         tasks: the series, with values in 0…1.
+        threshold: on the same scale; it decides on priors.
     """
-    weighing = weigh(summary, series, domain, tasks)
+    weighing, passed = weigh(summary, series, domain, tasks), int(threshold >= bounds.HALF)
     if series in SHARES:
-        return tuple(map(JudgedLaw, _laws(weighing)))
+        return tuple(map(JudgedLaw, _laws(weighing, passed)))
     sides = ((weighing.tasks.alike, weighing.alike), (weighing.tasks.by_runs, weighing.by_runs))
-    return tuple(JudgedLaw(law(sums), _wrongly_passed(labels)) for sums, labels in sides)
+    return tuple(JudgedLaw(law(sums, passed=passed), _wrongly_passed(labels)) for sums, labels in sides)
 
 
 def lower(laws: Iterable[JudgedLaw], confidence: Fraction) -> float:

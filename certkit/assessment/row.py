@@ -110,7 +110,9 @@ class Evidence:
         assert tasks is not None  # noqa: S101 - rows without tasks have no limit
         on_scale = tasks.scaled(*scale(series, more=more))
         if self.by_model and series in raters.SHARES | raters.GRADED:
-            return partial(raters.lower, raters.judged_laws(self.summary, series, domain, on_scale))
+            return partial(
+                raters.lower, raters.judged_laws(self.summary, series, domain, on_scale, threshold)
+            )
         return partial(bounds.least_limit, bounds.laws(on_scale, threshold))
 
     def confidence(self, tier: int) -> Fraction:

@@ -11,10 +11,11 @@ from msgspec import structs
 from scipy import integrate, stats
 
 import certkit
+from certkit.assessment import bounds
 from certkit.assessment.assessment import Status
 from certkit.assessment.bounds import Law
 from certkit.assessment.profile import Criterion
-from certkit.assessment.raters import LabelledSums, corrected, judge_report
+from certkit.assessment.raters import LabelledSums, corrected, judge_report, judged_laws
 from certkit.summary.ratings import LabelledItem, Ratings
 from tests.study.judged import uneven
 from tests.support import build, bundles
@@ -169,6 +170,26 @@ def test_a_graded_row_loses_the_share_that_was_wrongly_passed() -> None:
     below, _ = integrate.quad(lambda x: x**5 * (1 - x) ** 90, 0, share)
     whole, _ = integrate.quad(lambda x: x**5 * (1 - x) ** 90, 0, 1)
     assert below / whole == pytest.approx(0.975, abs=1e-6)
+
+
+@pytest.mark.parametrize(("threshold", "passed"), [(Fraction(2, 5), 0), (Fraction(1, 2), 1)])
+def test_below_one_half_no_prior_task_of_the_judges_rate_passed(threshold: Fraction, passed: int) -> None:
+    """90 of 100 tasks pass; 80 of 85 labels on passed ones are right, and 5 of 10 on failed ones."""
+    graded = {"recovered": True, "recovery_steps": 1, "recovery_approach": "correct", "fault_step": 1}
+    records = [
+        run | (graded if run["outcome"] == "success" else {"recovered": False}) | {"steps_actual": 3}
+        for run in build.runs(100, 90, tasks=100)
+    ]
+    summary = judged(records, told(records, (80, 5, 5, 5))).summary
+
+    def mean_of(series: str) -> float:
+        tasks = bounds.tasks(summary, series)
+        assert tasks is not None
+        return judged_laws(summary, series, None, tasks, threshold)[0].rate.mean
+
+    rate = (90 + passed) / (101 + passed)
+    assert mean_of("frr") == pytest.approx(rate, abs=1e-12)
+    assert mean_of("r_op") == pytest.approx(rate * 81 / 87 + (1 - rate) * 6 / 12, abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -106,11 +106,11 @@ def test_the_study_weighs_labels_as_the_program_does() -> None:
     pair = rule.labelled(counts[:, None].astype(np.float64), y, np.array([n], np.float64))
     tasks = bounds.tasks(summary, "r_op")
     assert tasks is not None
-    limit = raters.lower(raters.judged_laws(summary, "r_op", None, tasks), Fraction(19, 20))
+    limit = raters.lower(raters.judged_laws(summary, "r_op", None, tasks, Fraction(4, 5)), Fraction(19, 20))
     drawn_up = rule.worse(rule.corrected(part).quantile(0.05) for part in pair)
     assert drawn_up[0] == pytest.approx(limit, abs=1e-9)
     # The share of runs that were wrongly passed is taken off a graded series.
-    least = raters.lower(raters.judged_laws(summary, "cn_frr", None, tasks), Fraction(19, 20))
+    least = raters.lower(raters.judged_laws(summary, "cn_frr", None, tasks, Fraction(4, 5)), Fraction(19, 20))
     assert rule.least_graded(pair, 0.95)[0] == pytest.approx(least, abs=1e-9)
 
 
